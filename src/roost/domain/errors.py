@@ -1,0 +1,127 @@
+"""Every error that Roost raises on purpose, the same class on both sides of the wire.
+
+RoostError (an AzureMLException)         code, http_status, message (the fact with its value), hint (the next step)
+├── InvalidInput (a UserErrorException)  invalid_input      400
+├── Unauthorized                         unauthorized       401
+├── Forbidden                            forbidden          403
+├── NotFound                             not_found          404
+│   └── ComputeNotFound (a ComputeTargetException)          404
+├── Conflict                             conflict           409
+├── TooLarge                             too_large          413
+├── DiskFull                             disk_full          507
+├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
+└── Incompatible                         incompatible       426   client and control plane do not speak the same level
+
+The API writes `{"error": {"code", "message", "hint"}}`; `raise_for` turns it into the class again.
+"""
+
+from typing import Any, ClassVar, NoReturn
+
+from roost_job.exceptions import (
+    AzureMLException,
+    ComputeTargetException,
+    ServiceException,
+    UserErrorException,
+)
+
+
+class RoostError(AzureMLException):
+    """The root of what Roost raises on purpose."""
+
+    code: ClassVar[str] = "error"
+    http_status: ClassVar[int] = 500
+    message: str
+    hint: str
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+
+
+class InvalidInput(RoostError, UserErrorException):
+    """What the caller gave breaks a rule; nothing was changed."""
+
+    code = "invalid_input"
+    http_status = 400
+
+
+class Unauthorized(RoostError):
+    """No token, or one that is not known."""
+
+    code = "unauthorized"
+    http_status = 401
+
+
+class Forbidden(RoostError):
+    """A known caller who may not do this."""
+
+    code = "forbidden"
+    http_status = 403
+
+
+class NotFound(RoostError):
+    """The thing named is not there."""
+
+    code = "not_found"
+    http_status = 404
+
+
+class ComputeNotFound(NotFound, ComputeTargetException):
+    """No compute target of that name."""
+
+    code = "compute_not_found"
+
+
+class Conflict(RoostError):
+    """The thing exists already, or is not in a state that allows this."""
+
+    code = "conflict"
+    http_status = 409
+
+
+class TooLarge(RoostError):
+    """More bytes than this route takes."""
+
+    code = "too_large"
+    http_status = 413
+
+
+class DiskFull(RoostError):
+    """No room left where it has to be written."""
+
+    code = "disk_full"
+    http_status = 507
+
+
+class Unavailable(RoostError, ServiceException):
+    """The control plane cannot be reached, or is not ready."""
+
+    code = "unavailable"
+    http_status = 503
+
+
+class Incompatible(RoostError):
+    """Client and control plane do not speak the same level of the protocol."""
+
+    code = "incompatible"
+    http_status = 426
+
+
+def _tree(cls: type[RoostError]) -> list[type[RoostError]]:
+    return [cls, *(each for sub in cls.__subclasses__() for each in _tree(sub))]
+
+
+BY_CODE: dict[str, type[RoostError]] = {cls.code: cls for cls in _tree(RoostError)}
+
+
+def as_wire(error: RoostError) -> dict[str, Any]:
+    """The JSON shape of an error."""
+    return {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+
+
+def raise_for(status: int, body: object) -> NoReturn:
+    """Raises the class that an error answer stands for."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict):
+        cls = BY_CODE.get(str(error.get("code")), RoostError)
+        raise cls(str(error.get("message", "")), hint=str(error.get("hint", "")))
+    raise RoostError(f"The control plane answered {status} with something that is not Roost's: {str(body)[:200]!r}.")

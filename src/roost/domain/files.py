@@ -1,0 +1,68 @@
+"""Files by content: an entry names a path and the blob that holds its bytes; a manifest is a sorted list of entries.
+
+A manifest's text is what is hashed and stored, so two equal folders have one name. One line per entry, tab-separated:
+kind, mode (octal, the run bit only: 644 or 755), size, blob hash or link target, path. Paths may hold anything that
+`names.path` allows, so neither a tab nor a line break.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roost.domain import names
+from roost.domain.errors import InvalidInput
+
+
+class EntryKind(StrEnum):
+    FILE = "f"
+    LINK = "l"
+    FOLDER = "d"
+    """Only empty folders are listed; others follow from their files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    path: str
+    kind: EntryKind = EntryKind.FILE
+    mode: int = 0o644
+    size: int = 0
+    content: str = ""
+    """A file's blob hash, a link's target, nothing for a folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile:
+    """A file in a run's history."""
+
+    path: str
+    blob: str
+    """Hash of the content; empty while it is a live stream."""
+    size: int
+    modified_at: float
+
+
+def line(entry: Entry) -> str:
+    return f"{entry.kind.value}\t{entry.mode:o}\t{entry.size}\t{entry.content}\t{entry.path}\n"
+
+
+def write_manifest(entries: Iterable[Entry]) -> bytes:
+    return "".join(line(entry) for entry in sorted(entries, key=lambda e: e.path)).encode("utf-8")
+
+
+def read_manifest(data: bytes) -> list[Entry]:
+    """The entries; InvalidInput when a line is not one. Paths and link targets are checked: none leads outside."""
+    entries: list[Entry] = []
+    if not data:
+        return entries
+    for number, text in enumerate(data.decode("utf-8").removesuffix("\n").split("\n"), 1):
+        try:
+            kind, mode, size, content, path = text.split("\t")
+            entry = Entry(names.path(path), EntryKind(kind), int(mode, 8) & 0o777, int(size), content)
+        except ValueError:
+            raise InvalidInput(f"Line {number} of the manifest is damaged: {text[:80]!r}.") from None
+        if entry.kind is EntryKind.FILE:
+            names.blob(content)
+        elif entry.kind is EntryKind.LINK:
+            names.link(entry.path, content)
+        entries.append(entry)
+    return entries

@@ -1,0 +1,98 @@
+"""Names and paths that came from outside. Whatever becomes a file name or a row's key passes through here first."""
+
+import re
+import secrets
+import unicodedata
+
+from roost.domain.errors import InvalidInput
+
+_EXPERIMENT = re.compile(r"[a-zA-Z0-9][\w-]{0,254}", re.ASCII)
+_WORKSPACE = re.compile(r"[a-zA-Z0-9][\w-]{2,32}", re.ASCII)
+_RUN = re.compile(r"[a-zA-Z0-9][\w-]{0,299}", re.ASCII)
+_SPOOL = re.compile(r"[a-zA-Z0-9][\w.-]{0,127}", re.ASCII)
+_HASH = re.compile(r"[0-9a-f]{64}")
+MAX_PATH = 1024
+MAX_PART = 255
+
+
+def experiment(name: object) -> str:
+    if not isinstance(name, str) or not _EXPERIMENT.fullmatch(name):
+        raise InvalidInput(
+            f"Experiment name {name!r} is not allowed.",
+            hint="Use 1 to 255 letters, digits, `_` or `-`, the first a letter or digit.",
+        )
+    return name
+
+
+def workspace(name: object) -> str:
+    if not isinstance(name, str) or not _WORKSPACE.fullmatch(name):
+        raise InvalidInput(
+            f"Workspace name {name!r} is not allowed.",
+            hint="Use 3 to 33 letters, digits, `_` or `-`, the first a letter or digit.",
+        )
+    return name
+
+
+def run_id(name: object) -> str:
+    if not isinstance(name, str) or not _RUN.fullmatch(name):
+        raise InvalidInput(f"Run id {name!r} is not allowed.", hint="Run ids look like `train_1700000000_1a2b3c4d`.")
+    return name
+
+
+def spool(name: object) -> str:
+    if not isinstance(name, str) or not _SPOOL.fullmatch(name):
+        raise InvalidInput(f"Spool name {name!r} is not allowed.")
+    return name
+
+
+def blob(name: object) -> str:
+    if not isinstance(name, str) or not _HASH.fullmatch(name):
+        raise InvalidInput(f"{name!r} is not the hash of a blob.", hint="64 lower-case hexadecimal digits are.")
+    return name
+
+
+def new_run_id(experiment_name: str, now: float) -> str:
+    """`<experiment>_<epoch seconds>_<8 hex>`; the caller makes it, so that a repeated submission is the same one."""
+    return f"{experiment_name}_{int(now)}_{secrets.token_hex(4)}"
+
+
+def path(name: object) -> str:
+    """A relative path with forward slashes that stays inside whatever folder it is joined to, or InvalidInput.
+
+    The one function for every path that came from outside: names of artefacts, entries of manifests, scripts.
+    Leading `./`, doubled and trailing slashes are taken away; everything else that is odd is refused, not repaired.
+    """
+    if not isinstance(name, str):
+        raise InvalidInput(f"A path must be text, got {type(name).__name__} {name!r}.")
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    problem = ""
+    if name.startswith("/"):
+        problem = "it is absolute"
+    elif not parts:
+        problem = "it is empty"
+    elif ".." in parts:
+        problem = "it climbs out with `..`"
+    elif "\\" in name or (len(parts[0]) == 2 and parts[0][1] == ":"):
+        problem = "it has a backslash or a drive letter"
+    elif any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
+        problem = "it has a control character"
+    elif len(name) > MAX_PATH or any(len(p.encode("utf-8")) > MAX_PART for p in parts):
+        problem = f"it is too long ({MAX_PATH} characters, {MAX_PART} bytes a part)"
+    if problem:
+        raise InvalidInput(
+            f"Path {name[:200]!r} is not allowed: {problem}.",
+            hint="Give a relative path with forward slashes, such as `outputs/model.pt`.",
+        )
+    return "/".join(parts)
+
+
+def link(at: str, target: object) -> str:
+    """The target of a symbolic link at path `at`, which must stay inside the same folder; InvalidInput otherwise."""
+    if not isinstance(target, str) or not target or target.startswith("/") or "\\" in target or "\0" in target:
+        raise InvalidInput(f"Link {at!r} to {target!r} is not allowed: it leads outside its folder.")
+    depth = at.count("/")
+    for part in target.split("/"):
+        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
+        if depth < 0:
+            raise InvalidInput(f"Link {at!r} to {target!r} is not allowed: it leads outside its folder.")
+    return target

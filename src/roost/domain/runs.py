@@ -1,0 +1,211 @@
+"""A run: what was asked for (RunSpec), what exists (Run), and the one door through which its status changes (`advance`).
+
+Times are seconds since the epoch, UTC. A status says where a run stands, a reason why; each move leaves a RunEvent, and
+the list of those is the answer to "why is it waiting?" and "what happened?".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from roost.domain.errors import Conflict
+
+
+class RunStatus(StrEnum):
+    """The statuses of the Azure ML SDK v1, spelled as scripts compare them."""
+
+    NOT_STARTED = "NotStarted"
+    STARTING = "Starting"
+    PREPARING = "Preparing"
+    QUEUED = "Queued"
+    PROVISIONING = "Provisioning"
+    RUNNING = "Running"
+    FINALIZING = "Finalizing"
+    CANCEL_REQUESTED = "CancelRequested"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    CANCELED = "Canceled"
+    NOT_RESPONDING = "NotResponding"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in TERMINAL
+
+    @property
+    def holds_node(self) -> bool:
+        """An agent has been started for it, or may have been, and it has not ended."""
+        return self in HOLDS_NODE
+
+
+TERMINAL = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELED})
+HOLDS_NODE = frozenset(
+    {
+        RunStatus.PROVISIONING,
+        RunStatus.RUNNING,
+        RunStatus.FINALIZING,
+        RunStatus.CANCEL_REQUESTED,
+        RunStatus.NOT_RESPONDING,
+    }
+)
+
+
+class Reason(StrEnum):
+    """Why a run stands where it stands."""
+
+    NONE = ""
+    SUBMITTED = "submitted"
+    WAITING_FOR_NODE = "waiting_for_node"
+    NODE_GIVEN = "node_given"
+    AGENT_STARTED = "agent_started"
+    SCRIPT_STARTED = "script_started"
+    SCRIPT_ENDED = "script_ended"
+    LOGGING = "logging"
+    DONE = "done"
+    EXIT_CODE = "exit_code"
+    PREPARE_FAILED = "prepare_failed"
+    START_FAILED = "start_failed"
+    TIMED_OUT = "timed_out"
+    CANCELED_BY_USER = "canceled_by_user"
+    MARKED_FAILED = "marked_failed"
+    AGENT_LOST = "agent_lost"
+    CLIENT_LOST = "client_lost"
+    UPLOAD_FAILED = "upload_failed"
+    SILENT = "silent"
+
+
+class RunKind(StrEnum):
+    """Where the run's process comes from."""
+
+    SCRIPT = "script"
+    """Submitted: an engine starts an agent, the agent starts the script."""
+    INTERACTIVE = "interactive"
+    """`start_logging`: the run lives in the caller's own process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """What was asked for; it never changes once submitted."""
+
+    kind: RunKind = RunKind.SCRIPT
+    snapshot: str = ""
+    """Blob hash of the manifest of the source folder; empty for none."""
+    script: str = ""
+    """Path within the snapshot; empty when `command` is given."""
+    command: tuple[str, ...] = ()
+    """The program and its arguments, instead of a script."""
+    arguments: tuple[str, ...] = ()
+    target: str = "local"
+    interpreter: str = ""
+    """Absolute path of the Python that runs the script; with no environment, the one that submitted."""
+    environment_variables: Mapping[str, str] = field(default_factory=dict)
+    timeout_seconds: float | None = None
+    """Counted from the start of the script on the node's own clock."""
+    node_count: int = 1
+    launch: str = "single"
+    """A key of `roost.launch.LAUNCHES`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A run as the caller sends it. Sent twice, it is the same run."""
+
+    id: str
+    experiment: str
+    spec: RunSpec
+    display_name: str = ""
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    parent_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What exists."""
+
+    id: str
+    workspace: str
+    experiment: str
+    number: int
+    """Counts from 1 within its experiment."""
+    spec: RunSpec
+    user: str
+    created_at: float
+    status: RunStatus = RunStatus.NOT_STARTED
+    reason: Reason = Reason.SUBMITTED
+    message: str = ""
+    """Words for people, with values: the last error lines, the node, what it waits for."""
+    display_name: str = ""
+    parent_id: str | None = None
+    started_at: float | None = None
+    """When the script (or the interactive run) began."""
+    ended_at: float | None = None
+    exit_code: int | None = None
+    """Of the script; negative for a signal, as subprocess has it."""
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    revision: int = 1
+    """Grows with every change; long polls wait for it to pass a value."""
+    handle: str = ""
+    """The engine's own word for the agents of this run; opaque."""
+    heard_at: float | None = None
+    """When an agent or client last spoke."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEvent:
+    """Something that happened to a run. `to` is the status it leads to, if that move is allowed."""
+
+    to: RunStatus
+    at: float
+    reason: Reason = Reason.NONE
+    message: str = ""
+    exit_code: int | None = None
+    handle: str = ""
+
+
+_S = RunStatus
+_END = {_S.COMPLETED, _S.FAILED, _S.CANCELED}
+
+MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
+    _S.NOT_STARTED: frozenset({_S.STARTING, _S.PREPARING, _S.QUEUED, _S.RUNNING, *_END}),
+    _S.STARTING: frozenset({_S.PREPARING, _S.QUEUED, _S.RUNNING, *_END}),
+    _S.PREPARING: frozenset({_S.QUEUED, _S.CANCEL_REQUESTED, _S.FAILED, _S.CANCELED}),
+    _S.QUEUED: frozenset({_S.PROVISIONING, _S.FAILED, _S.CANCELED}),
+    _S.PROVISIONING: frozenset({_S.QUEUED, _S.RUNNING, _S.CANCEL_REQUESTED, _S.FINALIZING, *_END}),
+    _S.RUNNING: frozenset({_S.FINALIZING, _S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
+    _S.FINALIZING: frozenset({_S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
+    _S.NOT_RESPONDING: frozenset({_S.RUNNING, _S.FINALIZING, _S.CANCEL_REQUESTED, *_END}),
+    _S.CANCEL_REQUESTED: frozenset({*_END}),
+    _S.COMPLETED: frozenset(),
+    _S.FAILED: frozenset(),
+    _S.CANCELED: frozenset(),
+}
+
+
+def advance(run: Run, event: RunEvent) -> Run:
+    """The run after the event. The same run, unchanged, when the event says nothing new; Conflict when it is not allowed.
+
+    Said twice is said once: an end that is reported again, or another end after the first one, changes nothing.
+    An agent that reports progress (Running, Finalizing) while a cancel is on its way does not undo the cancel.
+    """
+    if run.status.is_terminal:
+        if event.to.is_terminal:
+            return run
+        raise Conflict(f"Run {run.id} has ended ({run.status.value}) and cannot become {event.to.value}.")
+    if event.to is run.status and event.message == run.message and event.reason is run.reason:
+        return run
+    if run.status is RunStatus.CANCEL_REQUESTED and not event.to.is_terminal:
+        return run
+    if event.to is not run.status and event.to not in MOVES[run.status]:
+        raise Conflict(f"Run {run.id} is {run.status.value} and cannot become {event.to.value}.")
+    return replace(
+        run,
+        status=event.to,
+        reason=event.reason,
+        message=event.message,
+        started_at=event.at if event.to is RunStatus.RUNNING and run.started_at is None else run.started_at,
+        ended_at=event.at if event.to.is_terminal else run.ended_at,
+        exit_code=event.exit_code if event.exit_code is not None else run.exit_code,
+        handle=event.handle or run.handle,
+        revision=run.revision + 1,
+    )

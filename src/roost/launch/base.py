@@ -1,0 +1,36 @@
+"""Where a process runs (Place), what it is (Process), and the plainest launch: one process on one node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from roost.domain.runs import RunSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """This node among the run's nodes; known only once the nodes are given."""
+
+    node_rank: int = 0
+    addresses: tuple[str, ...] = ("127.0.0.1",)
+    """One per node, by rank."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What this launch adds to the run's own variables."""
+    rank: int = 0
+    """Among all processes of the run."""
+
+
+class Launch(Protocol):
+    def __call__(self, spec: RunSpec, place: Place) -> tuple[Process, ...]:
+        """The processes of this node, in rank order. `$VAR` in arguments is expanded later, on the node, with its variables."""
+
+
+def single(spec: RunSpec, place: Place) -> tuple[Process, ...]:
+    """One process: the script with the run's interpreter, or the command as it stands."""
+    argv = spec.command if spec.command else (spec.interpreter, "-u", spec.script, *spec.arguments)
+    return (Process(argv=argv, rank=place.node_rank),)

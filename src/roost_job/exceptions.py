@@ -1,0 +1,72 @@
+"""The exceptions that training scripts catch, named as the Azure ML SDK v1 named them.
+
+AzureMLException                     everything below; `.message` holds the text
+├── UserErrorException               the caller's mistake: wrong type, wrong name, wrong file
+│   └── RunEnvironmentException      there is no run here (`Run.get_context(allow_offline=False)`)
+├── ExperimentExecutionException     a submission that could not be carried out
+├── ActivityFailedException          `wait_for_completion` of a run that failed
+├── ComputeTargetException
+├── ModelPathNotFoundException
+├── WebserviceException
+├── ProjectSystemException
+├── ServiceException                 the control plane could not be reached or refused
+└── TrainingException
+"""
+
+from typing import Any
+
+
+class AzureMLException(Exception):
+    """The root. `message` is the fact; `hint`, where there is one, the next step."""
+
+    def __init__(self, exception_message: str = "", hint: str = "", **kwargs: Any) -> None:
+        super(AzureMLException, self).__init__(exception_message)
+        self.message = exception_message
+        self.hint = hint
+        self.inner_exception = kwargs.get("inner_exception")
+
+    def __str__(self) -> str:
+        return "%s\nhint: %s" % (self.message, self.hint) if self.hint else str(self.message)
+
+    def __repr__(self) -> str:
+        return "%s(%r)" % (type(self).__name__, self.message)
+
+
+class UserErrorException(AzureMLException):
+    """The caller's mistake."""
+
+
+class RunEnvironmentException(UserErrorException):
+    """There is no run in this process's environment."""
+
+
+class ExperimentExecutionException(AzureMLException):
+    """A submission could not be carried out, or waiting for it was interrupted."""
+
+
+class ActivityFailedException(AzureMLException):
+    """The run that was waited for has failed."""
+
+
+class ComputeTargetException(AzureMLException):
+    """A compute target is missing or refused."""
+
+
+class ModelPathNotFoundException(AzureMLException):
+    """The path to register does not exist among the run's files."""
+
+
+class WebserviceException(AzureMLException):
+    """A web service is missing or failed."""
+
+
+class ProjectSystemException(AzureMLException):
+    """A workspace or its configuration is missing or refused."""
+
+
+class ServiceException(AzureMLException):
+    """The control plane could not be reached, or refused."""
+
+
+class TrainingException(AzureMLException):
+    """A training configuration is refused."""
