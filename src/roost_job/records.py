@@ -25,7 +25,7 @@ from zlib import crc32
 
 HEADER, NAME, FLOAT, INT, OBJECT = 0, 1, 2, 3, 4
 NO_STEP = -(2**63)
-MAX_BODY = 64 * 1024 * 1024
+MAX_BODY = 8 * 1024 * 1024
 
 FRAME = struct.Struct("<II")
 NAME_HEAD = struct.Struct("<BI")

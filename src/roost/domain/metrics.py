@@ -1,7 +1,7 @@
 """Metrics: spool bytes → packed series (`decode`), packed series → what a person logged (`read_back`), → a chart (`thin`).
 
 A Series holds points of one metric from one spool, all of one encoding, as three packed columns (array module, native
-little-endian doubles and 64-bit integers) or, for objects, one JSON text per line. It is what is stored: nothing is kept per point.
+little-endian doubles and 64-bit integers) or, for objects, one JSON text per line. It is what is stored: no row per point.
 """
 
 import json

@@ -1,0 +1,156 @@
+"""Moves blobs. On the control plane's own machine by file, into and out of its blob folder; elsewhere over HTTP, only what is
+missing, small ones many to a request. `lay_out` makes a run's working copy of a manifest.
+"""
+
+import os
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+from roost.blobs.folder import FolderBlobs
+from roost.blobs.hashing import hash_bytes, hash_file
+from roost.domain import files, names
+from roost.domain.errors import InvalidInput, NotFound
+from roost.transport.client import Client, path_of
+
+SMALL = 256 * 1024
+"""Blobs up to this size travel together."""
+_BATCH = 4 * 1024 * 1024
+_HEAD = struct.Struct("<32sI")
+_NAMES_AT_ONCE = 2000
+_COPIERS = 4
+
+
+class Carrier:
+    """`cache` is where a node that does not share a machine with the control plane keeps what it has fetched."""
+
+    def __init__(self, client: Client, cache: Path | None = None) -> None:
+        self._client = client
+        self._cache = cache
+
+    @cached_property
+    def shared(self) -> FolderBlobs | None:
+        """The control plane's own folder, when this process can reach it: the file of this very instance is in it."""
+        server = self._client.call("GET", "/api/server")
+        folder = Path(server["blob_folder"]) if server.get("blob_folder") else None
+        if folder and (folder / f".roost-{server['instance']}").exists() and os.access(folder, os.W_OK):
+            return FolderBlobs(folder)
+        return None
+
+    def put(self, data: bytes) -> str:
+        """Stores small content; its hash."""
+        if self.shared:
+            return self.shared.put(data)
+        name = hash_bytes(data)
+        if self._missing([name]):
+            self._client.call("PUT", path_of("blobs", name), body=data)
+        return name
+
+    def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
+        """Stores files; hash and size of each, in the order given."""
+        if self.shared:
+            return [self.shared.put_file(path) for path in paths]
+        hashed = [(hash_file(path), path.stat().st_size) for path in paths]
+        by_name = dict(zip((name for name, _ in hashed), paths, strict=True))
+        small: list[tuple[str, Path]] = []
+        for name in self._missing(by_name):
+            if by_name[name].stat().st_size <= SMALL:
+                small.append((name, by_name[name]))
+            else:
+                self._client.call("PUT", path_of("blobs", name), body=by_name[name], timeout=600.0)
+        for batch in _batches(small):
+            self._client.call("POST", "/api/blobs/batch", body=batch)
+        return hashed
+
+    def get(self, name: str) -> bytes:
+        if self.shared:
+            return self.shared.get(name)
+        return self._client.fetch("GET", path_of("blobs", names.blob(name))).body
+
+    def lay_out(self, manifest: str, folder: Path) -> int:
+        """Makes the manifest's files in an empty folder, each a copy of its own; how many. Nothing lands outside it."""
+        entries = files.read_manifest(self.get(manifest))
+        source = self.shared or self._fetched(entries)
+        for place in sorted({os.path.dirname(entry.path) for entry in entries if "/" in entry.path}):
+            os.makedirs(folder / place, exist_ok=True)
+        plain = [entry for entry in entries if entry.kind is files.EntryKind.FILE]
+        root = str(folder)
+
+        def copy(stretch: Sequence[files.Entry]) -> None:
+            for entry in stretch:
+                source.copy_to(entry.content, Path(f"{root}/{entry.path}"), entry.mode)
+
+        if len(plain) <= 32:
+            copy(plain)
+        else:
+            with ThreadPoolExecutor(_COPIERS) as pool:
+                list(pool.map(copy, (plain[i::_COPIERS] for i in range(_COPIERS))))
+        for entry in entries:  # links last: no file is ever written through one
+            if entry.kind is files.EntryKind.FOLDER:
+                os.makedirs(folder / entry.path, exist_ok=True)
+            elif entry.kind is files.EntryKind.LINK:
+                os.symlink(entry.content, folder / entry.path)
+        return len(entries)
+
+    def _missing(self, wanted: Iterable[str]) -> list[str]:
+        every = list(wanted)
+        missing: list[str] = []
+        for start in range(0, len(every), _NAMES_AT_ONCE):
+            asked = every[start : start + _NAMES_AT_ONCE]
+            missing += self._client.call("POST", "/api/blobs/missing", json={"names": asked})["missing"]
+        return missing
+
+    def _fetched(self, entries: Sequence[files.Entry]) -> FolderBlobs:
+        """This node's cache, with every file of the entries in it."""
+        if self._cache is None:
+            raise NotFound("There is no folder to keep fetched blobs in.")
+        cache = FolderBlobs(self._cache)
+        sizes = {entry.content: entry.size for entry in entries if entry.kind is files.EntryKind.FILE}
+        small: list[str] = []
+        for name in cache.missing(sizes):
+            if sizes[name] <= SMALL:
+                small.append(name)
+            else:
+                part = self._cache / "tmp" / f"fetch-{name}-{os.getpid()}"
+                part.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    self._client.download(path_of("blobs", name), part)
+                    cache.put_file(part, expected=name)
+                finally:
+                    part.unlink(missing_ok=True)
+        for start in range(0, len(small), 500):
+            answer = self._client.fetch("POST", "/api/blobs/fetch", json={"names": small[start : start + 500]})
+            for name, data in unpack(answer.body):
+                if cache.put(data) != name:
+                    raise InvalidInput(f"Blob {name} arrived damaged.")
+        return cache
+
+
+def _batches(small: Sequence[tuple[str, Path]]) -> Iterator[bytes]:
+    """Bodies of `POST /api/blobs/batch`."""
+    batch, size = [], 0
+    for name, path in small:
+        data = path.read_bytes()
+        batch.append(_HEAD.pack(bytes.fromhex(name), len(data)) + data)
+        size += len(data)
+        if size >= _BATCH:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield b"".join(batch)
+
+
+def unpack(body: bytes) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each blob of a batch."""
+    start = 0
+    while start < len(body):
+        if len(body) - start < _HEAD.size:
+            raise InvalidInput("The batch of blobs ends in the middle of one.")
+        name, length = _HEAD.unpack_from(body, start)
+        start += _HEAD.size
+        if start + length > len(body):
+            raise InvalidInput("The batch of blobs ends in the middle of one.")
+        yield name.hex(), body[start : start + length]
+        start += length

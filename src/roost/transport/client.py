@@ -1,0 +1,246 @@
+"""HTTP to the control plane: keep-alive, patient, safe to use from many threads and after a fork.
+
+Every route may be called twice (docs/how-it-works/wire.md), so a call whose connection broke is simply made again, at
+the address that `locate` gives then: a control plane that was restarted is found where it is now.
+"""
+
+import errno
+import http.client
+import json as jsonlib
+import os
+import shutil
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from roost.domain.errors import DiskFull, InvalidInput, RoostError, Unavailable, raise_for
+
+Body = bytes | memoryview | Path
+"""What a request carries: bytes, or a file that is read as it is sent."""
+Params = Mapping[str, object]
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_CONNECT_TIMEOUT = 5.0
+_MOST_IDLE = 8
+_BROKEN = (OSError, http.client.HTTPException)
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    url: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+
+
+def path_of(*parts: str) -> str:
+    """`/api/…` with each part quoted; slashes in the last part are kept, as routes for files expect."""
+    return "/api/" + "/".join([*(quote(part, safe="") for part in parts[:-1]), quote(parts[-1], safe="/")])
+
+
+class Client:
+    """One control plane. `patience` is how many seconds a call keeps trying while nobody answers; infinite for agents."""
+
+    def __init__(
+        self,
+        locate: Callable[[], Endpoint],
+        *,
+        patience: float = 10.0,
+        wanted: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`wanted` is asked between tries: when it says no, a patient call gives up."""
+        self._locate = locate
+        self._patience = patience
+        self._wanted = wanted
+        self._lock = threading.Lock()
+        self._idle: list[tuple[str, http.client.HTTPConnection]] = []
+        self._pid = os.getpid()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        json: object = None,
+        body: Body | None = None,
+        timeout: float = 60.0,
+    ) -> Any:
+        """The JSON value of the answer; raises the class of `domain.errors` that an error answer stands for."""
+        response = self.fetch(method, path, params=params, json=json, body=body, timeout=timeout)
+        return jsonlib.loads(response.body) if response.body else None
+
+    def fetch(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        json: object = None,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+    ) -> Response:
+        """The answer as it came; raises for an error answer."""
+        if json is not None:
+            body = jsonlib.dumps(json).encode()
+        target = _with_params(path, params)
+
+        def exchange(connection: http.client.HTTPConnection, token: str) -> Response:
+            answer = _send(connection, method, target, token, body, json is not None, headers, timeout)
+            return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+
+        response = self._patiently(exchange)
+        if response.status >= 400:
+            _raise(response.status, response.body)
+        return response
+
+    def download(self, path: str, target: Path, *, params: Params | None = None) -> int:
+        """Writes the answer's bytes to a file: whole or not at all. Its size."""
+        part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
+
+        def exchange(connection: http.client.HTTPConnection, token: str) -> int:
+            answer = _send(connection, "GET", _with_params(path, params), token, None, False, None, 60.0)
+            if answer.status >= 400:
+                _raise(answer.status, answer.read())
+            with part.open("wb") as file:
+                shutil.copyfileobj(answer, file, 1024 * 1024)
+                size = file.tell()
+            length = answer.getheader("Content-Length")
+            if length is not None and int(length) != size:
+                raise http.client.IncompleteRead(b"", int(length) - size)
+            return size
+
+        try:
+            size = self._patiently(exchange)
+            part.replace(target)
+        except OSError as error:
+            raise DiskFull(f"{target} cannot be written: {error.strerror or error}.") from error
+        finally:
+            part.unlink(missing_ok=True)
+        return size
+
+    def close(self) -> None:
+        with self._lock:
+            for _, connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    def _patiently(self, exchange: Callable[[http.client.HTTPConnection, str], T]) -> T:
+        """Makes an exchange until it comes through, the patience ends or nobody wants it any more."""
+        deadline = time.monotonic() + self._patience
+        pause = _FIRST_PAUSE
+        where = "the control plane"
+        while True:
+            try:
+                endpoint = self._locate()
+                where = endpoint.url
+                connection, used = self._take(endpoint.url)
+                try:
+                    result = exchange(connection, endpoint.token)
+                except _BROKEN as error:
+                    connection.close()
+                    if used and not isinstance(error, TimeoutError):
+                        continue  # an idle connection that the server had closed says nothing about the server
+                    raise
+                except RoostError:
+                    self._give_back(endpoint.url, connection)
+                    raise
+                self._give_back(endpoint.url, connection)
+                return result
+            except (*_BROKEN, Unavailable) as error:
+                if isinstance(error, OSError) and error.errno in (
+                    errno.ENOSPC,
+                    errno.EDQUOT,
+                    errno.EROFS,
+                    errno.EACCES,
+                ):
+                    raise
+                if time.monotonic() + pause > deadline or not self._wanted():
+                    raise Unavailable(
+                        f"No control plane answers at {where} ({type(error).__name__}: {error}).",
+                        hint="`roost status` shows what is known of it; `roost up` starts the embedded one.",
+                    ) from error
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _take(self, url: str) -> tuple[http.client.HTTPConnection, bool]:
+        """An open connection that is idle, or a new one; and whether it was used before."""
+        with self._lock:
+            if self._pid != os.getpid():  # a fork: the parent still talks through those
+                self._idle, self._pid = [], os.getpid()
+            while self._idle:
+                at, connection = self._idle.pop()
+                if at == url and connection.sock is not None:
+                    return connection, True
+                connection.close()
+        parts = urlsplit(url)
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(
+                parts.hostname or "", parts.port, timeout=_CONNECT_TIMEOUT, context=ssl.create_default_context()
+            ), False
+        if parts.scheme != "http" or not parts.hostname:
+            raise InvalidInput(
+                f"{url!r} is not the address of a control plane.", hint="It looks like http://host:port."
+            )
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=_CONNECT_TIMEOUT), False
+
+    def _give_back(self, url: str, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if connection.sock is not None and len(self._idle) < _MOST_IDLE and self._pid == os.getpid():
+                self._idle.append((url, connection))
+                return
+        connection.close()
+
+
+def _with_params(path: str, params: Params | None) -> str:
+    if not params:
+        return path
+    given = {k: v for k, v in params.items() if v is not None}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def _send(
+    connection: http.client.HTTPConnection,
+    method: str,
+    target: str,
+    token: str,
+    body: Body | None,
+    is_json: bool,
+    headers: Mapping[str, str] | None,
+    timeout: float,
+) -> http.client.HTTPResponse:
+    sent = {"Authorization": f"Bearer {token}", **(headers or {})}
+    if body is not None:
+        sent["Content-Type"] = "application/json" if is_json else "application/octet-stream"
+    if connection.sock is None:
+        connection.connect()
+    connection.sock.settimeout(timeout)
+    if isinstance(body, Path):
+        with body.open("rb") as file:
+            sent["Content-Length"] = str(os.fstat(file.fileno()).st_size)
+            connection.request(method, target, body=file, headers=sent)
+    else:
+        connection.request(method, target, body=body, headers=sent)
+    return connection.getresponse()
+
+
+def _raise(status: int, body: bytes) -> NoReturn:
+    try:
+        parsed = jsonlib.loads(body)
+    except ValueError:
+        parsed = body.decode("utf-8", "replace")
+    raise_for(status, parsed)

@@ -1,0 +1,101 @@
+"""Sends what grows on disk, by offset: spools of metrics, streams of text. The agent and a notebook's thread both use it.
+
+The server takes bytes in only at its own high-water mark and always answers with that mark, so a shipper needs no
+memory of its own: after any crash on either side it goes on where the server says.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.transport.client import Client, path_of
+from roost_job.records import FRAME, MAX_BODY
+
+SPOOL_SUFFIX = ".spool"
+_CHUNK = 2 * 1024 * 1024
+
+
+@dataclass
+class _Progress:
+    """How far one file has come."""
+
+    mark: int = 0
+    """What the server has."""
+    tried: int = 0
+    """The file's size at the last try; a tail that is not whole yet is sent again only when there is more."""
+    damaged: bool = False
+
+
+class Shipper:
+    """One run's files on their way. Not for two threads at once; two shippers of one run harm nothing."""
+
+    def __init__(self, client: Client, run_id: str) -> None:
+        self._client = client
+        self._run_id = run_id
+        self._progress: dict[str, _Progress] = {}
+
+    def ship_spools(self, folder: Path) -> bool:
+        """Sends what is new in every spool of the folder; whether anything was."""
+        moved = False
+        try:
+            names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(SPOOL_SUFFIX))
+        except FileNotFoundError:
+            return False
+        for name in names:
+            moved |= self._ship_spool(folder / name, name.removesuffix(SPOOL_SUFFIX))
+        return moved
+
+    def ship_stream(self, name: str, path: Path) -> bool:
+        """Sends what is new in a text file; whether anything was. A file that became shorter is sent from its start."""
+        progress = self._progress.setdefault(f"stream/{name}", _Progress())
+        size = _size(path)
+        reset = size < progress.mark
+        if size == progress.mark and not reset:
+            return False
+        route = path_of("runs", self._run_id, "streams", name)
+        if reset:
+            progress.mark = 0
+        with path.open("rb") as file:
+            while True:
+                file.seek(progress.mark)
+                data = file.read(_CHUNK)
+                if not data and not reset:
+                    return True
+                answer = self._client.call(
+                    "POST", route, params={"offset": progress.mark, "reset": int(reset)}, body=data
+                )
+                progress.mark, reset = int(answer["offset"]), False
+
+    def forget(self, name: str) -> None:
+        """A stream that was sealed: nothing of it is sent again."""
+        self._progress.pop(f"stream/{name}", None)
+
+    def _ship_spool(self, path: Path, spool: str) -> bool:
+        progress = self._progress.setdefault(f"spool/{spool}", _Progress())
+        size = _size(path)
+        if progress.damaged or size <= max(progress.mark, progress.tried):
+            return False
+        route = path_of("runs", self._run_id, "spools", spool)
+        moved = False
+        with path.open("rb") as file:
+            want = _CHUNK
+            while progress.mark < size:
+                file.seek(progress.mark)
+                data = file.read(want)
+                answer = self._client.call("POST", route, params={"offset": progress.mark}, body=data)
+                before, progress.mark = progress.mark, int(answer["offset"])
+                progress.damaged = bool(answer["damaged"])
+                moved |= progress.mark != before
+                if progress.damaged or (progress.mark == before and before + len(data) >= size):
+                    break
+                # A frame may be larger than a chunk: then nothing of it was taken in, and all of it is sent.
+                want = MAX_BODY + FRAME.size if progress.mark == before else _CHUNK
+        progress.tried = size
+        return moved
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
