@@ -1,0 +1,192 @@
+"""The client against real sockets that misbehave."""
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from roost.domain.errors import InvalidInput, NotFound, RoostError, Unavailable
+from roost.transport.client import Client, Endpoint, path_of
+
+Reply = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: "Server"
+
+    def reply(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def handle_any(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        self.server.seen.append((self.command, self.path, self.headers["Authorization"], self.rfile.read(length)))
+        script = self.server.script
+        (script.pop(0) if len(script) > 1 else script[0])(self)
+
+    do_GET = do_POST = do_PUT = handle_any
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.script: list[Reply] = [lambda h: h.reply(200, b'{"ok": 1}')]
+        self.seen: list[tuple[str, str, str, bytes]] = []
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    client = Client(lambda: Endpoint(server.url, "secret"), patience=5.0)
+    yield client
+    client.close()
+
+
+def hang_up(handler: Handler) -> None:
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def test_json_travels_both_ways_with_the_token(server: Server, client: Client) -> None:
+    assert client.call("POST", "/api/x", params={"a": "b c", "none": None}, json={"k": [1]}) == {"ok": 1}
+    assert server.seen == [("POST", "/api/x?a=b+c", "Bearer secret", b'{"k": [1]}')]
+
+
+def test_a_file_is_sent_whole(server: Server, client: Client, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"x" * 300_000)
+    client.call("PUT", "/api/f", body=tmp_path / "f")
+    assert len(server.seen[0][3]) == 300_000
+
+
+def test_an_error_answer_is_the_same_class_here(server: Server, client: Client) -> None:
+    body = json.dumps({"error": {"code": "not_found", "message": "no run x", "hint": "look"}}).encode()
+    server.script = [lambda h: h.reply(404, body)]
+    with pytest.raises(NotFound, match="no run x") as caught:
+        client.call("GET", "/api/runs/x")
+    assert caught.value.hint == "look"
+    assert len(server.seen) == 1, "an answer is not asked for twice"
+
+
+def test_something_that_is_not_roost_is_told_apart(server: Server, client: Client) -> None:
+    server.script = [lambda h: h.reply(500, b"<html>proxy</html>")]
+    with pytest.raises(RoostError, match="not Roost's"):
+        client.call("GET", "/api/x")
+
+
+def test_a_cut_connection_is_tried_again(server: Server, client: Client) -> None:
+    server.script = [hang_up, hang_up, lambda h: h.reply(200, b'{"ok": 2}')]
+    assert client.call("GET", "/api/x") == {"ok": 2}
+
+
+def test_an_answer_cut_short_is_tried_again(server: Server, client: Client, tmp_path: Path) -> None:
+    def short(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "100")
+        handler.end_headers()
+        handler.wfile.write(b"half")
+        hang_up(handler)
+
+    server.script = [short, lambda h: h.reply(200, b"whole")]
+    assert client.download("/api/f", tmp_path / "f") == 5
+    assert (tmp_path / "f").read_bytes() == b"whole"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_failed_download_leaves_nothing(server: Server, client: Client, tmp_path: Path) -> None:
+    server.script = [lambda h: h.reply(404, b'{"error": {"code": "not_found", "message": "gone", "hint": ""}}')]
+    with pytest.raises(NotFound):
+        client.download("/api/f", tmp_path / "f")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_control_plane_that_came_back_elsewhere_is_found(tmp_path: Path) -> None:
+    first, second = Server(), Server()
+    where = [first]
+    client = Client(lambda: Endpoint(where[0].url, "t"), patience=5.0)
+    assert client.call("GET", "/api/x") == {"ok": 1}
+    first.shutdown()
+    first.server_close()
+    where[0] = second
+    assert client.call("GET", "/api/x") == {"ok": 1}
+    assert len(second.seen) == 1
+    client.close()
+    second.shutdown()
+    second.server_close()
+
+
+def test_nobody_there_says_where_and_what_to_do() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(Unavailable, match=url) as caught:
+        Client(lambda: Endpoint(url, "t"), patience=0.0).call("GET", "/api/x")
+    assert "roost up" in caught.value.hint
+
+
+def test_a_patient_call_ends_when_it_is_not_wanted_any_more() -> None:
+    asked: list[int] = []
+
+    def wanted() -> bool:
+        asked.append(1)
+        return len(asked) < 3
+
+    with pytest.raises(Unavailable):
+        Client(lambda: Endpoint("http://127.0.0.1:9", "t"), patience=float("inf"), wanted=wanted).call("GET", "/x")
+    assert len(asked) == 3
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="ftp"):
+        Client(lambda: Endpoint("ftp://x", "t")).call("GET", "/x")
+
+
+def test_a_proxy_in_the_environment_is_not_used(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert client.call("GET", "/api/x") == {"ok": 1}
+
+
+def test_after_a_fork_parent_and_child_do_not_share_a_connection(server: Server, client: Client) -> None:
+    client.call("GET", "/api/parent")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            client.call("GET", "/api/child")
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert client.call("GET", "/api/parent") == {"ok": 1}
+
+
+def test_paths_are_quoted() -> None:
+    assert path_of("runs", "a/b", "files", "outputs/a b#c%2e.txt") == "/api/runs/a%2Fb/files/outputs/a%20b%23c%252e.txt"
