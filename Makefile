@@ -1,0 +1,96 @@
+# One command per chore; `make help` lists them.
+#
+# PYTHON            the interpreter that makes .venv: Python 3.11 or newer, found by itself when not given
+# JOBS              processes for the tests
+# ROOST_TEST_CACHE  the one folder for what is large and slow to get: the peers of the benchmarks, built environments
+# PARTS             which parts of `make test-real`; all when not given
+# BENCH             arguments of the benchmarks, such as BENCH="log_call ingest --rounds 3"
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+export ROOST_TEST_CACHE ?= $(HOME)/.cache/roost-tests
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+JOBS ?= 2
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest
+CODE := src tests bench examples
+
+# The parts of `make test-real`, each a file tests/real/test_<part>.py with the seconds it may take.
+REAL_PARTS := kills:1200 bench:1800
+PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
+
+.PHONY: help demo test check bench install lint quick test-real format clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+demo: $(VENV)/.server ## install Roost and run an example training job with live logs, metrics and outputs
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev ## install what the tests need and run them (about 15 minutes at the most)
+	@$(PYTEST) -m "not real" -n $(JOBS) --durations 10
+
+check: lint quick ## format, lint, types, layers, quick tests
+
+install: $(VENV)/.dev ## make .venv with everything
+	@echo "Ready: source $(BIN)/activate"
+
+lint: $(VENV)/.dev ## format, lint, types and layers, nothing changed
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+quick: $(VENV)/.dev ## the tests that need no whole stories
+	@$(PYTEST) -q -m "not slow and not real" -n $(JOBS)
+
+bench: $(VENV)/.dev ## measure against the budgets, with MLflow, Ray, bare processes and the disk in the same run
+	@$(BIN)/python -m bench $(BENCH)
+
+test-real: $(VENV)/.dev ## the long and large tests, in parts: make test-real PARTS="kills bench"
+	@failed=""; \
+	for part in $(PARTS); do \
+		budget=""; for known in $(REAL_PARTS); do [ "$${known%%:*}" != "$$part" ] || budget=$${known##*:}; done; \
+		[ -n "$$budget" ] || { echo "There is no part \"$$part\"; they are: $(REAL_PARTS)"; exit 2; }; \
+		echo "== $$part (at most $$budget s)"; begun=$$SECONDS; \
+		timeout --signal INT --kill-after 60 "$$budget" $(PYTEST) -m real "tests/real/test_$$part.py" && code=0 || code=$$?; \
+		[ "$$code" != 124 ] || echo "$$part: did not end within its $$budget s"; \
+		[ "$$code" = 0 ] || failed="$$failed $$part"; \
+		echo "== $$part: $$((SECONDS - begun)) s"; \
+	done; \
+	[ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
+
+format: $(VENV)/.dev ## format the code and fix what can be fixed
+	@$(BIN)/ruff format $(CODE)
+	@$(BIN)/ruff check --fix $(CODE)
+
+clean: ## remove .venv and everything else that was made here
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests bench examples -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf src/*.egg-info
+
+# The stamps make a second call instant, and a change of dependencies heard.
+
+$(BIN)/python:
+	@[ -n "$(PYTHON)" ] || { echo "No Python 3.11 or newer found; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.server: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Roost into $(VENV)"
+	@$(PIP) --editable '.[server]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Roost and its development tools into $(VENV)"
+	@$(PIP) --editable '.[dev]'
+	@touch $(VENV)/.server $@
