@@ -193,8 +193,9 @@ def advance(run: Run, event: RunEvent) -> Run:
             return run
         raise Conflict(f"Run {run.id} has ended ({run.status.value}) and cannot become {event.to.value}.")
     if event.to is run.status and event.message == run.message and event.reason is run.reason:
-        return run
-    if run.status is RunStatus.CANCEL_REQUESTED and not event.to.is_terminal:
+        known = event.handle in ("", run.handle)
+        return run if known else replace(run, handle=event.handle, revision=run.revision + 1)
+    if run.status is RunStatus.CANCEL_REQUESTED and event.to is not run.status and not event.to.is_terminal:
         return run
     if event.to is not run.status and event.to not in MOVES[run.status]:
         raise Conflict(f"Run {run.id} is {run.status.value} and cannot become {event.to.value}.")

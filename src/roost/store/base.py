@@ -128,6 +128,9 @@ class Runs(Protocol):
     def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
         """Runs in these statuses that are due (see `release`) and that nobody holds, leased until `at + seconds`."""
 
+    def renew(self, run_id: str, token: str, *, until: float) -> bool:
+        """Holds a lease longer, for work that takes its time; False when the lease was lost."""
+
     def release(self, run_id: str, token: str, *, due_at: float) -> None:
         """Gives a lease back; the run is not due again before then. Nothing happens when the lease was lost."""
 
