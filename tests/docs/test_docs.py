@@ -1,0 +1,144 @@
+"""Writing that can fail: links, commands, settings, error codes and the house must be what the pages say they are."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+
+from roost.domain.errors import BY_CODE
+
+ROOT = Path(__file__).parents[2]
+# A link or picture of Markdown, without its title; code is taken out before.
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def tracked() -> list[Path]:
+    """The files of the project: what git knows or would add; everything there is when this is no checkout."""
+    argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(argv, cwd=ROOT, capture_output=True)
+    if found.returncode == 0:
+        names = [name for name in found.stdout.decode().split("\0") if name]
+    else:
+        names = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if not {".venv", ".git"} & set(path.parts)]
+    return [ROOT / name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
+
+
+def pages() -> list[Path]:
+    return [path for path in tracked() if path.suffix == ".md"]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that headings make, as GitHub names them."""
+    headings = re.findall(r"^#{1,6} (.+)$", CODE.sub(lambda code: code[0].strip("`"), page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> Iterator[str]:
+    for target in LINK.findall(CODE.sub("", page.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        place, _, anchor = target.partition("#")
+        file = (page.parent / place).resolve() if place else page
+        if not file.exists():
+            yield f"{target}: no such file"
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file):
+            yield f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_inside_the_project_resolve(page: Path) -> None:
+    assert list(broken_links(page)) == []
+
+
+def reference() -> str:
+    """Everything under docs/reference, as one text."""
+    return "\n".join(path.read_text() for path in sorted((ROOT / "docs" / "reference").rglob("*.md")))
+
+
+def commands(command: click.Command, name: str) -> Iterator[str]:
+    """Every command that a person can type: `roost run list`."""
+    subcommands = getattr(command, "commands", None)
+    if not subcommands:
+        yield name
+        return
+    for word, below in subcommands.items():
+        if not below.hidden:
+            yield from commands(below, f"{name} {word}")
+
+
+def test_every_command_is_in_the_reference() -> None:
+    from roost.cli.main import app
+
+    every = list(commands(typer.main.get_command(app), "roost"))
+    assert len(every) > 5, "the walk through the commands found hardly any"
+    text = reference()
+    assert [command for command in every if command not in text] == []
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    from roost.server import settings
+
+    every = setting_names(settings)
+    assert every, "no settings found"
+    text = reference()
+    assert [name for name in every if not re.search(rf"`{re.escape(name)}\b", text)] == []
+
+
+def test_every_error_code_is_in_the_reference() -> None:
+    text = reference()
+    assert [code for code in BY_CODE if f"`{code}`" not in text] == []
+
+
+def test_commands_of_the_readme_are_targets_of_make() -> None:
+    asked = set(re.findall(r"\bmake ([a-z][a-z-]*)", (ROOT / "README.md").read_text()))
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"demo", "test"} <= asked, "README names the two commands that do everything"
+    assert asked <= targets
+
+
+def test_every_target_of_make_says_what_it_does() -> None:
+    text = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+    assert phony
+    explained = set(re.findall(r"^([a-z][a-z-]*):.*## \w", text, re.MULTILINE))
+    assert set(phony[1].split()) == explained
+
+
+def test_the_drawing_of_the_house_lists_its_rooms() -> None:
+    """ARCHITECTURE.md names exactly the folders of src/roost: `  domain/   meanings …` lines below `src/roost/`."""
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    house = re.search(r"^src/roost/\s*\n((?:(?:  .*)?\n)+)", text, re.MULTILINE)
+    assert house, "ARCHITECTURE.md draws the house below a line `src/roost/`"
+    drawn = set(re.findall(r"^  ([a-z_]+)/", house[1], re.MULTILINE))
+    rooms = {path.parent.name for path in (ROOT / "src" / "roost").glob("*/__init__.py")}
+    assert drawn == rooms
+
+
+def test_no_file_names_this_machine_or_a_registry() -> None:
+    """Absolute home folders and package registries belong to one machine, not to the project."""
+    # Spelled in pieces, so that this very file does not count.
+    forbidden = re.compile(
+        rb"/home/[a-z]|/ro"
+        rb"ot/|/Us"
+        rb"ers/[a-z]|pypi\.or"
+        rb"g/simple|file"
+        rb"s\.pythonhosted|/op"
+        rb"t/pypi|/op"
+        rb"t/wheels"
+    )
+    found = {}
+    for path in tracked():
+        if hit := forbidden.search(path.read_bytes()):
+            found[str(path.relative_to(ROOT))] = hit[0].decode()
+    assert found == {}
+
+
+def test_constraints_pin_exact_versions_and_name_no_place() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert lines
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9A-Za-z.+!]*", line)] == []
