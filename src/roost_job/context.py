@@ -1,0 +1,71 @@
+"""Where this process stands: `job_here()` reads the variables that an agent sets, and says which run it is part of, if any.
+
+Also the two light objects that a script reaches through its run, `run.experiment` and `run.experiment.workspace`.
+"""
+
+import os
+from typing import Mapping, NamedTuple, Optional
+
+Job = NamedTuple(
+    "Job",
+    [
+        ("run_id", str),
+        ("spool", str),  # folder for spools
+        ("door", str),  # path of the agent's socket; may be empty
+        ("rank", int),
+        ("experiment", str),
+        ("workspace", str),
+        ("subscription_id", str),
+        ("resource_group", str),
+    ],
+)
+
+
+def job_here(env: Optional[Mapping[str, str]] = None) -> Optional[Job]:
+    """The job that this process belongs to, or None. Subprocesses and forked workers inherit the variables."""
+    env = os.environ if env is None else env
+    run_id, spool = env.get("ROOST_RUN_ID"), env.get("ROOST_SPOOL")
+    if not run_id or not spool:
+        return None
+    rank = env.get("ROOST_RANK", "")
+    return Job(
+        run_id=run_id,
+        spool=spool,
+        door=env.get("ROOST_DOOR", ""),
+        rank=int(rank) if rank.isdigit() else 0,
+        experiment=env.get("AZUREML_ARM_PROJECT_NAME", ""),
+        workspace=env.get("AZUREML_ARM_WORKSPACE_NAME", ""),
+        subscription_id=env.get("AZUREML_ARM_SUBSCRIPTION", ""),
+        resource_group=env.get("AZUREML_ARM_RESOURCEGROUP", ""),
+    )
+
+
+class JobWorkspace(object):
+    """The workspace of a job's run, as far as a script can know it without the SDK."""
+
+    def __init__(self, name: str, subscription_id: str = "", resource_group: str = "") -> None:
+        self.name = name
+        self.subscription_id = subscription_id
+        self.resource_group = resource_group
+
+    def __repr__(self) -> str:
+        return "Workspace(name=%r, subscription_id=%r, resource_group=%r)" % (
+            self.name,
+            self.subscription_id,
+            self.resource_group,
+        )
+
+
+class JobExperiment(object):
+    """The experiment of a job's run."""
+
+    def __init__(self, workspace: JobWorkspace, name: str) -> None:
+        self.workspace = workspace
+        self.name = name
+
+    def __repr__(self) -> str:
+        return "Experiment(name=%r, workspace=%r)" % (self.name, self.workspace.name)
+
+
+def experiment_of(job: Job) -> JobExperiment:
+    return JobExperiment(JobWorkspace(job.workspace, job.subscription_id, job.resource_group), job.experiment)

@@ -1,0 +1,45 @@
+"""`run.get_details()`: a run's record under the names that scripts and notebooks of the Azure ML SDK v1 read."""
+
+import time
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from roost_job.metrics import address
+
+_LOG_FOLDERS = ("user_logs/", "azureml-logs/", "logs/", "system_logs/")
+
+
+def details(record: Mapping[str, Any], file_names: Sequence[str]) -> Dict[str, Any]:
+    """From the run's record as it crosses the wire, and the names of its files."""
+    spec = record.get("spec") or {}
+    found = {
+        "runId": record["id"],
+        "target": spec.get("target", ""),
+        "status": record["status"],
+        "startTimeUtc": utc(record.get("started_at")),
+        "endTimeUtc": utc(record.get("ended_at")),
+        "properties": dict(record.get("properties") or {}),
+        "inputDatasets": [],
+        "outputDatasets": [],
+        "runDefinition": {
+            "script": spec.get("script", ""),
+            "command": list(spec.get("command") or []),
+            "arguments": list(spec.get("arguments") or []),
+            "target": spec.get("target", ""),
+            "nodeCount": spec.get("node_count", 1),
+            "maxRunDurationSeconds": spec.get("timeout_seconds"),
+            "environmentVariables": dict(spec.get("environment_variables") or {}),
+        },
+        "logFiles": {name: address(record["id"], name) for name in file_names if name.startswith(_LOG_FOLDERS)},
+        "submittedBy": record.get("user", ""),
+    }
+    if record.get("exit_code") or record["status"] == "Failed":
+        found["error"] = {"error": {"code": str(record.get("reason", "")), "message": str(record.get("message", ""))}}
+    return found
+
+
+def utc(seconds: Optional[float]) -> Optional[str]:
+    """Seconds since the epoch as `2020-06-30T12:34:56.789012Z`."""
+    if seconds is None:
+        return None
+    whole, micro = divmod(int(round(seconds * 1000000)), 1000000)
+    return "%s.%06dZ" % (time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)), micro)

@@ -1,0 +1,115 @@
+"""The door: how a script asks its agent for what the spool cannot do. One JSON line over a Unix socket, one line back.
+
+Each question has a connection of its own (a fraction of a millisecond), so there is no state to share: any thread and any
+forked process may ask, and an agent that came back is found again. Every op may be asked twice, so a broken one is repeated.
+"""
+
+import errno
+import json
+import os
+import socket
+import time
+from typing import Any, Dict, Optional, Type
+
+from roost_job.exceptions import (
+    AzureMLException,
+    ComputeTargetException,
+    ServiceException,
+    UserErrorException,
+)
+
+CONNECT_SECONDS = 30.0
+_MAX_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
+
+_BY_CODE: Dict[str, Type[AzureMLException]] = {
+    "invalid_input": UserErrorException,
+    "not_found": UserErrorException,
+    "conflict": UserErrorException,
+    "too_large": UserErrorException,
+    "compute_not_found": ComputeTargetException,
+}
+
+
+class DoorClient(object):
+    """`ask(op, **fields)` for the ops of the door's table (docs/how-it-works/wire.md)."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def ask(self, op: str, **fields: Any) -> Any:
+        """The agent's answer. UserErrorException for a wrong question, ServiceException where there is no answer.
+
+        A `timeout_seconds` among the fields bounds the wait here; the agent learns of it too.
+        """
+        question = json.dumps(dict(fields, op=op)).encode("utf-8") + b"\n"
+        patience = fields.get("timeout_seconds")
+        try:
+            try:
+                line = self._exchange(question, patience)
+            except (ConnectionError, EOFError):
+                line = self._exchange(question, patience)
+        except socket.timeout:
+            raise ServiceException(
+                "The run's agent did not answer `%s` within %s seconds." % (op, patience),
+                hint="Nothing is lost: what was logged is on this node's disk and is sent as soon as it can be.",
+            )
+        except (OSError, EOFError) as error:
+            raise ServiceException(
+                "The run's agent cannot be reached at %s: %s." % (self._path or "ROOST_DOOR, which is not set", error),
+                hint="Logging of metrics goes on without it; uploads, tags and downloads need it.",
+            )
+        return _answer(line)
+
+    def _exchange(self, question: bytes, patience: Optional[float]) -> bytes:
+        with self._connect() as connection:
+            connection.settimeout(patience)
+            connection.sendall(question)
+            pieces = []
+            while True:
+                piece = connection.recv(1 << 16)
+                if not piece:
+                    raise EOFError("it hung up before it answered")
+                pieces.append(piece)
+                if piece.endswith(b"\n"):
+                    return b"".join(pieces)
+
+    def _connect(self) -> socket.socket:
+        """A connection; waits while the agent's queue of callers is full."""
+        deadline = time.time() + CONNECT_SECONDS
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connection.setblocking(False)  # a blocking connect to a stuck agent would never come back
+                _connect_to(connection, self._path)
+                return connection
+            except OSError as error:
+                connection.close()
+                if error.errno != errno.EAGAIN or time.time() > deadline:
+                    raise
+            time.sleep(0.01)
+
+
+def _connect_to(connection: socket.socket, path: str) -> None:
+    """Connects, also where the path is longer than a socket's address may be: then by way of its open folder."""
+    if len(os.fsencode(path)) <= _MAX_SOCKET_PATH:
+        connection.connect(path)
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        connection.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(path)))
+    finally:
+        os.close(folder)
+
+
+def _answer(line: bytes) -> Any:
+    try:
+        said = json.loads(line.decode("utf-8"))
+    except ValueError:
+        said = None
+    if isinstance(said, dict) and "ok" in said:
+        return said["ok"]
+    error = said.get("error") if isinstance(said, dict) else None
+    if isinstance(error, dict):
+        cls = _BY_CODE.get(str(error.get("code")), ServiceException)
+        raise cls(str(error.get("message", "")), hint=str(error.get("hint", "")))
+    raise ServiceException("The run's agent answered something that is not Roost's: %.200r." % line)

@@ -1,0 +1,123 @@
+"""Files on their way to the agent: what the caller named is checked and made an absolute path before anything is asked."""
+
+import os
+import tempfile
+from contextlib import contextmanager
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
+
+from roost_job.exceptions import UserErrorException
+
+BATCH = 1000
+"""Files in one question, so that a folder of many does not become one endless line."""
+
+
+def check_file_name(name: object) -> str:
+    """The name that a file will have in the run's history. Where it may lead is checked at the other end of the door."""
+    if not isinstance(name, str) or not name.strip("/"):
+        raise UserErrorException(
+            "A file's name in the run must be text that is not empty, got %.80r." % (name,),
+            hint="Give a relative path with forward slashes, such as `outputs/model.pt`.",
+        )
+    return name
+
+
+def check_no_datastore(datastore_name: Optional[str]) -> None:
+    if datastore_name is not None:
+        raise UserErrorException(
+            "Roost cannot upload to the datastore %.80r from a run yet." % datastore_name,
+            hint="Leave `datastore_name` out: the files are kept with the run.",
+        )
+
+
+def one_file(path: Any) -> str:
+    """The absolute path of an existing file."""
+    try:
+        absolute = os.path.abspath(os.fsdecode(path))
+    except TypeError:
+        raise UserErrorException("A path must be text, got %s %.80r." % (type(path).__name__, path))
+    if os.path.isdir(absolute):
+        raise UserErrorException("%s is a folder, not a file." % absolute, hint="Use `run.upload_folder(name, path)`.")
+    if not os.path.isfile(absolute):
+        raise UserErrorException("There is no file at %s." % absolute)
+    if not os.access(absolute, os.R_OK):
+        raise UserErrorException("The file %s cannot be read." % absolute)
+    return absolute
+
+
+def paired(names: Any, paths: Any) -> List[Tuple[str, str]]:
+    """Names with their files; all are checked before the first is sent."""
+    if isinstance(names, str) or isinstance(paths, str):
+        raise UserErrorException(
+            "`names` and `paths` must be lists.", hint="Use `run.upload_file(name, path)` for one file."
+        )
+    names, paths = list(names), list(paths)
+    if len(names) != len(paths):
+        raise UserErrorException("There are %d names for %d paths." % (len(names), len(paths)))
+    return [(check_file_name(name), one_file(path)) for name, path in zip(names, paths)]
+
+
+def folder(name: str, path: Any) -> List[Tuple[str, str]]:
+    """All files below a folder, named `name/<path within it>`."""
+    prefix = check_file_name(name).rstrip("/")
+    absolute = os.path.abspath(os.fsdecode(path))
+    if not os.path.isdir(absolute):
+        raise UserErrorException("There is no folder at %s." % absolute)
+    found = []
+    for root, folders, files in os.walk(absolute, onerror=_refuse):
+        folders.sort()
+        for each in sorted(files):
+            full = os.path.join(root, each)
+            inside = os.path.relpath(full, absolute).replace(os.sep, "/")
+            found.append(("%s/%s" % (prefix, inside), one_file(full)))
+    return found
+
+
+def _refuse(error: OSError) -> None:
+    raise UserErrorException("The folder %s cannot be read: %s." % (error.filename, error.strerror))
+
+
+def batches(files: Sequence[Tuple[str, str]]) -> Iterator[List[List[str]]]:
+    for start in range(0, len(files), BATCH):
+        yield [list(pair) for pair in files[start : start + BATCH]]
+
+
+@contextmanager
+def as_file(path_or_stream: Any, suffix: str = "") -> Iterator[str]:
+    """The path of a file; a stream is written to one that lasts as long as the block."""
+    if not hasattr(path_or_stream, "read"):
+        yield one_file(path_or_stream)
+        return
+    with _temporary(suffix) as path:
+        with open(path, "wb") as target:
+            while True:
+                piece = path_or_stream.read(1 << 20)
+                if not piece:
+                    break
+                target.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
+        yield path
+
+
+@contextmanager
+def drawn(plot: Any) -> Iterator[str]:
+    """A figure (anything with `savefig`, such as matplotlib's pyplot) as a PNG file that lasts as long as the block."""
+    if not hasattr(plot, "savefig"):
+        raise UserErrorException(
+            "`plot` must be a matplotlib figure or pyplot, got %s." % type(plot).__name__,
+            hint="Give an image file with `path=`.",
+        )
+    with _temporary(".png") as path:
+        plot.savefig(path, format="png")
+        yield path
+
+
+@contextmanager
+def _temporary(suffix: str) -> Iterator[str]:
+    handle, path = tempfile.mkstemp(prefix="roost-", suffix=suffix)
+    os.close(handle)
+    try:
+        yield path
+    finally:
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
