@@ -1,0 +1,1 @@
+"""`azureml._common`: a private path that scripts import exceptions from."""

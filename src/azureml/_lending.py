@@ -1,0 +1,88 @@
+"""Where the names of these import paths come from: the SDK (`roost`) where it can be imported, else the job library.
+
+Nothing is imported before a name is used (Python 3.6 has no way to wait, and no SDK either). `lend` is called once by each
+module; `explain_missing_modules` makes the import system say what Roost does not have.
+"""
+
+import importlib
+import sys
+
+SDK_PYTHON = (3, 11)
+
+_IN_JOBS = {"Run": "roost_job.run"}
+"""Names that the job library has too."""
+
+
+def lend(module, **names):
+    """Gives `module` (its globals) these names, each as `roost` calls it: `lend(globals(), ScriptRun="Run")`."""
+    path = module["__name__"]
+
+    def fetch(name):
+        if name not in names:
+            raise AttributeError(_absent("%s.%s" % (path, name)))
+        module[name] = found = find(names[name])
+        return found
+
+    # A path of its own, even an empty one, makes `from module import Missing` ask the import system, which explains.
+    module.setdefault("__path__", [])
+    module["__all__"] = sorted(set(names) | set(module.get("__all__", ())))
+    if sys.version_info >= (3, 7):
+        module["__getattr__"] = fetch
+        module["__dir__"] = lambda: sorted(set(module) | set(names))
+    else:
+        for name in names:
+            fetch(name)
+
+
+def find(name):
+    """The SDK's class of this name, else the job library's, else a class that says that it needs the SDK."""
+    why = "it is for Python %d.%d or later" % SDK_PYTHON
+    if sys.version_info >= SDK_PYTHON:
+        try:
+            return getattr(importlib.import_module("roost"), name)
+        except (ImportError, AttributeError) as error:
+            why = str(error)  # a job's environment need not have the SDK, or all that it depends on
+    if name in _IN_JOBS:
+        return getattr(importlib.import_module(_IN_JOBS[name]), name)
+    return _NeedsSdk(name, (object,), {"__doc__": "%s, which needs the Roost SDK." % name, "_why": why})
+
+
+class _NeedsSdk(type):
+    """A class that can be named, and compared with, but not used: for what only the SDK can do."""
+
+    def __call__(cls, *args, **kwargs):  # noqa: ARG002 - whatever it is called with
+        cls._refuse("%s(…)" % cls.__name__)
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)  # inspection by the language itself
+        cls._refuse("%s.%s" % (cls.__name__, name))
+
+    def _refuse(cls, what):
+        from roost_job.exceptions import UserErrorException  # on use: the job library is not needed to import a path
+
+        raise UserErrorException(
+            "%s needs the Roost SDK, which cannot be imported here: %s. This is Python %d.%d at %s."
+            % (what, cls._why, sys.version_info[0], sys.version_info[1], sys.executable),
+            hint="Use a Python %d.%d or later that has `roost` installed. Inside a job, `Run.get_context()` works without it, "
+            "and `run.experiment.workspace` names the workspace." % SDK_PYTHON,
+        )
+
+
+class _Explainer(object):
+    """The last finder on the meta path: reached only for what is not there."""
+
+    @staticmethod
+    def find_spec(fullname, path=None, target=None):  # noqa: ARG004 - the import system's signature
+        if fullname.startswith("azureml."):
+            # Without `name=`: with it, `from azureml.core import Missing` would hide this text behind its own.
+            raise ModuleNotFoundError(_absent(fullname))
+
+
+def explain_missing_modules():
+    if not any(isinstance(finder, _Explainer) for finder in sys.meta_path):
+        sys.meta_path.append(_Explainer())
+
+
+def _absent(what):
+    return "Roost does not have `%s` yet." % what

@@ -1,0 +1,8 @@
+"""`azureml.core`: Workspace, Experiment, ScriptRunConfig, Run, loaded when first used."""
+
+from azureml._lending import lend
+
+VERSION = __version__ = "1.61.0"
+"""Scripts check it; it is the version of the Azure ML SDK v1 whose behaviour these paths follow."""
+
+lend(globals(), Workspace="Workspace", Experiment="Experiment", ScriptRunConfig="ScriptRunConfig", Run="Run")

@@ -1,0 +1,5 @@
+"""`azureml.core.workspace`."""
+
+from azureml._lending import lend
+
+lend(globals(), Workspace="Workspace")

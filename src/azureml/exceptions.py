@@ -1,0 +1,18 @@
+"""`azureml.exceptions`: the exceptions that scripts catch."""
+
+from azureml._lending import lend
+from roost_job.exceptions import (
+    ActivityFailedException,
+    AzureMLException,
+    ComputeTargetException,
+    ExperimentExecutionException,
+    ModelPathNotFoundException,
+    ProjectSystemException,
+    RunEnvironmentException,
+    ServiceException,
+    TrainingException,
+    UserErrorException,
+    WebserviceException,
+)
+
+lend(globals())
