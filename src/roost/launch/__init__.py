@@ -1,1 +1,16 @@
-"""One run → many processes. Pure: topology and place in, argv and environment out. `base.py` has the types and `single`."""
+"""One run → its processes on a node. Pure: no clock, files or network. `base.py` is the promise and the plainest launch."""
+
+from collections.abc import Mapping
+
+from roost.domain.errors import InvalidInput
+from roost.launch.base import Launch, single
+
+LAUNCHES: Mapping[str, Launch] = {"single": single}
+"""What `RunSpec.launch` names."""
+
+
+def find(name: str) -> Launch:
+    """The launch of that name; InvalidInput lists those there are."""
+    if name not in LAUNCHES:
+        raise InvalidInput(f"There is no launch named {name!r}.", hint=f"It is one of: {', '.join(sorted(LAUNCHES))}.")
+    return LAUNCHES[name]

@@ -1,0 +1,157 @@
+"""The agent's door: a Unix socket where the run's processes ask for what the spool cannot give. One JSON object per line and one
+answer to each (docs/how-it-works/wire.md). The run's token stays on this side.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from roost.agent.folder import Folder
+from roost.agent.link import Link
+from roost.agent.ship import Ship
+from roost.agent.staging import Staging
+from roost.domain import names
+from roost.domain.errors import InvalidInput, RoostError, as_wire
+
+_LONGEST_PATH = 100  # sun_path has 108 bytes
+_LONGEST_LINE = 64 * 1024 * 1024
+_FLUSH_SECONDS = 60.0
+log = logging.getLogger("roost.agent")
+
+Request = Mapping[str, Any]
+
+
+class Door:
+    """Open from `listen` to `close`; each connection has a thread of its own."""
+
+    def __init__(self, folder: Folder, link: Link, ship: Ship, staging: Staging) -> None:
+        self._link = link
+        self._ship = ship
+        self._staging = staging
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._own_folder: str | None = None
+        self.path = folder.root / "door.sock"
+        if len(os.fsencode(self.path)) > _LONGEST_PATH:
+            self._own_folder = tempfile.mkdtemp(prefix="roost-")  # 0700
+            self.path = Path(self._own_folder, "door.sock")
+        self._ops: Mapping[str, Callable[[Request], object]] = {
+            "run": self._run,
+            "annotate": self._annotate,
+            "upload": self._upload,
+            "files": self._files,
+            "download": self._download,
+            "metrics": self._metrics,
+            "flush": self._flush,
+        }
+
+    def listen(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._socket.bind(str(self.path))
+        self.path.chmod(0o600)
+        self._socket.listen(64)
+        threading.Thread(target=self._accept, name="door", daemon=True).start()
+
+    def close(self) -> None:
+        self._socket.close()
+        self.path.unlink(missing_ok=True)
+        if self._own_folder:
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), name="door-guest", daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection, connection.makefile("rb") as lines:
+            while line := lines.readline(_LONGEST_LINE):
+                connection.sendall(json.dumps(self.answer(line)).encode() + b"\n")
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """The answer to one line; never raises."""
+        try:
+            request = _parse(line)
+            op = self._ops.get(str(request.get("op")))
+            if op is None:
+                choices = ", ".join(sorted(self._ops))
+                raise InvalidInput(f"The door has no {request.get('op')!r}.", hint=f"It has: {choices}.")
+            return {"ok": op(request)}
+        except RoostError as error:
+            return as_wire(error)
+        except Exception as error:
+            log.exception("The door failed.")
+            return as_wire(RoostError(f"The agent failed: {type(error).__name__}: {error}."))
+
+    def _run(self, _: Request) -> object:
+        return self._link.client.call("GET", self._link.path())
+
+    def _annotate(self, request: Request) -> object:
+        change = {key: request[key] for key in ("tags", "remove_tags", "properties", "display_name") if key in request}
+        return self._link.client.call("PATCH", self._link.path(), json=change)
+
+    def _upload(self, request: Request) -> object:
+        given = request.get("files")
+        if not isinstance(given, list):
+            raise InvalidInput(f"`files` must be a list of [name, path], got {type(given).__name__}.")
+        pairs: list[tuple[str, Path]] = []
+        for pair in given:
+            if not (isinstance(pair, list) and len(pair) == 2):
+                raise InvalidInput(f"`files` must be a list of [name, path], got {pair!r} in it.")
+            pairs.append((names.path(pair[0]), _absolute(pair[1])))
+        return {"count": self._staging.add(pairs)}
+
+    def _files(self, request: Request) -> object:
+        self._flush(request)
+        prefix = _text(request, "prefix")
+        answer = self._link.client.call("GET", self._link.path("files"), params={"prefix": prefix or None})
+        return [file["path"] for file in answer["files"]]
+
+    def _download(self, request: Request) -> object:
+        name, target = names.path(request.get("name")), _absolute(request.get("path"))
+        if not target.parent.is_dir():
+            raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
+        self._flush(request)
+        return {"size": self._link.client.download(self._link.path("files", name), target)}
+
+    def _metrics(self, request: Request) -> object:
+        self._flush(request)
+        name = _text(request, "name")
+        return self._link.client.call("GET", self._link.path("metrics"), params={"name": name or None})["metrics"]
+
+    def _flush(self, _: Request) -> object:
+        self._ship.flush(_FLUSH_SECONDS)
+        return None
+
+
+def _parse(line: bytes) -> Request:
+    try:
+        request = json.loads(line)
+    except ValueError as error:
+        raise InvalidInput(f"The door takes one JSON object per line, got {line[:80]!r}.") from error
+    if not isinstance(request, dict):
+        raise InvalidInput(f"The door takes one JSON object per line, got {line[:80]!r}.")
+    return request
+
+
+def _text(request: Request, field: str) -> str:
+    value = request.get(field) or ""
+    if not isinstance(value, str):
+        raise InvalidInput(f"`{field}` must be text, got {type(value).__name__}.")
+    return value
+
+
+def _absolute(path: object) -> Path:
+    if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
+        raise InvalidInput(f"An absolute path is needed, got {path!r}.")
+    return Path(path)

@@ -1,0 +1,52 @@
+"""The end of a run: the last of what it wrote, its files, its end as the control plane hears it; then the folder goes.
+
+Shared by the agent and the salvage pass. Nothing is deleted that has not arrived.
+"""
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from roost.agent.folder import Folder
+from roost.agent.keeping import find, keep
+from roost.agent.link import Link, persist
+from roost.agent.outcomes import Outcome
+from roost.agent.ship import Cargo
+from roost.domain.errors import Forbidden, NotFound
+
+log = logging.getLogger("roost.agent")
+
+
+def finish(folder: Folder, link: Link, cargo: Cargo, outcome: Outcome, ship: Callable[[], None]) -> None:
+    """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile."""
+    try:
+        found = find(folder)
+        files = keep(folder, link, found)
+        ship()
+        persist(lambda: cargo.round(last=True))
+        persist(lambda: link.put_files(files))
+        end = outcome.with_losses(found.losses, folder.work)
+        log.info("The end: %s (%s).", end.to.value, end.reason.value)
+        run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code))
+        log.info("The run is %s.", run.status.value)
+    except (NotFound, Forbidden) as error:
+        log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
+        return
+    if not found.losses:
+        remove(folder.root)
+
+
+def remove(root: Path) -> None:
+    """Deletes the run's folder, with folders in it that the script has made read-only."""
+
+    def again(function: Callable[..., object], path: str, _: object) -> None:
+        try:
+            os.chmod(os.path.dirname(path), 0o700)
+            os.chmod(path, 0o700)
+            function(path)
+        except OSError as problem:
+            log.warning("%s cannot be deleted: %s", path, problem.strerror)
+
+    shutil.rmtree(root, onerror=again)

@@ -1,0 +1,76 @@
+"""The run's folder on a node, `ROOST_HOME/runs/<run id>/`: every path the agent uses, and what it was sent to do.
+
+plan.json      plan and access, written by the engine (0600)       work/       the script's working copy
+lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
+agent.json     who works here now: pid and its start time          staged/     uploads that have not arrived yet
+ended.json     how the script ended, as soon as that is known      std_log.txt, agent.log
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.domain.codec import decode
+from roost.domain.errors import InvalidInput
+from roost.domain.plans import Access, Plan
+
+
+@dataclass(frozen=True)
+class Folder:
+    root: Path
+
+    @property
+    def run_id(self) -> str:
+        return self.root.name
+
+    @property
+    def home(self) -> Path:
+        return self.root.parent.parent
+
+    @property
+    def plan(self) -> Path:
+        return self.root / "plan.json"
+
+    @property
+    def work(self) -> Path:
+        return self.root / "work"
+
+    @property
+    def spool(self) -> Path:
+        return self.root / "spool"
+
+    @property
+    def staged(self) -> Path:
+        return self.root / "staged"
+
+    @property
+    def std_log(self) -> Path:
+        return self.root / "std_log.txt"
+
+    @property
+    def agent_log(self) -> Path:
+        return self.root / "agent.log"
+
+    @property
+    def agent(self) -> Path:
+        return self.root / "agent.json"
+
+    @property
+    def ended(self) -> Path:
+        return self.root / "ended.json"
+
+    def read_plan(self) -> tuple[Plan, Access]:
+        try:
+            data = json.loads(self.plan.read_bytes())
+            return decode(Plan, data["plan"]), decode(Access, data["access"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"{self.plan} cannot be read: {error}.") from error
+
+
+def write(path: Path, data: bytes) -> None:
+    """Whole or not at all, for the owner's eyes only."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    part.replace(path)

@@ -1,0 +1,111 @@
+"""The keeper: the parent of the agent, with no network and no threads, that outlives it. Start with `keep`.
+
+An agent that ends by itself leaves nothing to do. When it is killed or crashes, the keeper ends all that came of the run
+and starts one salvage pass, which ships what is left and reports the end.
+"""
+
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from roost.agent import main, salvage
+from roost.agent.folder import Folder, write
+from roost.agent.processes import Tree, known
+from roost.domain.plans import Errand
+
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+log = logging.getLogger("roost.agent")
+
+
+def keep(root: Path, *, daemon: bool = True) -> NoReturn:
+    """Does the errand of the plan in this folder, and exits. The caller holds the folder's lock and has no threads."""
+    folder = Folder(root)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if daemon:
+        os.setsid()
+    _stdio_to(folder.agent_log)
+    if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        log.warning("This process cannot be a subreaper: %s.", os.strerror(ctypes.get_errno()))
+    try:
+        plan, _ = folder.read_plan()
+        if plan.errand is Errand.SALVAGE:
+            _watch(_fork(folder, salvage.salvage))
+        elif _watch(_fork(folder, main.run)) != 0:
+            _clean_up(folder)
+            _watch(_fork(folder, salvage.salvage))
+    except BaseException:
+        log.exception("The keeper failed.")
+        os._exit(1)
+    os._exit(0)
+
+
+def _fork(folder: Folder, deed: Callable[[Folder], None]) -> int:
+    """Runs the deed in a child: 0 when it returns, anything else when it does not."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        me = known(os.getpid())
+        assert me is not None
+        write(folder.agent, json.dumps({"pid": me.pid, "started": me.started}).encode())
+        deed(folder)
+        code = 0
+    except BaseException:
+        log.exception("The agent failed.")
+    finally:
+        # No tidy exit: a thread may be waiting for a control plane that is away, and nothing is left to be written.
+        logging.shutdown()
+        os._exit(code)
+
+
+def _watch(pid: int) -> int:
+    """Waits for a child, reaping whatever orphans come by; its status, negative for a signal. Passes SIGTERM on to it."""
+
+    def pass_on(*_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, pass_on)
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == pid:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            return os.waitstatus_to_exitcode(status)
+
+
+def _clean_up(folder: Folder) -> None:
+    def reap() -> None:
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+    me = known(os.getpid())
+    assert me is not None
+    count = Tree(folder.run_id, me).end(meanwhile=reap)
+    reap()
+    log.warning("The agent died; %d processes of the run were ended.", count)
+
+
+def _stdio_to(path: Path) -> None:
+    """Standard streams and the log go to the agent's own file."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(nothing)
+    os.close(output)
+    logging.basicConfig(
+        stream=sys.__stderr__, level=logging.INFO, format="%(asctime)s.%(msecs)03d %(message)s", datefmt="%H:%M:%S"
+    )

@@ -1,0 +1,98 @@
+"""Which files of a run are kept, and their way into the run's history: `./outputs`, `./logs`, the log, the agent's own log.
+
+A symbolic link that leads outside the working copy is never followed: it could name any file of the machine.
+"""
+
+import logging
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from roost.agent.folder import Folder
+from roost.agent.link import Link, persist
+from roost.agent.ship import STD_LOG
+from roost.domain import names
+from roost.domain.errors import InvalidInput, RoostError
+from roost.domain.files import RunFile
+
+AGENT_LOG = "system_logs/agent.log"
+_AT_ONCE = 500
+log = logging.getLogger("roost.agent")
+
+
+@dataclass
+class Found:
+    files: list[tuple[str, Path]] = field(default_factory=list)
+    """Name in the run's history, and where it is."""
+    losses: list[str] = field(default_factory=list)
+    """What cannot be kept, in words; it changes the run's end."""
+
+
+def find(folder: Folder) -> Found:
+    """What there is to keep. Things that are no files (links outside, sockets) are passed over and named in the agent's log."""
+    found = Found()
+    if folder.std_log.exists():
+        found.files.append((STD_LOG, folder.std_log))
+    for top in ("logs", "outputs"):
+        _look(folder.work / top, top, folder.work.resolve(), (), found)
+    return found
+
+
+def _look(path: Path, name: str, inside: Path, above: tuple[Path, ...], found: Found) -> None:
+    try:
+        if path.is_symlink():
+            target = path.resolve()
+            if not target.is_relative_to(inside) or target in above:
+                log.warning("%r is a link to %s and is not followed.", name, target)
+                return
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            for entry in _entries(path):
+                _look(path / entry, f"{name}/{entry}", inside, (*above, path.resolve()), found)
+        elif not stat.S_ISREG(mode):
+            log.warning("%r is not a file and is not kept.", name)
+        elif not os.access(path, os.R_OK):
+            found.losses.append(f"{name!r} (it may not be read)")
+        else:
+            found.files.append((names.path(name), path))
+    except FileNotFoundError:
+        if path.is_symlink():
+            log.warning("%r is a link to nothing and is not kept.", name)
+    except InvalidInput as error:
+        found.losses.append(error.message.rstrip("."))
+    except OSError as error:
+        found.losses.append(f"{name!r} ({error.strerror})")
+
+
+def _entries(path: Path) -> list[str]:
+    with os.scandir(path) as entries:
+        return sorted(entry.name for entry in entries)
+
+
+def keep(folder: Folder, link: Link, found: Found) -> list[RunFile]:
+    """Moves the files' content to the control plane. What fails is added to the losses, and the rest is kept."""
+    kept: list[RunFile] = []
+    for start in range(0, len(found.files), _AT_ONCE):
+        kept += _carry(link, found.files[start : start + _AT_ONCE], found.losses)
+    if folder.agent_log.exists():
+        data = folder.agent_log.read_bytes()  # it still grows: what is read here is what is kept
+        blob = persist(lambda: link.carrier.put(data))
+        kept.append(RunFile(path=AGENT_LOG, blob=blob, size=len(data), modified_at=folder.agent_log.stat().st_mtime))
+    return kept
+
+
+def _carry(link: Link, files: Sequence[tuple[str, Path]], losses: list[str]) -> Iterator[RunFile]:
+    """All at once; where that fails, one by one, so that the one at fault is known."""
+    try:
+        carried = link.carrier.carry([path for _, path in files])
+    except (RoostError, OSError) as error:
+        if len(files) == 1:
+            losses.append(f"{files[0][0]!r} ({error.strerror if isinstance(error, OSError) else error.args[0]})")
+            return
+        for file in files:
+            yield from _carry(link, [file], losses)
+        return
+    for (name, path), (blob, size) in zip(files, carried, strict=True):
+        yield RunFile(path=name, blob=blob, size=size, modified_at=path.stat().st_mtime)

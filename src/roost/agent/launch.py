@@ -1,0 +1,53 @@
+"""Starts the processes of this node as the run's launch draws them, with `$VAR` in their arguments filled in."""
+
+import errno
+import os
+from collections.abc import Mapping
+
+from roost import launch
+from roost.agent.folder import Folder
+from roost.agent.processes import Started
+from roost.domain.errors import RoostError
+from roost.domain.plans import Plan
+from roost.launch.base import Place
+from roost.launch.expansion import expand
+
+
+class StartFailed(RoostError):
+    """A process of the run could not be started."""
+
+    code = "start_failed"
+
+
+def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[Started]:
+    """All processes, or StartFailed; then those that did start are in the run's tree and end with it."""
+    started: list[Started] = []
+    for process in launch.find(plan.spec.launch)(plan.spec, Place(node_rank=plan.node_rank)):
+        env = {**environment, **process.env, "ROOST_RANK": str(process.rank)}
+        argv = expand(process.argv, env)
+        try:
+            started.append(Started(argv, folder=folder.work, environment=env, log=folder.std_log))
+        except (OSError, ValueError) as error:
+            raise _explain(argv, error) from error
+    return started
+
+
+def _explain(argv: tuple[str, ...], error: OSError | ValueError) -> StartFailed:
+    program = argv[0] if argv else ""
+    fact = f"{program!r} cannot be started: {(isinstance(error, OSError) and error.strerror) or error}."
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.ENOENT and os.sep in program:
+        return StartFailed(
+            fact, hint="Paths are seen from the top of the snapshot; its first line may name a missing program."
+        )
+    if number == errno.ENOENT:
+        return StartFailed(fact, hint="No program of that name is on the node's PATH.")
+    if number == errno.EACCES:
+        return StartFailed(
+            fact, hint="Give it the permission to be executed (chmod +x), or start it through its interpreter."
+        )
+    if number == errno.ENOEXEC:
+        return StartFailed(fact, hint="Its first line should name its interpreter, such as #!/bin/sh.")
+    if number == errno.E2BIG:
+        return StartFailed(fact, hint="Arguments and environment variables together are too long for the kernel.")
+    return StartFailed(fact)

@@ -1,0 +1,73 @@
+"""The agent's way to the control plane: where it is now, and the few things an agent says. Patient without end, as long as
+the run's folder is there: nothing that the run made is given up because nobody answers.
+"""
+
+import contextlib
+import json
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from roost.agent.folder import Folder
+from roost.domain.codec import decode, encode
+from roost.domain.errors import DiskFull, Unauthorized
+from roost.domain.files import RunFile
+from roost.domain.plans import Access
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.transport.carrying import Carrier
+from roost.transport.client import Client, Endpoint, path_of
+
+T = TypeVar("T")
+log = logging.getLogger("roost.agent")
+_PAUSE = 2.0
+_FILES_AT_ONCE = 5000
+
+
+class Link:
+    """May be used from any thread."""
+
+    def __init__(self, folder: Folder, access: Access) -> None:
+        self.run_id = folder.run_id
+        self.client = Client(lambda: locate(access), patience=math.inf, wanted=folder.root.exists)
+        self.carrier = Carrier(self.client, folder.home / "cache" / "blobs")
+
+    def say(self, to: RunStatus, reason: Reason, message: str = "", exit_code: int | None = None) -> Run:
+        """Reports an event. Said twice is said once."""
+        event = {"to": to.value, "reason": reason.value, "message": message, "exit_code": exit_code}
+        return decode(Run, self.client.call("POST", self.path("events"), json=event))
+
+    def put_files(self, files: Sequence[RunFile]) -> None:
+        """Names blobs as files of the run."""
+        for start in range(0, len(files), _FILES_AT_ONCE):
+            named = {"files": encode(files[start : start + _FILES_AT_ONCE])}
+            self.client.call("PUT", self.path("files"), json=named)
+
+    def path(self, *parts: str) -> str:
+        return path_of("runs", self.run_id, *parts)
+
+
+def locate(access: Access) -> Endpoint:
+    """The control plane's address now: on its own machine it writes down where it is."""
+    url = access.url
+    if access.endpoint_file:
+        # While it is down, or about to come back, the last address is as good as any.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            url = str(json.loads(Path(access.endpoint_file).read_bytes())["url"])
+    return Endpoint(url, access.token)
+
+
+def persist(deed: Callable[[], T]) -> T:
+    """Does it until it succeeds, through refusals that pass by themselves: no room at the control plane, or another one at
+    this address, which does not know our token. Any other error is the caller's."""
+    told = ""
+    while True:
+        try:
+            return deed()
+        except (DiskFull, Unauthorized) as error:
+            if error.message != told:
+                told = error.message
+                log.warning("Trying again: %s", told)
+            time.sleep(_PAUSE)

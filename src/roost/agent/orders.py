@@ -1,0 +1,100 @@
+"""What the agent is told while its script runs: a heartbeat that waits at the control plane brings a cancel within moments.
+
+Whatever makes the agent stop early ends here (`halt`), and wakes whoever waits for the script.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+from enum import StrEnum
+
+from roost.agent.link import Link
+from roost.domain.codec import decode
+from roost.domain.errors import NotFound, RoostError
+from roost.domain.runs import Run, RunStatus
+
+_WAIT_SECONDS = 20
+_PAUSE = 2.0
+_FIRST_WORD_SECONDS = 0.3
+log = logging.getLogger("roost.agent")
+
+
+class Halt(StrEnum):
+    """Why a script has to end before its own end."""
+
+    CANCELED = "canceled"
+    """A person asked for it."""
+    TERMINATED = "terminated"
+    """This process got SIGTERM: the engine stops it, or the machine goes down."""
+    OVER = "over"
+    """The control plane has closed the run already."""
+    DISOWNED = "disowned"
+    """The control plane does not know the run: nobody will ever take what it makes."""
+    FOLDER_GONE = "folder_gone"
+    """Someone deleted the run's folder."""
+
+
+class Orders:
+    """`halted` and `wake` are for the thread that waits for the script; everything else may come from any thread."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._lock = threading.Lock()
+        self._halt: Halt | None = None
+        self._revision = 0
+        self._first_word = threading.Event()
+        self._over = threading.Event()
+        self.wake, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        """Readable once there is a halt."""
+
+    @property
+    def halted(self) -> Halt | None:
+        return self._halt
+
+    def halt(self, why: Halt) -> None:
+        """The first reason counts."""
+        with self._lock:
+            if self._halt is None:
+                self._halt = why
+                log.info("To be ended: %s.", why.value)
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._wake_writer, b"!")
+
+    def listen(self) -> None:
+        """Begins to listen: to SIGTERM (from the main thread only) and to the control plane."""
+        # The byte that Python writes for a signal wakes the waiting thread, which then runs the handler.
+        signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, lambda *_: self.halt(Halt.TERMINATED))
+        threading.Thread(target=self._listen, name="orders", daemon=True).start()
+
+    def close(self) -> None:
+        self._over.set()
+
+    def heard(self, run: Run) -> None:
+        """The run as the control plane has it now."""
+        self._revision = max(self._revision, run.revision)
+        if run.status is RunStatus.CANCEL_REQUESTED:
+            self.halt(Halt.CANCELED)
+        elif run.status.is_terminal and not self._over.is_set():
+            self.halt(Halt.OVER)
+        self._first_word.set()
+
+    def _listen(self) -> None:
+        # The answer to "it is running" tells the revision, and spares a request; a long preparation does not keep us from asking.
+        self._first_word.wait(_FIRST_WORD_SECONDS)
+        told = ""
+        while not self._over.is_set():
+            try:
+                params = {"after": self._revision, "wait": _WAIT_SECONDS}
+                answer = self._link.client.call("POST", self._link.path("heartbeat"), params=params)
+                self.heard(decode(Run, answer))
+            except NotFound:
+                self.halt(Halt.DISOWNED)
+                return
+            except RoostError as error:
+                if error.message != told:
+                    told = error.message
+                    log.warning("The heartbeat is refused: %s", told)
+                self._over.wait(_PAUSE)

@@ -1,0 +1,97 @@
+"""How a run ended: from exit codes and the log's last lines to status, reason and words. Kept in `ended.json` as soon as it
+is known, so that a salvage pass after the agent's own death still tells the truth.
+"""
+
+import json
+import os
+import re
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roost.agent.folder import Folder, write
+from roost.domain.codec import decode, encode
+from roost.domain.errors import InvalidInput
+from roost.domain.runs import Reason, RunStatus
+
+_TAIL_BYTES = 32 * 1024
+_TAIL_LINES = 20
+_LONGEST_LINE = 500
+_TRACEBACK = "Traceback (most recent call last):"
+_UNSEEN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    to: RunStatus
+    reason: Reason
+    message: str = ""
+    exit_code: int | None = None
+
+    def with_losses(self, losses: list[str], place: Path) -> "Outcome":
+        """The same end, when some of what the run made could not be kept: that is never passed over in silence."""
+        if not losses:
+            return self
+        more = f" and {len(losses) - 10} more" if len(losses) > 10 else ""
+        words = f"Not kept: {'; '.join(losses[:10])}{more}. It is still on the node, in {place}."
+        if self.to is RunStatus.COMPLETED:
+            return replace(self, to=RunStatus.FAILED, reason=Reason.UPLOAD_FAILED, message=words)
+        return replace(self, message=f"{self.message}\n{words}".strip())
+
+
+DONE = Outcome(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0)
+
+
+def failed(reason: Reason, message: str, exit_code: int | None = None) -> Outcome:
+    return Outcome(to=RunStatus.FAILED, reason=reason, message=message, exit_code=exit_code)
+
+
+def canceled(message: str, exit_code: int | None = None) -> Outcome:
+    return Outcome(to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message, exit_code=exit_code)
+
+
+def of_exit(code: int, log: Path) -> Outcome:
+    """The end of a script that ended by itself."""
+    if code == 0:
+        return DONE
+    return failed(Reason.EXIT_CODE, f"{_fate(code)}\n{last_words(log)}".strip(), code)
+
+
+def _fate(code: int) -> str:
+    if code > 0:
+        return f"The script ended with exit code {code}."
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = " Perhaps the machine ran out of memory." if name == "SIGKILL" else ""
+    return f"The script was ended by {name}.{hint}"
+
+
+def last_words(log: Path) -> str:
+    """The last error lines: the last traceback if it stands at the end, else the last lines."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    # A progress bar rewrites its line with carriage returns: only what would be seen last counts.
+    lines = [_UNSEEN.sub("", line.rstrip("\r").rpartition("\r")[2])[:_LONGEST_LINE] for line in text.split("\n")]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    tail = lines[-_TAIL_LINES:]
+    starts = [number for number, line in enumerate(tail) if line.startswith(_TRACEBACK)]
+    return "\n".join(tail[starts[-1] :] if starts else tail).strip("\n")
+
+
+def save(folder: Folder, outcome: Outcome) -> None:
+    write(folder.ended, json.dumps(encode(outcome)).encode())
+
+
+def load(folder: Folder) -> Outcome | None:
+    """How the script ended, if that was known before the agent died."""
+    try:
+        return decode(Outcome, json.loads(folder.ended.read_bytes()))
+    except (OSError, ValueError, InvalidInput):
+        return None

@@ -1,0 +1,97 @@
+"""Everything before the script starts: the working copy, the job library, the variables. Whatever is missing is said here,
+in words that help; the run then ends as Failed with PREPARE_FAILED.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.agent import job_library
+from roost.agent.folder import Folder
+from roost.agent.processes import MARK
+from roost.domain import names
+from roost.domain.errors import NotFound
+from roost.domain.plans import Access, Plan
+from roost.domain.runs import RunSpec
+from roost.transport.carrying import Carrier
+
+_SECRETS = ("ROOST_TOKEN", "ROOST_URL")
+NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    environment: Mapping[str, str]
+    """Of the script: the agent's own, the run's, and what `roost_job` needs."""
+
+
+def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: Path) -> Prepared:
+    """Raises RoostError or OSError; what it has made until then stands in the run's folder and goes with it."""
+    lay_out(folder, plan.spec, carrier)
+    check(folder, plan.spec)
+    library = job_library.ensure(folder.home)
+    return Prepared(variables(plan, access, folder, library, door, os.environ))
+
+
+def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier) -> None:
+    """The working copy, with `./outputs` and `./logs` there for scripts that expect them."""
+    for place in (folder.work, folder.spool, folder.staged):
+        place.mkdir(mode=0o700, exist_ok=True)
+    if spec.snapshot:
+        carrier.lay_out(spec.snapshot, folder.work)
+    for kept in ("outputs", "logs"):
+        if not os.path.lexists(folder.work / kept):
+            (folder.work / kept).mkdir()
+
+
+def check(folder: Folder, spec: RunSpec) -> None:
+    """A script needs itself and its interpreter; a command is looked up when it starts."""
+    if spec.command:
+        return
+    script = folder.work / names.path(spec.script)
+    if not script.is_file():
+        near = sorted(path.name for path in folder.work.iterdir() if path.suffix == ".py")
+        raise NotFound(
+            f"The script {spec.script!r} is not in the snapshot.",
+            hint=f"At its top are: {', '.join(near[:10])}." if near else "The snapshot has no Python file at its top.",
+        )
+    interpreter = Path(spec.interpreter)
+    if not interpreter.is_file():
+        raise NotFound(
+            f"The interpreter {spec.interpreter!r} is not on this node.",
+            hint="Submit with a Python that is there, or with an environment.",
+        )
+    if not os.access(interpreter, os.X_OK):
+        raise NotFound(f"The interpreter {spec.interpreter!r} may not be executed.", hint="Look at its permissions.")
+
+
+def variables(
+    plan: Plan, access: Access, folder: Folder, library: Path, door: Path, own: Mapping[str, str]
+) -> dict[str, str]:
+    """The script's environment. Pure: `own` is the agent's."""
+    given = {**{k: v for k, v in own.items() if k not in _SECRETS}, **plan.spec.environment_variables}
+    given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
+    bin_folder = os.path.dirname(plan.spec.interpreter)
+    return {
+        **given,
+        "PATH": _joined(bin_folder, given.get("PATH", os.defpath)),
+        "PYTHONPATH": _joined(str(library), given.get("PYTHONPATH", "")),
+        "PYTHONUNBUFFERED": "1",
+        "ROOST_RUN_ID": plan.run_id,
+        "ROOST_SPOOL": str(folder.spool),
+        "ROOST_DOOR": str(door),
+        MARK: plan.run_id,
+        "AZUREML_RUN_ID": plan.run_id,
+        "AZUREML_ARM_SUBSCRIPTION": NO_SUBSCRIPTION,
+        "AZUREML_ARM_RESOURCEGROUP": "roost",
+        "AZUREML_ARM_WORKSPACE_NAME": plan.workspace,
+        "AZUREML_ARM_PROJECT_NAME": plan.experiment,
+        "AZUREML_EXPERIMENT_ID": plan.experiment,
+        "AZUREML_WORKSPACE_ID": plan.workspace,
+        "AZUREML_SERVICE_ENDPOINT": access.url,
+    }
+
+
+def _joined(*parts: str) -> str:
+    return os.pathsep.join(part for part in parts if part)

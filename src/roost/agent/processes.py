@@ -1,0 +1,217 @@
+"""Processes of a run: found by ancestry and by mark, and ended with all that came of them.
+
+The keeper is a subreaper, so whatever a script leaves behind, setsid children too, becomes the keeper's child: its
+descendants are the whole run. The mark (`ROOST_MARK` in a process's environment) finds what is left once the keeper is gone.
+Linux only.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "ROOST_MARK"
+POLITE_SECONDS = 5.0
+"""How long a process has after SIGTERM."""
+_KILL_SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class Known:
+    """A process that cannot be mistaken for a later one of the same number."""
+
+    pid: int
+    started: int
+    """Field 22 of /proc/PID/stat."""
+
+    @property
+    def lives(self) -> bool:
+        found = look(self.pid)
+        return found is not None and found.started == self.started and not found.is_zombie
+
+
+@dataclass(frozen=True)
+class Look:
+    pid: int
+    parent: int
+    started: int
+    state: str
+
+    @property
+    def is_zombie(self) -> bool:
+        return self.state in "ZX"
+
+
+def look(pid: int) -> Look | None:
+    """What /proc says of a process; None when it is not there."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            data = file.read()
+    except OSError:
+        return None
+    fields = data[data.rindex(b")") + 2 :].split()  # the name in brackets may hold anything
+    return Look(pid, int(fields[1]), int(fields[19]), fields[0].decode())
+
+
+def known(pid: int) -> Known | None:
+    found = look(pid)
+    return Known(pid, found.started) if found else None
+
+
+def descendants(root: int) -> list[Known]:
+    """Everything below a process that is not a zombie, without the process itself."""
+    found: list[Known] = []
+    waiting = _children(root)
+    seen = {root}
+    while waiting:
+        pid = waiting.pop()
+        if pid in seen:
+            continue
+        seen.add(pid)
+        waiting += _children(pid)
+        there = look(pid)
+        if there and not there.is_zombie:
+            found.append(Known(pid, there.started))
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Children of all threads of a process: a child belongs to the thread that made it."""
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children += [int(word) for word in file.read().split()]
+    return children
+
+
+def marked(run_id: str) -> list[Known]:
+    """Processes of this user with the run's mark in their environment, wherever they hang."""
+    wanted = f"{MARK}={run_id}".encode()
+    found: list[Known] = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if wanted in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
+                there = look(int(name))
+                if there and not there.is_zombie:
+                    found.append(Known(there.pid, there.started))
+    return found
+
+
+class Tree:
+    """The processes of one run: all below the keeper or this process, all that carry the mark; not these two themselves."""
+
+    def __init__(self, run_id: str, keeper: Known) -> None:
+        self._run_id = run_id
+        self._keeper = keeper
+
+    def members(self, *, marks: bool = True) -> list[Known]:
+        roots = {os.getpid(), *([self._keeper.pid] if self._keeper.lives else [])}
+        found = {process.pid: process for root in roots for process in descendants(root)}
+        if marks:
+            found.update((process.pid, process) for process in marked(self._run_id))
+        return [process for pid, process in found.items() if pid not in roots]
+
+    def end(self, *, polite: float = POLITE_SECONDS, meanwhile: Callable[[], None] = lambda: None) -> int:
+        """SIGTERM to all, SIGKILL to those that are left after `polite` seconds; how many there were. At most 10 s.
+
+        `meanwhile` is called as the processes go, so that a parent can reap its children.
+        """
+        # While the keeper lives, whatever escaped has become its child, and no look through all of /proc is needed.
+        first = self.members(marks=not self._keeper.lives)
+        if not first:
+            return 0
+        met = {process.pid for process in first}
+        _signal(first, signal.SIGTERM)
+        _signal(first, signal.SIGCONT)  # a stopped process takes its SIGTERM only when it goes on
+        _await_end(first, polite, meanwhile)
+        deadline = time.monotonic() + _KILL_SECONDS
+        while left := self.members():
+            met.update(process.pid for process in left)
+            _signal(left, signal.SIGKILL)
+            _await_end(left, 0.5, meanwhile)
+            if time.monotonic() > deadline:
+                break
+        return len(met)
+
+
+def _signal(processes: Iterable[Known], number: signal.Signals) -> None:
+    for process in processes:
+        fd = _hold(process)
+        if fd is not None:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(fd, number)
+            os.close(fd)
+
+
+def _hold(process: Known) -> int | None:
+    """A file descriptor that means this very process; None when it is gone."""
+    try:
+        fd = os.pidfd_open(process.pid)
+    except OSError:
+        return None
+    if process.lives:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _await_end(processes: Iterable[Known], seconds: float, meanwhile: Callable[[], None]) -> None:
+    """Returns when all of them have ended, or after so many seconds."""
+    deadline = time.monotonic() + seconds
+    for process in processes:
+        fd = _hold(process)
+        if fd is not None:
+            _readable([fd], deadline - time.monotonic())
+            os.close(fd)
+        meanwhile()
+
+
+def _readable(fds: Sequence[int], seconds: float | None) -> set[int]:
+    poller = select.poll()
+    for fd in fds:
+        poller.register(fd, select.POLLIN)
+    milliseconds = None if seconds is None else max(0, int(seconds * 1000 + 0.999))
+    return {fd for fd, _ in poller.poll(milliseconds)}
+
+
+class Started:
+    """A process that the agent started: in a session of its own, with both outputs in one appended file."""
+
+    def __init__(self, argv: Sequence[str], *, folder: Path, environment: Mapping[str, str], log: Path) -> None:
+        """Raises OSError when it cannot be started."""
+        with open(log, "ab", buffering=0) as output:
+            self._process = subprocess.Popen(
+                argv,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self.pid = self._process.pid
+        self.fd = os.pidfd_open(self.pid)
+
+    def exit_code(self) -> int | None:
+        """Negative for a signal; None while it runs."""
+        return self._process.poll()
+
+
+def wait(processes: Sequence[Started], wake: int, deadline: float | None) -> bool:
+    """Waits until one of the processes ends, `wake` becomes readable or the deadline (monotonic) passes; False for the deadline.
+
+    Returns at once when all of them have ended.
+    """
+    running = [process.fd for process in processes if process.exit_code() is None]
+    if not running:
+        return True
+    left = None if deadline is None else deadline - time.monotonic()
+    return bool(_readable([*running, wake], left))

@@ -1,0 +1,45 @@
+"""The salvage pass: the agent is gone, what it left is shipped, and the run's end is told. Safe to do twice."""
+
+import logging
+
+from roost.agent import outcomes
+from roost.agent.finish import finish
+from roost.agent.folder import Folder
+from roost.agent.link import Link, persist
+from roost.agent.outcomes import Outcome
+from roost.agent.processes import Known, Tree
+from roost.agent.ship import Cargo
+from roost.agent.staging import Staging
+from roost.domain.codec import decode
+from roost.domain.errors import NotFound
+from roost.domain.runs import Reason, Run, RunStatus
+
+log = logging.getLogger("roost.agent")
+LOST = "The run's agent ended unexpectedly, and the script was ended with it."
+
+
+def salvage(folder: Folder) -> None:
+    _, access = folder.read_plan()
+    link = Link(folder, access)
+    for place in (folder.spool, folder.staged):
+        place.mkdir(mode=0o700, exist_ok=True)
+    nobody = Known(0, 0)  # the agent's keeper may be gone too: what is left is found by its mark
+    count = Tree(folder.run_id, nobody).end()
+    log.info("Salvage: %d processes were left.", count)
+    try:
+        run = persist(lambda: decode(Run, link.client.call("GET", link.path())))
+    except NotFound as error:
+        log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
+        return
+    finish(folder, link, Cargo(folder, link, Staging(folder)), _outcome(folder, run), ship=lambda: None)
+
+
+def _outcome(folder: Folder, run: Run) -> Outcome:
+    """The script's own end if the agent saw it; else what is true of a run that lost its agent."""
+    ended = outcomes.load(folder)
+    if ended is not None:
+        return ended
+    if run.status is RunStatus.CANCEL_REQUESTED:
+        return outcomes.canceled("It was canceled; its agent was killed on the way.")
+    words = outcomes.last_words(folder.std_log)
+    return outcomes.failed(Reason.AGENT_LOST, f"{LOST}\n{words}".strip())

@@ -1,0 +1,142 @@
+"""Sends what a run writes while it writes it: spools of metrics, the log, files under `./logs`, uploads.
+
+`Cargo` is one round of it; `Ship` the thread that makes rounds, so that the script never waits for the network.
+"""
+
+import contextlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from roost.agent.folder import Folder
+from roost.agent.link import Link
+from roost.agent.orders import Halt, Orders
+from roost.agent.staging import Staging
+from roost.domain import names
+from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
+from roost.domain.runs import Reason, RunStatus
+from roost.transport.shipping import Shipper
+
+STD_LOG = "user_logs/std_log.txt"
+_EVERY = 0.15
+_AFTER_ERROR = 2.0
+_LOGS_SHARE = 20
+"""Looking through `./logs` takes at most one part in so many of the time."""
+log = logging.getLogger("roost.agent")
+
+
+class Cargo:
+    """Everything that is on its way from one run's folder. For one thread at a time."""
+
+    def __init__(self, folder: Folder, link: Link, staging: Staging) -> None:
+        self._folder = folder
+        self._link = link
+        self._staging = staging
+        self._shipper = Shipper(link.client, link.run_id)
+        self._logs_due = 0.0
+        self._refused: set[str] = set()
+
+    def round(self, *, last: bool = False) -> None:
+        """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
+        self._stream(STD_LOG, self._folder.std_log)
+        self._shipper.ship_spools(self._folder.spool)
+        began = time.monotonic()
+        if last or began >= self._logs_due:
+            for name, path in log_files(self._folder.work / "logs"):
+                self._stream(name, path)
+            now = time.monotonic()
+            self._logs_due = now + _LOGS_SHARE * (now - began)
+        self._staging.send(self._link)
+
+    def _stream(self, name: str, path: Path) -> None:
+        """One file that cannot be sent does not keep the others back; it is said once."""
+        if name in self._refused:
+            return
+        try:
+            self._shipper.ship_stream(names.path(name), path)
+        except FileNotFoundError:
+            pass  # gone between the look and the opening
+        except (InvalidInput, OSError) as error:
+            self._refused.add(name)
+            log.warning("%r is not streamed: %s", name, error)
+
+
+def log_files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Regular files under `./logs` by the name they have in the run's history."""
+    for place, _, found in os.walk(root):
+        for file in found:
+            path = Path(place, file)
+            if path.is_file() and not path.is_symlink():
+                yield f"logs/{path.relative_to(root).as_posix()}", path
+
+
+class Ship(threading.Thread):
+    """Makes rounds until `finish`. Its first deed is to say that the script runs."""
+
+    def __init__(self, folder: Folder, link: Link, cargo: Cargo, orders: Orders) -> None:
+        super().__init__(name="ship", daemon=True)
+        self._folder = folder
+        self._link = link
+        self._cargo = cargo
+        self._orders = orders
+        self._hurry = threading.Event()
+        self._stopping = False
+        self._turn = threading.Condition()
+        self._begun = self._done = 0
+
+    def run(self) -> None:
+        self._try(self._say_running)
+        pause = _EVERY
+        while True:
+            self._hurry.wait(pause)
+            self._hurry.clear()
+            stopping = self._stopping
+            if not self._folder.root.exists():
+                self._orders.halt(Halt.FOLDER_GONE)
+                return
+            with self._turn:
+                self._begun += 1
+            if stopping:
+                self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
+            went_well = self._try(partial(self._cargo.round, last=stopping))
+            with self._turn:
+                self._done = self._begun if went_well else self._done
+                self._turn.notify_all()
+            if stopping:
+                return
+            pause = _EVERY if went_well else _AFTER_ERROR
+
+    def flush(self, timeout: float) -> None:
+        """Returns when everything written before the call is at the control plane; Unavailable after `timeout` seconds."""
+        with self._turn:
+            wanted = self._begun + 1  # a round that is under way may have passed what is meant
+            self._hurry.set()
+            if not self._turn.wait_for(lambda: self._done >= wanted, timeout):
+                raise Unavailable(
+                    f"What was logged has not arrived after {timeout:.0f} s.",
+                    hint="It is kept on the node and sent as soon as the control plane answers.",
+                )
+
+    def finish(self) -> None:
+        """One last round, at once; returns when the thread has ended."""
+        self._stopping = True
+        self._hurry.set()
+        self.join()
+
+    def _say_running(self) -> None:
+        with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
+            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED))
+
+    def _try(self, deed: Callable[[], object]) -> bool:
+        try:
+            deed()
+            return True
+        except NotFound:
+            self._orders.halt(Halt.DISOWNED)
+        except (RoostError, OSError) as error:
+            log.warning("Shipping stumbles: %s", error)
+        return False

@@ -1,0 +1,68 @@
+"""Uploads of the script on their way: copied into the run's folder before the script goes on, sent when the control plane takes
+them. Each is two files, `<number>.data` and then `<number>.json`, so that a salvage pass finds only whole ones.
+"""
+
+import itertools
+import json
+import os
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from roost.agent.folder import Folder, write
+from roost.agent.link import Link
+from roost.domain import names
+from roost.domain.errors import DiskFull, InvalidInput
+from roost.domain.files import RunFile
+
+_AT_ONCE = 500
+
+
+class Staging:
+    """`add` may be called from any thread; `send` from one at a time."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._root = folder.staged
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def add(self, files: Sequence[tuple[str, Path]]) -> int:
+        """Takes copies; all of them are checked before the first is made."""
+        for name, path in files:
+            names.path(name)
+            if not path.is_file():
+                raise InvalidInput(f"{str(path)!r} is not a file.", hint="Give the path of a file that is there.")
+            if not os.access(path, os.R_OK):
+                raise InvalidInput(f"{str(path)!r} may not be read.")
+        for name, path in files:
+            self._add(names.path(name), path)
+        return len(files)
+
+    def _add(self, name: str, path: Path) -> None:
+        with self._lock:
+            number = f"{next(self._numbers):08d}"
+        data = self._root / f"{number}.data"
+        try:
+            shutil.copyfile(path, data)
+            note = {"name": name, "modified_at": path.stat().st_mtime}
+            write(self._root / f"{number}.json", json.dumps(note).encode())
+        except OSError as error:
+            data.unlink(missing_ok=True)
+            raise DiskFull(f"{str(path)!r} cannot be copied for its upload: {error.strerror}.") from error
+
+    def send(self, link: Link) -> bool:
+        """Sends what is there, oldest first; whether there was anything. A name that was given twice ends as the later one."""
+        notes = sorted(self._root.glob("[0-9]*.json"))
+        for start in range(0, len(notes), _AT_ONCE):
+            some = notes[start : start + _AT_ONCE]
+            carried = link.carrier.carry([note.with_suffix(".data") for note in some])
+            files: dict[str, RunFile] = {}
+            for note, (blob, size) in zip(some, carried, strict=True):
+                said = json.loads(note.read_bytes())
+                files[said["name"]] = RunFile(path=said["name"], blob=blob, size=size, modified_at=said["modified_at"])
+            link.put_files(list(files.values()))
+            for note in some:
+                note.unlink()
+                note.with_suffix(".data").unlink()
+        return bool(notes)

@@ -1,0 +1,65 @@
+"""The warm process, `python -m roost.agent.warm FD`: everything an agent needs is imported here once, each agent is a fork of it.
+
+It has one thread and does one thing: a request on its socket names a run's folder and brings its held lock; a keeper is
+forked for it, and the answer is that keeper's pid and start time. It ends when the socket closes; the keepers stay.
+"""
+
+import argparse
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+
+from roost.agent import job_library, vitals
+from roost.agent.keeper import keep
+from roost.agent.processes import known
+
+_LARGEST = 64 * 1024
+
+
+def serve(channel: socket.socket) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers that end are reaped by the kernel
+    while True:
+        data, fds, _, _ = socket.recv_fds(channel, _LARGEST, 4)
+        if not data:
+            return
+        answer = _start(channel, Path(json.loads(data)["folder"]), fds)
+        with contextlib.suppress(BrokenPipeError):
+            channel.send(json.dumps(answer).encode())
+
+
+def _start(channel: socket.socket, folder: Path, fds: list[int]) -> dict[str, object]:
+    try:
+        for fd in fds:
+            os.set_inheritable(fd, False)
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            keep(folder)
+        keeper = known(pid)
+        return {"pid": pid, "started": keeper.started if keeper else 0}
+    except OSError as error:
+        return {"error": f"No process can be started for {folder.name}: {error.strerror}."}
+    finally:
+        for fd in fds:  # the keeper has its own copies, and with them the lock
+            os.close(fd)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m roost.agent.warm", description=__doc__)
+    parser.add_argument("fd", type=int, help="a SOCK_SEQPACKET socket")
+    channel = socket.socket(fileno=parser.parse_args().fd)
+    channel.set_inheritable(False)
+    job_library.content()
+    vitals.load()
+    gc.collect()
+    gc.freeze()  # forks share these pages as long as the collector does not touch them
+    with channel, contextlib.suppress(KeyboardInterrupt):
+        serve(channel)
+
+
+if __name__ == "__main__":
+    main()

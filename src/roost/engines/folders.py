@@ -1,0 +1,60 @@
+"""The run's folder as an engine on this machine hands it to an agent: locked, with the plan in it."""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+from roost.domain import names
+from roost.domain.codec import encode
+from roost.domain.errors import Conflict, DiskFull, RoostError
+from roost.domain.plans import Access, Plan
+
+
+def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
+    """The folder and its held lock, as a file descriptor that the caller passes on and closes. Conflict when an agent has it.
+
+    Nothing is written before the lock is held, so a second start leaves the first one's plan alone.
+    """
+    folder = home / "runs" / names.run_id(plan.run_id)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _take(lock, plan.run_id)
+            _write(folder / "plan.json", json.dumps({"plan": encode(plan), "access": encode(access)}).encode())
+        except BaseException:
+            os.close(lock)
+            raise
+    except OSError as error:
+        raise DiskFull(f"The run's folder {folder} cannot be made: {error.strerror}.") from error
+    return folder, lock
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether an agent or its keeper has the folder."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        _take(lock, folder.name)
+    except RoostError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _take(lock: int, run_id: str) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Conflict(f"Run {run_id} has an agent on this machine already.") from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    part.replace(path)

@@ -1,0 +1,179 @@
+"""The embedded engine: agents are processes on this machine, forked from a warm one. Handles are JSON: the keeper's pid, its
+start time and the run; they outlive the control plane. Start with `LocalEngine.start`.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from roost.domain.errors import RoostError, Unavailable
+from roost.domain.plans import Access, Plan
+from roost.engines import folders
+from roost.engines.base import AgentState
+
+_LARGEST = 64 * 1024
+_ANSWER_SECONDS = 60.0
+_END_SECONDS = 5.0
+_GRACE = 10.0
+"""Seconds between asking an agent to end and ending it."""
+
+
+class Settings(Protocol):
+    @property
+    def home(self) -> Path: ...
+
+
+def make(settings: Settings) -> "LocalEngine":
+    return LocalEngine(settings.home)
+
+
+class LocalEngine:
+    """See `base.Engine`."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home.absolute()
+        self._warm = _Warm()
+
+    def start(self, plan: Plan, access: Access) -> str:
+        try:
+            return self._start(plan, access)
+        except _WarmDied:
+            # It may have died after the fork: then the new keeper has the lock, and a second one must not be made.
+            if folders.is_locked(self._folder(plan.run_id)):
+                return _handle(0, 0, plan.run_id)
+            return self._start(plan, access)
+
+    def _start(self, plan: Plan, access: Access) -> str:
+        folder, lock = folders.make(self._home, plan, access)
+        try:
+            answer = self._warm.ask(folder, lock)
+        finally:
+            os.close(lock)
+        if "error" in answer:
+            raise Unavailable(str(answer["error"]), hint="Look at the limits on processes and memory of this machine.")
+        return _handle(int(answer["pid"]), int(answer["started"]), plan.run_id)
+
+    def status(self, handle: str) -> AgentState:
+        return AgentState.ALIVE if any(self._living(handle)) else AgentState.GONE
+
+    def stop(self, handle: str) -> None:
+        """SIGTERM to the agent, which ends its processes, keeps their outputs and reports. If its processes are not gone in time
+        it is killed, and its keeper ends what is left."""
+        agent, keeper = self._living(handle)
+        if agent or keeper:
+            _kill(agent or keeper, signal.SIGTERM)
+            timer = threading.Timer(_GRACE, self._insist, [handle])
+            timer.daemon = True
+            timer.start()
+
+    def close(self) -> None:
+        self._warm.close()
+
+    def _folder(self, run_id: str) -> Path:
+        return self._home / "runs" / run_id
+
+    def _living(self, handle: str) -> tuple[int, int]:
+        """The pids of agent and keeper; 0 for one that is gone."""
+        keeper = json.loads(handle)
+        try:
+            agent = json.loads((self._folder(keeper["run_id"]) / "agent.json").read_bytes())
+        except (OSError, ValueError):
+            agent = {"pid": 0, "started": 0}
+        return _alive(agent["pid"], agent["started"]), _alive(keeper["pid"], keeper["started"])
+
+    def _insist(self, handle: str) -> None:
+        run_id = str(json.loads(handle)["run_id"])
+        agent, keeper = self._living(handle)
+        if not agent or (self._folder(run_id) / "ended.json").exists():
+            return  # its processes are gone, and it ships what they made: that may take its time
+        _kill(agent, signal.SIGKILL)
+        if not keeper:
+            for pid in _marked(run_id):
+                _kill(pid, signal.SIGKILL)
+
+
+class _WarmDied(RoostError):
+    """The warm process ended instead of answering; there is a new one now."""
+
+
+class _Warm:
+    """The warm process and the socket to it. One request at a time; a process that died is replaced."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._begin()
+
+    def ask(self, folder: Path, lock: int) -> dict[str, Any]:
+        """Has a keeper forked for this folder, which takes over the lock. _WarmDied when there was no answer."""
+        with self._lock:
+            try:
+                socket.send_fds(self._channel, [json.dumps({"folder": str(folder)}).encode()], [lock])
+                answer = self._channel.recv(_LARGEST)
+            except OSError:
+                answer = b""
+            if answer:
+                return dict(json.loads(answer))
+            code = self._end()
+            self._begin()
+            raise _WarmDied(
+                f"The process that agents are forked from ended with {code}.", hint="Its words are in the server's log."
+            )
+
+    def close(self) -> None:
+        with self._lock:
+            self._end()
+
+    def _begin(self) -> None:
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.settimeout(_ANSWER_SECONDS)
+        # By name: engines know nothing of the agent's code. A session of its own: Ctrl-C in a terminal is not meant for it.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "roost.agent.warm", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+
+    def _end(self) -> int:
+        self._channel.close()
+        try:
+            return self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+def _handle(pid: int, started: int, run_id: str) -> str:
+    return json.dumps({"pid": pid, "started": started, "run_id": run_id})
+
+
+def _alive(pid: int, started: int) -> int:
+    """The pid, when this very process is there and more than a zombie; else 0."""
+    try:
+        data = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return 0
+    fields = data[data.rindex(b")") + 2 :].split()
+    return pid if int(fields[19]) == started and fields[0] not in (b"Z", b"X") else 0
+
+
+def _marked(run_id: str) -> Iterator[int]:
+    """Processes of the run, by the mark in their environment."""
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"ROOST_MARK={run_id}".encode() in (place / "environ").read_bytes().split(b"\0"):
+                yield int(place.name)
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
