@@ -1,0 +1,172 @@
+"""How this process reaches its control plane: the one of ROOST_URL, else the embedded one. Start with `connect`.
+
+One connection per address and home, shared by every object and thread of the process.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roost.domain.errors import Unauthorized, Unavailable
+from roost.sdk import discovery
+from roost.sdk.discovery import ServerRecord
+from roost.transport.client import Client, Endpoint
+
+if TYPE_CHECKING:
+    from roost.blobs.folder import FolderBlobs
+    from roost.transport.carrying import Carrier
+
+URL_VARIABLE, TOKEN_VARIABLE = "ROOST_URL", "ROOST_TOKEN"
+_WATCH_PATIENCE = 120.0
+
+
+class Connection:
+    """`client` for what a person asks for; `watcher` for waiting, which outlasts a restart but undoes no `roost down`."""
+
+    def __init__(self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint]) -> None:
+        self.home = home
+        self.client = Client(locate)
+        self.watcher = Client(watch, patience=_WATCH_PATIENCE)
+        self._locate = locate
+        self.salvaging: threading.Thread | None = None
+
+    def salvage(self, url: str) -> None:
+        """Ships in the background what killed processes of this machine left behind."""
+        if not (self.home / "spools").is_dir():
+            return
+        from roost.sdk.salvage import begin  # noqa: PLC0415 - salvage needs a connection: no circle
+
+        self.salvaging = begin(self, url)
+
+    @property
+    def url(self) -> str:
+        return self._locate().url
+
+    @cached_property
+    def bytes(self) -> "Bytes":
+        return Bytes(self.client, self.home)
+
+
+class Bytes:
+    """Blobs at the control plane, as snapshots and uploads use them."""
+
+    def __init__(self, client: Client, home: Path) -> None:
+        self._client = client
+        self._home = home
+
+    @cached_property
+    def _carrier(self) -> "Carrier":
+        from roost.transport.carrying import Carrier  # noqa: PLC0415 - hashing is loaded by those who carry bytes
+
+        return Carrier(self._client, self._home / "cache" / "blobs")
+
+    @property
+    def shared(self) -> "FolderBlobs | None":
+        """The control plane's own folder, where this machine has it."""
+        return self._carrier.shared
+
+    def put(self, data: bytes) -> str:
+        return self._carrier.put(data)
+
+    def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
+        return self._carrier.carry(paths)
+
+    def has(self, name: str) -> bool:
+        return not self._client.call("POST", "/api/blobs/missing", json={"names": [name]})["missing"]
+
+
+_connections: dict[tuple[str, str, str], Connection] = {}
+_lock = threading.Lock()
+
+
+def connect() -> Connection:
+    """The connection of this process's environment. Starts the embedded control plane if there is none."""
+    url, token = os.environ.get(URL_VARIABLE, ""), os.environ.get(TOKEN_VARIABLE, "")
+    home = discovery.home()
+    key = (url, token, str(home))
+    with _lock:
+        found = _connections.get(key)
+        if found is None:
+            found = _connections[key] = _remote(home, url, token) if url else _embedded(home)
+            found.salvage(url)
+    return found
+
+
+def _remote(home: Path, url: str, token: str) -> Connection:
+    from roost.sdk.embedded import check_level  # noqa: PLC0415 - starting processes is loaded by those who may do it
+
+    if not token:
+        raise Unauthorized(
+            f"{URL_VARIABLE} names the control plane {url}, but {TOKEN_VARIABLE} is not set.",
+            hint=f"Set {TOKEN_VARIABLE}, or unset {URL_VARIABLE} to use the one on this machine.",
+        )
+    endpoint = Endpoint(url.rstrip("/"), token)
+    connection = Connection(home, lambda: endpoint, lambda: endpoint)
+    health = connection.client.call("GET", "/api/health")
+    if not isinstance(health, dict) or health.get("name") != "roost":
+        raise Unavailable(f"What answers at {url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
+    check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), url)
+    return connection
+
+
+def _embedded(home: Path) -> Connection:
+    finder = _Finder(home)
+    connection = Connection(home, finder.ensure, finder.watch)
+    finder.ensure()
+    return connection
+
+
+class _Finder:
+    """The address of the embedded control plane, asked for on every call: cheap while its file and process stay the same."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int, int] | None = None
+        self._record: ServerRecord | None = None
+        self._endpoint: Endpoint | None = None
+
+    def ensure(self) -> Endpoint:
+        """Where it is; started when it is not there."""
+        return self._known() or self._look()
+
+    def watch(self) -> Endpoint:
+        """Where it is; started again when it crashed, but not when somebody shut it down."""
+        known = self._known()
+        if known is None and self._was_put_down():
+            raise Unavailable(
+                f"The control plane of {self._home} was shut down.",
+                hint="Runs go on without it; `roost up` brings it back.",
+            )
+        return known or self._look()
+
+    def _was_put_down(self) -> bool:
+        record = discovery.read_record(self._home)
+        return discovery.was_put_down(self._home, record) and not (record and discovery.is_alive(record))
+
+    def _known(self) -> Endpoint | None:
+        if self._record is None or self._signature() != self._seen or not discovery.is_alive(self._record):
+            return None
+        return self._endpoint
+
+    def _look(self) -> Endpoint:
+        from roost.sdk.embedded import ensure  # noqa: PLC0415 - subprocess and the like, for those who may start one
+
+        with self._lock:
+            known = self._known()
+            if known is not None:
+                return known
+            record = ensure(self._home)
+            endpoint = Endpoint(record.url, discovery.read_token(self._home))
+            self._record, self._endpoint, self._seen = record, endpoint, self._signature()
+            return endpoint
+
+    def _signature(self) -> tuple[int, int, int] | None:
+        try:
+            seen = discovery.record_path(self._home).stat()
+        except OSError:
+            return None
+        return seen.st_ino, seen.st_mtime_ns, seen.st_size

@@ -1,0 +1,89 @@
+"""What is written down about the embedded control plane of ROOST_HOME, and whether it is still true.
+
+`server.json` outlives a server that was killed: its process id may belong to another process by now, its port to another
+program. Identity is the process's start time and, over the wire, the instance.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.domain import codec
+from roost.domain.errors import InvalidInput, Unavailable
+
+HOME_VARIABLE = "ROOST_HOME"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerRecord:
+    """server.json."""
+
+    url: str
+    pid: int
+    pid_started: int
+    version: str
+    api_level: int
+    instance: str
+    home: str
+    started_at: float
+
+
+def home() -> Path:
+    """ROOST_HOME, `~/.roost` when it is not set; absolute."""
+    given = os.environ.get(HOME_VARIABLE)
+    return Path(given).expanduser().absolute() if given else Path.home() / ".roost"
+
+
+def record_path(at: Path) -> Path:
+    return at / "server.json"
+
+
+def log_path(at: Path) -> Path:
+    return at / "logs" / "server.log"
+
+
+def read_record(at: Path) -> ServerRecord | None:
+    """What the last server wrote; None when there is nothing that makes sense."""
+    try:
+        return codec.decode(ServerRecord, json.loads(record_path(at).read_bytes()))
+    except (OSError, ValueError, InvalidInput):
+        return None
+
+
+def read_token(at: Path) -> str:
+    path = at / "token"
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError) as error:
+        raise Unavailable(
+            f"The token of the embedded control plane, {path}, cannot be read: {error}.",
+            hint="`roost down`, then `roost up`, writes a new one.",
+        ) from None
+
+
+def process_started(pid: int) -> int | None:
+    """When a process began, in the kernel's ticks; None when it is not there or has ended and only waits to be reaped."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+def note_down(at: Path, record: ServerRecord) -> None:
+    """Notes that this server is meant to end: nobody who waits for it takes its end for a crash and starts another."""
+    (at / "down").write_text(record.instance, encoding="utf-8")
+
+
+def was_put_down(at: Path, record: ServerRecord | None) -> bool:
+    """Whether the server that is gone was meant to end."""
+    try:
+        return record is None or (at / "down").read_text(encoding="utf-8") == record.instance
+    except (OSError, ValueError):
+        return False
+
+
+def is_alive(record: ServerRecord) -> bool:
+    """Whether the very process that wrote the record lives."""
+    return process_started(record.pid) == record.pid_started

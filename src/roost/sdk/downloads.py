@@ -1,0 +1,77 @@
+"""A run's files on this machine. Where the control plane shares this machine they are copied from its folder, else fetched."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from roost.domain import codec, names
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.files import RunFile
+from roost.sdk.connections import Connection
+from roost.transport.client import path_of
+
+_AT_ONCE = 4
+
+
+def listing(connection: Connection, run_id: str, prefix: str = "") -> list[RunFile]:
+    """The run's files; with a prefix those of that folder, or that one file."""
+    params = {"prefix": prefix} if prefix else None
+    answer = connection.client.call("GET", path_of("runs", run_id, "files"), params=params)
+    return [codec.decode(RunFile, item) for item in answer["files"]]
+
+
+def fetch(connection: Connection, run_id: str, name: str, target: Path) -> int:
+    """One file of a run to `target`, whose folder is made; its size. Whole or not at all."""
+    name = names.path(name)
+    found = [file for file in listing(connection, run_id, name) if file.path == name]
+    if found:
+        return _bring(connection, run_id, found[0], target)
+    # Not listed: another name of a listed one, such as azureml-logs/70_driver_log.txt, or not there at all.
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return connection.client.download(path_of("runs", run_id, "files", name), target)
+    except NotFound:
+        raise NotFound(f"Run {run_id} has no file {name!r}.", hint=_there(connection, run_id)) from None
+
+
+def _there(connection: Connection, run_id: str) -> str:
+    every = [file.path for file in listing(connection, run_id)]
+    more = ", …" if len(every) > 10 else ""
+    return f"It has: {', '.join(every[:10])}{more}" if every else "It has no files."
+
+
+def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], targets: Sequence[Path]) -> None:
+    """Files of a run, each to its target. All targets are made before the first file is fetched, none twice."""
+    if len(set(targets)) != len(targets):
+        raise InvalidInput("Two files would be written to one place.", hint="Give each its own output path.")
+    if len(files) <= 1:
+        for file, target in zip(files, targets, strict=True):
+            _bring(connection, run_id, file, target)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        list(pool.map(lambda pair: _bring(connection, run_id, *pair), zip(files, targets, strict=True)))
+
+
+def _bring(connection: Connection, run_id: str, file: RunFile, target: Path) -> int:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"The folder {target.parent} cannot be made: {error.strerror or error}.") from None
+    if target.is_dir():
+        raise InvalidInput(f"{target} is a folder; {file.path!r} cannot be written there.")
+    shared = connection.bytes.shared if file.blob else None
+    if shared is not None:
+        part = target.with_name(f".{target.name}.part")
+        part.unlink(missing_ok=True)
+        try:
+            shared.copy_to(file.blob, part, 0o644)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        return file.size
+    return connection.client.download(path_of("runs", run_id, "files", file.path), target)
+
+
+def in_folder(path: str, prefix: str) -> bool:
+    """Whether a file stands in the folder `prefix`: `outputs/model` has `outputs/model/a`, not `outputs/model.pt`."""
+    return not prefix or path == prefix or path.startswith(prefix + "/")

@@ -1,0 +1,244 @@
+"""Finds the embedded control plane of ROOST_HOME, or starts one. Start with `ensure`.
+
+Two clients at once start one: the start is made under `start.lock`, and whoever waited for the lock looks again. The server
+is a process of its own session that outlives this one; its output goes to `logs/server.log`.
+"""
+
+import importlib.util
+import os
+import select
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from roost.domain.errors import Incompatible, RoostError, Unavailable
+from roost.sdk import discovery
+from roost.sdk.discovery import ServerRecord
+from roost.sdk.locks import FileLock
+from roost.transport.client import Client, Endpoint
+from roost.version import API_LEVEL, VERSION
+from roost_job.exceptions import ServiceException
+
+_READY_SECONDS = 60.0
+_ANSWER_SECONDS = 10.0
+_ANOTHER_HOLDS_THE_HOME = 3
+_LARGEST_LOG = 10 * 1024 * 1024
+_NEEDED = ("alembic", "fastapi", "psutil", "sqlalchemy", "uvicorn")
+
+_warned: set[str] = set()
+
+
+class NotStarted(ServiceException):
+    """The embedded control plane could not be started, or does not answer. Trying again at once would not help."""
+
+
+class _Detached(subprocess.Popen[bytes]):
+    """A process that is meant to outlive this one: no complaint when it does."""
+
+    def __del__(self) -> None:
+        pass
+
+
+_started: list[_Detached] = []
+"""Servers that this process started; kept so that one that ends is reaped."""
+
+
+def ensure(home: Path, *, port: int | None = None) -> ServerRecord:
+    """The control plane of this home that answers and that this client can work with; started if there is none."""
+    record = find(home)
+    if record is None or _is_replaceable(record, home):
+        with FileLock(home / "start.lock"):
+            record = find(home)
+            if record is not None and _is_replaceable(record, home):
+                stop(record, home)
+                record = None
+            if record is None:
+                record = _start(home, port)
+    _check_version(record)
+    return record
+
+
+def find(home: Path) -> ServerRecord | None:
+    """The control plane that runs; None when there is none. NotStarted when it is there and does not answer."""
+    deadline = time.monotonic() + _ANSWER_SECONDS
+    while True:
+        record = discovery.read_record(home)
+        _reap()
+        if record is None or not discovery.is_alive(record):
+            return None
+        problem = _ask(record)
+        if not problem:
+            return record
+        if time.monotonic() > deadline:
+            raise NotStarted(
+                f"The control plane of {home} (process {record.pid}, {record.url}) does not answer: {problem}",
+                hint=f"Its log is {discovery.log_path(home)}; if it stays so, end it with: kill {record.pid}",
+            )
+        time.sleep(0.1)  # it may be about to end, or to answer: there is nothing to wait on but itself
+
+
+def _ask(record: ServerRecord) -> str:
+    """What is wrong with the server's answer; nothing when it is the one that wrote the record."""
+    client = Client(lambda: Endpoint(record.url, ""), patience=0.0)
+    try:
+        health = client.call("GET", "/api/health", timeout=_ANSWER_SECONDS)
+    except RoostError as error:
+        return error.message
+    finally:
+        client.close()
+    if not isinstance(health, dict) or health.get("instance") != record.instance:
+        return f"something else answers at {record.url}."
+    return ""
+
+
+def _client(record: ServerRecord, home: Path) -> Client:
+    token = discovery.read_token(home)
+    return Client(lambda: Endpoint(record.url, token), patience=1.0)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
+
+
+def _is_older(record: ServerRecord) -> bool:
+    return (record.api_level, _numbers(record.version)) < (API_LEVEL, _numbers(VERSION))
+
+
+def _is_replaceable(record: ServerRecord, home: Path) -> bool:
+    """An older one with nothing to do gives way to this client's own version."""
+    if not _is_older(record):
+        return False
+    try:
+        facts = _client(record, home).call("GET", "/api/server")
+    except RoostError:
+        return False
+    return int(facts.get("active_runs", 1)) == 0
+
+
+def _check_version(record: ServerRecord) -> None:
+    check_level(record.api_level, record.version, record.url)
+    if _is_older(record) and record.instance not in _warned:
+        _warned.add(record.instance)
+        print(
+            f"Roost: the control plane at {record.url} is version {record.version}, this client {VERSION}. "
+            "It has runs to look after and is replaced once it is idle.",
+            file=sys.stderr,
+        )
+
+
+def check_level(level: int, version: str, url: str) -> None:
+    """Incompatible when client and control plane cannot work together."""
+    if level == API_LEVEL:
+        return
+    hint = (
+        "Let its runs end; then `roost down` and `roost up` replace it."
+        if level < API_LEVEL
+        else "Install the version of Roost that the control plane has."
+    )
+    raise Incompatible(
+        f"The control plane at {url} is version {version} (level {level}), this client {VERSION} (level {API_LEVEL}).",
+        hint=hint,
+    )
+
+
+def stop(record: ServerRecord, home: Path, *, seconds: float = 15.0) -> None:
+    """Ends a control plane politely and waits for it; agents go on. NotStarted when it does not end."""
+    discovery.note_down(home, record)
+    with suppress(Unavailable):  # it may end before it can answer
+        _client(record, home).call("POST", "/api/server/shutdown")
+    deadline = time.monotonic() + seconds
+    while discovery.is_alive(record):
+        if time.monotonic() > deadline:
+            raise NotStarted(
+                f"The control plane of {home} (process {record.pid}) has not ended after {seconds:.0f} s.",
+                hint=f"Its log is {discovery.log_path(home)}; end it with: kill {record.pid}",
+            )
+        _reap()
+        time.sleep(0.02)
+
+
+def _start(home: Path, port: int | None) -> ServerRecord:
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise NotStarted(
+            f"The embedded control plane needs packages that are not installed: {', '.join(missing)}.",
+            hint=f"{sys.executable} -m pip install 'roost[server]', or set ROOST_URL and ROOST_TOKEN to use another one.",
+        )
+    first = not (home / "token").exists()
+    log = _open_log(home)
+    try:
+        words = f" Its files are in {home}." if first else ""
+        print(f"Roost: starting the control plane on this machine.{words}", file=sys.stderr)
+        _spawn(home, port, log)
+    finally:
+        os.close(log)
+    deadline = time.monotonic() + _ANSWER_SECONDS
+    while (record := find(home)) is None:  # at once, unless someone else is starting one by hand right now
+        if time.monotonic() > deadline:
+            raise _failure(home, "ended right after it was ready")
+        time.sleep(0.05)
+    return record
+
+
+def _open_log(home: Path) -> int:
+    """The server's log, for appending; a large one is put aside first."""
+    path = discovery.log_path(home)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists() and path.stat().st_size > _LARGEST_LOG:
+            path.replace(path.with_name("server.log.1"))
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise NotStarted(
+            f"Roost cannot write to its home {home}: {error.strerror or error}.",
+            hint="Set ROOST_HOME to a folder of yours on a local disk.",
+        ) from None
+
+
+def _spawn(home: Path, port: int | None, log: int) -> None:
+    """Starts the server and returns when it says that it is ready."""
+    ready, tell = os.pipe()
+    argv = [sys.executable, "-P", "-m", "roost.server", "--home", str(home), "--ready-fd", str(tell)]
+    try:
+        argv += ["--port", str(port)] if port is not None else []
+        process = _Detached(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=home,
+            pass_fds=(tell,),
+            start_new_session=True,
+        )
+    finally:
+        os.close(tell)
+    _started.append(process)
+    try:
+        poll = select.poll()
+        poll.register(ready, select.POLLIN)
+        said = os.read(ready, 256) if poll.poll(_READY_SECONDS * 1000) else None
+    finally:
+        os.close(ready)
+    if said is None:
+        process.terminate()
+        raise _failure(home, f"was not ready after {_READY_SECONDS:.0f} s")
+    if not said and process.wait() != _ANOTHER_HOLDS_THE_HOME:
+        raise _failure(home, f"ended with code {process.returncode} before it was ready")
+
+
+def _failure(home: Path, what: str) -> NotStarted:
+    path = discovery.log_path(home)
+    try:
+        last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
+    except OSError:
+        last = []
+    lines = "".join(f"\n    {line}" for line in last)
+    return NotStarted(f"The control plane {what}. The last lines of its log:{lines}", hint=f"The whole log: {path}")
+
+
+def _reap() -> None:
+    for process in list(_started):
+        if process.poll() is not None:
+            _started.remove(process)

@@ -1,0 +1,122 @@
+"""A run that lives in this very process (`start_logging`): its spools, the thread that ships them, and how it ends.
+
+What is logged is on disk at once, in ROOST_HOME/spools/<run id>. A process that is killed leaves that folder behind, and
+`salvage.py` ships it later; the folder's lock tells the two apart.
+"""
+
+import atexit
+import builtins
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from roost.domain.errors import NotFound, RoostError
+from roost.domain.runs import Reason, RunStatus
+from roost.sdk import discovery
+from roost.sdk.connections import URL_VARIABLE, Connection
+from roost.sdk.locks import FileLock
+from roost.transport.client import Client, path_of
+from roost.transport.shipping import Shipper
+
+_EVERY = 0.25
+_HEARTBEAT = 15.0
+OWNER, LOCK = "owner.json", "lock"
+
+
+def spools_of(home: Path) -> Path:
+    return home / "spools"
+
+
+def report(client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "") -> None:
+    """Tells the control plane what became of the run. Said twice is said once."""
+    said = {"to": to.value, "reason": reason.value, "message": message}
+    client.call("POST", path_of("runs", run_id, "events"), json=said)
+
+
+class Session:
+    """Ships what this process logs to a run, from a thread of its own. Any thread may flush or finish; a forked child does
+    neither. `owns`: the run is this process, and ends with it; without it only points are added to somebody else's run."""
+
+    def __init__(self, connection: Connection, run_id: str, *, owns: bool = True) -> None:
+        self._owns = owns
+        self._connection = connection
+        self._run_id = run_id
+        self._pid = os.getpid()
+        self._stop = threading.Event()
+        self._shipping = threading.Lock()
+        self._ended = False
+        self.folder = spools_of(connection.home) / (run_id if owns else f"{run_id}.{self._pid}")
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._held = FileLock(self.folder / LOCK)
+        self._held.acquire()
+        self._write_owner()
+        self._shipper = Shipper(connection.client, run_id)
+        self._thread = threading.Thread(target=self._ship_along, name=f"roost-ship-{run_id}", daemon=True)
+        self._thread.start()
+        atexit.register(self._at_exit)
+
+    def _write_owner(self) -> None:
+        pid = os.getpid()
+        owner = {
+            "pid": pid,
+            "pid_started": discovery.process_started(pid),
+            "url": os.environ.get(URL_VARIABLE, ""),
+            "run_id": self._run_id,
+            "owns": self._owns,
+        }
+        part = self.folder / f"{OWNER}.part"
+        part.write_text(json.dumps(owner), encoding="utf-8")
+        part.replace(self.folder / OWNER)
+
+    def flush(self) -> None:
+        """Returns when everything logged before is at the control plane; raises when it cannot be reached."""
+        if os.getpid() == self._pid and not self._ended:
+            with self._shipping:
+                self._shipper.ship_spools(self.folder)
+
+    def finish(self, to: RunStatus, reason: Reason, message: str = "") -> None:
+        """Ships the rest, reports the end, and lets go of the folder. A second end changes nothing."""
+        if os.getpid() != self._pid or self._ended:
+            return
+        self._stop.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+        self.flush()
+        if self._owns:
+            report(self._connection.client, self._run_id, to, reason, message)
+        self._ended = True
+        atexit.unregister(self._at_exit)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._held.release()
+
+    def _ship_along(self) -> None:
+        """While the run lives: sends what is new, and says now and then that it lives. Nothing here may end the process."""
+        said = time.monotonic()
+        while not self._stop.wait(_EVERY):
+            with suppress(RoostError, OSError):  # away for a while: it is all on disk, and the next round tries again
+                with self._shipping:
+                    self._shipper.ship_spools(self.folder)
+                if time.monotonic() - said > _HEARTBEAT:
+                    said = time.monotonic()
+                    self._connection.client.call("POST", path_of("runs", self._run_id, "heartbeat"))
+
+    def _at_exit(self) -> None:
+        """The process ends and nobody said how the run ended: as the process did."""
+        failed = getattr(sys, "last_value", None) if not hasattr(builtins, "__IPYTHON__") else None
+        try:
+            if failed is None:
+                self.finish(RunStatus.COMPLETED, Reason.DONE, "The process ended without run.complete().")
+            else:
+                self.finish(RunStatus.FAILED, Reason.MARKED_FAILED, f"{type(failed).__name__}: {failed}")
+        except NotFound:
+            return
+        except Exception as error:  # noqa: BLE001 - the interpreter is ending: say where the points are, nothing more
+            print(
+                f"Roost: run {self._run_id} could not be ended ({error}); its points are kept in {self.folder}.",
+                file=sys.stderr,
+            )

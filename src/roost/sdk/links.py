@@ -1,0 +1,71 @@
+"""A run's questions over HTTP: the same ops that the agent's door answers inside a job (docs/how-it-works/wire.md).
+
+So the job library's `Run` works unchanged in a notebook, and on any run that a person looks at.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from roost.domain import names
+from roost.domain.errors import InvalidInput
+from roost.domain.files import RunFile
+from roost.sdk import downloads
+from roost.sdk.connections import Connection
+from roost.transport.client import path_of
+
+
+class HttpLink:
+    """`ask(op, **fields)` for one run. `flush` is what the op of that name does: ship what this process logged."""
+
+    def __init__(self, connection: Connection, run_id: str, flush: Callable[[], None] = lambda: None) -> None:
+        self._connection = connection
+        self._run_id = run_id
+        self._ops: Mapping[str, Callable[..., Any]] = {
+            "run": self._run,
+            "annotate": self._annotate,
+            "upload": self._upload,
+            "files": self._files,
+            "download": self._download,
+            "metrics": self._metrics,
+            "flush": flush,
+        }
+
+    def ask(self, op: str, **fields: Any) -> Any:
+        """The answer; raises the errors of `roost.domain.errors`. How long a call may take is the transport's to say."""
+        fields.pop("timeout_seconds", None)
+        return self._ops[op](**fields)
+
+    def _run(self) -> Any:
+        return self._connection.client.call("GET", path_of("runs", self._run_id))
+
+    def _annotate(self, **changes: Any) -> Any:
+        given = {name: value for name, value in changes.items() if value is not None}
+        return self._connection.client.call("PATCH", path_of("runs", self._run_id), json=given)
+
+    def _upload(self, files: Sequence[Sequence[str]]) -> Any:
+        """Names are checked before the first byte travels."""
+        wanted = {names.path(name): Path(path) for name, path in files}
+        try:
+            carried = self._connection.bytes.carry(list(wanted.values()))
+            times = [path.stat().st_mtime for path in wanted.values()]
+        except OSError as error:
+            raise InvalidInput(f"{error.filename} cannot be read: {error.strerror or error}.") from None
+        put = [
+            RunFile(path=name, blob=blob, size=size, modified_at=modified)
+            for name, (blob, size), modified in zip(wanted, carried, times, strict=True)
+        ]
+        return self._connection.client.call(
+            "PUT", path_of("runs", self._run_id, "files"), json={"files": [vars(file) for file in put]}
+        )
+
+    def _files(self, prefix: str = "") -> list[str]:
+        return [file.path for file in downloads.listing(self._connection, self._run_id, prefix)]
+
+    def _download(self, name: str, path: str) -> dict[str, int]:
+        return {"size": downloads.fetch(self._connection, self._run_id, name, Path(path))}
+
+    def _metrics(self, name: str | None = None) -> Any:
+        params = {"name": name} if name is not None else None
+        answer = self._connection.client.call("GET", path_of("runs", self._run_id, "metrics"), params=params)
+        return answer["metrics"]

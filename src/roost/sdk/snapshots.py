@@ -1,0 +1,212 @@
+"""A source folder as a manifest of blobs. Start with `take`: walk, carry what is new, put the manifest, remember.
+
+Unchanged files cost one stat each: their lines come from the cache (`stat_cache.py`). The walk is written for speed, with
+plain strings and `os.scandir`. Nothing is half-made: the manifest, which alone makes a snapshot, is put last.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from roost.domain import files, names
+from roost.domain.errors import InvalidInput
+from roost.sdk import stat_cache
+from roost.sdk.ignoring import ALWAYS, MARK_OF_VENV, Rules, read_rules
+from roost.sdk.stat_cache import Signature
+
+_TRIES = 3
+
+
+class Blobs(Protocol):
+    """Where the bytes go: `roost.transport.carrying.Carrier` and its server."""
+
+    def put(self, data: bytes) -> str: ...
+    def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]: ...
+    def has(self, name: str) -> bool: ...
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What the walk found, by path within the folder."""
+
+    root: str
+    rules: Rules
+    apart: str
+    """ROOST_HOME, should it stand inside the folder: never part of a snapshot."""
+    known: dict[str, tuple[Signature, str]]
+    kept: dict[str, tuple[Signature, str]] = field(default_factory=dict)
+    """Files whose stat is that of the last time."""
+    fresh: dict[str, os.stat_result] = field(default_factory=dict)
+    """Files to be read."""
+    lines: dict[str, str] = field(default_factory=dict)
+    """Links and empty folders."""
+
+
+def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
+    """Snapshots a folder; the hash of its manifest. InvalidInput names the file that cannot be part of one, or `needs`,
+    a path that must be part of it and is not."""
+    root = os.path.realpath(folder)
+    if not os.path.isdir(root):
+        raise InvalidInput(f"The source folder {folder!r} is not a folder.", hint="Give an existing source_directory.")
+    place = stat_cache.place(home, root)
+    cache = stat_cache.load(place)
+    if cache.manifest and not blobs.has(cache.manifest):
+        cache = stat_cache.Cache()  # another server, or a sweep: nothing that was carried can be counted on
+    text = read_rules(root)
+    walk = _Walk(
+        root, Rules(text, cache.verdicts if text == cache.rules else None), os.path.realpath(home), cache.files
+    )
+    _walk(walk, root, "")
+    if needs and not any(needs in found for found in (walk.kept, walk.fresh, walk.lines)):
+        raise InvalidInput(
+            f"{needs!r} is not part of the snapshot of {root}: an ignore rule leaves it out.",
+            hint="Take it out of .amlignore (or .gitignore), or say `!" + needs + "` there.",
+        )
+    read_at = time.time_ns()
+    new = _carry(walk, blobs)
+    every = {path: line for path, (_, line) in walk.kept.items()}
+    every.update({path: line for path, (_, line) in new.items()})
+    every.update(walk.lines)
+    manifest = blobs.put("".join([every[path] for path in sorted(every)]).encode("utf-8"))
+    if new or manifest != cache.manifest or walk.rules.text != cache.rules:
+        settled = {path: seen for path, seen in new.items() if stat_cache.is_settled(seen[0], read_at)}
+        verdicts = walk.rules.verdicts
+        stat_cache.save(place, stat_cache.Cache(text, verdicts, manifest, {**walk.kept, **settled}))
+    return manifest
+
+
+def _walk(walk: _Walk, folder: str, prefix: str) -> None:
+    """Sorts the entries of one folder into the walk; enters those below."""
+    try:
+        with os.scandir(folder) as found:
+            entries = list(found)
+    except OSError as error:
+        raise _unreadable(prefix.rstrip("/") or folder, error) from None
+    if not entries and prefix:
+        path = names.path(prefix.rstrip("/"))
+        walk.lines[path] = files.line(files.Entry(path, files.EntryKind.FOLDER, 0o755))
+    known, kept, rules = walk.known, walk.kept, walk.rules
+    ruled = bool(rules)
+    for entry in entries:
+        name = entry.name
+        path = prefix + name
+        if entry.is_dir(follow_symlinks=False):
+            if not (name in ALWAYS or (ruled and rules.ignores(path + "/")) or _is_apart(walk, entry.path)):
+                _walk(walk, entry.path, path + "/")
+            continue
+        if ruled and rules.ignores(path):
+            continue
+        seen = entry.stat(follow_symlinks=False)
+        before = known.get(path)
+        if before is not None and before[0] == (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino):
+            kept[path] = before
+        else:
+            _look(walk, path, entry.path, seen)
+
+
+def _is_apart(walk: _Walk, folder: str) -> bool:
+    """ROOST_HOME itself, and virtual environments."""
+    return folder == walk.apart or os.path.exists(f"{folder}/{MARK_OF_VENV}")
+
+
+def _look(walk: _Walk, path: str, full: str, seen: os.stat_result) -> None:
+    """A file that is not as it was: what it is, and whether it can be part of a snapshot."""
+    try:
+        names.path(path)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"{path!r} in {walk.root} has a name that a snapshot cannot hold: {error.message}",
+            hint="Rename it, or name it in .amlignore.",
+        ) from None
+    if stat.S_ISREG(seen.st_mode):
+        walk.fresh[path] = seen
+    elif stat.S_ISLNK(seen.st_mode):
+        _look_at_link(walk, path, full)
+    else:
+        kind = {stat.S_IFSOCK: "a socket", stat.S_IFIFO: "a pipe"}.get(stat.S_IFMT(seen.st_mode), "a device")
+        raise InvalidInput(f"{full} is {kind}, not a file.", hint="Remove it, or name it in .amlignore.")
+
+
+def _look_at_link(walk: _Walk, path: str, full: str) -> None:
+    """A link that stays inside is kept as a link; one to a file outside is that file; one to a folder outside is refused."""
+    target = os.readlink(full)
+    real = os.path.realpath(full)
+    if real == walk.root or real.startswith(walk.root + "/"):
+        if target.startswith("/") or not _stays_inside(path, target):
+            target = os.path.relpath(real, os.path.dirname(full))
+        walk.lines[path] = files.line(files.Entry(path, files.EntryKind.LINK, 0o777, 0, names.link(path, target)))
+        return
+    try:
+        seen = os.stat(full)
+    except OSError:
+        raise InvalidInput(
+            f"The link {full} leads to {target}, which is not there.", hint="Remove it, or name it in .amlignore."
+        ) from None
+    if not stat.S_ISREG(seen.st_mode):
+        raise InvalidInput(
+            f"The link {full} leads to {real}, outside the source folder; only links to files are followed there.",
+            hint="Name it in .amlignore and pass the path as an argument, or copy the folder.",
+        )
+    walk.fresh[path] = seen
+
+
+def _stays_inside(path: str, target: str) -> bool:
+    try:
+        names.link(path, target)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _carry(walk: _Walk, blobs: Blobs) -> dict[str, tuple[Signature, str]]:
+    """Carries the fresh files; their stats and lines. A file that changes while it is read is read again, a few times."""
+    done: dict[str, tuple[Signature, str]] = {}
+    left = walk.fresh
+    for _ in range(_TRIES):
+        if not left:
+            return done
+        paths = list(left)
+        try:
+            carried = blobs.carry([Path(f"{walk.root}/{path}") for path in paths])
+        except OSError as error:
+            raise _unreadable(str(error.filename or walk.root), error) from None
+        again: dict[str, os.stat_result] = {}
+        for path, (content, size) in zip(paths, carried, strict=True):
+            before, after = left[path], _stat(walk, path)
+            if _signature(before) == _signature(after) and size == after.st_size:
+                mode = 0o755 if after.st_mode & 0o100 else 0o644
+                done[path] = (
+                    _signature(after),
+                    files.line(files.Entry(path, files.EntryKind.FILE, mode, size, content)),
+                )
+            else:
+                again[path] = after
+        left = again
+    if left:
+        raise InvalidInput(
+            f"{walk.root}/{next(iter(left))} changed each of the {_TRIES} times it was read.",
+            hint="Submit when nothing writes to it, or name it in .amlignore.",
+        )
+    return done
+
+
+def _stat(walk: _Walk, path: str) -> os.stat_result:
+    try:
+        return os.stat(f"{walk.root}/{path}")
+    except OSError as error:
+        raise _unreadable(f"{walk.root}/{path}", error) from None
+
+
+def _signature(seen: os.stat_result) -> Signature:
+    return seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino
+
+
+def _unreadable(path: str, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{path} cannot be read: {error.strerror or error}.",
+        hint="Make it readable, or name it in .amlignore; nothing was submitted.",
+    )

@@ -1,0 +1,85 @@
+"""`wait_for_completion`: the run's log while it runs, as the Azure ML SDK v1 prints it, and its end. Nothing polls."""
+
+import codecs
+import sys
+from typing import TextIO
+
+from roost.domain.runs import Run, RunStatus
+from roost.sdk import records
+from roost.transport.client import Client, path_of
+from roost_job.exceptions import ActivityFailedException
+
+STD_LOG = "user_logs/std_log.txt"
+LONGEST_POLL = 25.0
+_AT_ONCE = 1024 * 1024
+
+
+def until_end(client: Client, run_id: str) -> Run:
+    """The run once it has ended."""
+    run = records.get(client, run_id)
+    while not run.status.is_terminal:
+        run = records.get(client, run_id, after=run.revision, wait=LONGEST_POLL)
+    return run
+
+
+class Tail:
+    """One text stream of a run, read as it grows; over when the run has ended and all of it was read."""
+
+    def __init__(self, client: Client, run_id: str, name: str = STD_LOG) -> None:
+        self._client = client
+        self._path = path_of("runs", run_id, "streams", name)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._offset = 0
+        self.over = False
+
+    def read(self, wait: float = LONGEST_POLL) -> str:
+        """What is new; waits for it, for the run's end or for `wait` seconds."""
+        params = {"offset": self._offset, "wait": wait, "limit": _AT_ONCE}
+        answer = self._client.fetch("GET", self._path, params=params, timeout=wait + 30.0)
+        self._offset = int(answer.headers.get("roost-offset", self._offset + len(answer.body)))
+        status = RunStatus(answer.headers.get("roost-status", RunStatus.RUNNING.value))
+        self.over = status.is_terminal and len(answer.body) < _AT_ONCE  # the status is read before the bytes
+        return self._decoder.decode(answer.body, final=self.over)
+
+
+def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> Run:
+    """Prints address, log and summary of a run until it has ended; the run as it ended."""
+    file = out if out is not None else sys.stdout
+    file.write(f"RunId: {run_id}\nWeb View: {url}\n")
+    file.flush()
+    tail = Tail(client, run_id)
+    begun, last = False, "\n"
+    while not tail.over:
+        text = tail.read()
+        if text and not begun:
+            title = f"Streaming {STD_LOG}"
+            file.write(f"\n{title}\n{'=' * len(title)}\n\n")
+            begun = True
+        if text:
+            file.write(text)
+            file.flush()
+            last = text[-1]
+    run = until_end(client, run_id)
+    file.write("" if last == "\n" else "\n")
+    file.write(f"\nExecution Summary\n=================\nRunId: {run_id}\nWeb View: {url}\n")
+    if run.status is RunStatus.FAILED:
+        file.write(f"\nError:\n{describe_failure(run)}\n")
+    file.write("\n")
+    file.flush()
+    return run
+
+
+def describe_failure(run: Run) -> str:
+    """Why a run failed, in words: the reason and the last error lines."""
+    what = run.reason.value.replace("_", " ") or "failed"
+    if run.exit_code is not None:
+        what = f"{what} {run.exit_code}" if run.reason.value == "exit_code" else f"{what}, exit code {run.exit_code}"
+    return f"{what}: {run.message}" if run.message else what
+
+
+def raise_for_failure(run: Run) -> None:
+    """ActivityFailedException when the run failed."""
+    if run.status is RunStatus.FAILED:
+        raise ActivityFailedException(
+            f"Run {run.id} failed: {describe_failure(run)}", hint=f"Its whole log: roost run logs {run.id}"
+        )
