@@ -1,15 +1,19 @@
-"""Metrics: spool bytes → packed series (`decode`), packed series → what a person logged (`read_back`), → a chart (`thin`).
+"""Metrics: spool bytes → packed series (`decode`), packed series → what a person logged (`read_back`), → a chart (`chart`).
 
 A Series holds points of one metric from one spool, all of one encoding, as three packed columns (array module, native
 little-endian doubles and 64-bit integers) or, for objects, one JSON text per line. It is what is stored: no row per point.
+A metric that was logged as whole and as broken numbers in turn is kept as objects of the kind "scalar".
 """
 
 import json
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import starmap
+from operator import itemgetter
+from struct import Struct
 from typing import Any
 from zlib import crc32
 
@@ -52,6 +56,7 @@ class Batch:
     names: Mapping[int, str]
     """Names interned in this stretch."""
     series: Sequence[Series]
+    """One per metric."""
     space: Space | None
     """From the header, when it is in this stretch."""
     damaged: bool
@@ -68,97 +73,168 @@ class Point:
     kind: str = "scalar"
 
 
-@dataclass(slots=True)
-class _Columns:
-    name: str
-    encoding: Encoding
-    steps: "array[int]" = field(default_factory=lambda: array("q"))
-    times: "array[float]" = field(default_factory=lambda: array("d"))
-    values: Any = None
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of some points without looking at them again."""
 
-    def pack(self) -> Series:
-        values = b"".join(self.values) if self.encoding is Encoding.OBJECT else self.values.tobytes()
-        return Series(self.name, self.encoding, len(self.times), self.steps.tobytes(), self.times.tobytes(), values)
+    kind: str
+    """Of the last point."""
+    count: int
+    numeric: bool
+    """At least one was a number; `last` is the last of those."""
+    last: float | None
+    least: float | None
+    """Of the finite ones."""
+    most: float | None
+    last_step: int | None
+    last_at: float
 
 
-_CODES = {records.FLOAT: Encoding.FLOAT, records.INT: Encoding.INT, records.OBJECT: Encoding.OBJECT}
-_EMPTY: dict[Encoding, Any] = {
-    Encoding.FLOAT: lambda: array("d"),
-    Encoding.INT: lambda: array("q"),
-    Encoding.OBJECT: list,
-}
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The points to draw, as columns."""
+
+    count: int
+    """Of all points, drawn or not."""
+    indexes: Sequence[int]
+    """Where each stands among all points."""
+    steps: Sequence[int | None]
+    times: Sequence[float]
+    values: Sequence[float]
+
+
+# Spool bytes → series.
+
+_NUMBER = records.FLOAT_BODY.size
+_STRIDE = records.FRAME.size + _NUMBER
+_BODIES = Struct(f"<{records.FRAME.size}x{_NUMBER}s")
+_KINDS = bytes([records.FLOAT, records.INT])
+_FIRST_LOOK, _WIDEST_LOOK = 16, 1 << 16
 
 
 def decode(data: bytes, names: Mapping[int, str]) -> Batch:
     """The whole frames of `data`, which starts at a frame. `names` are those interned before; nothing is assumed of the rest.
 
-    A frame of an unknown kind, or of a name that was never interned, is passed over. Written for speed: most frames
-    are numbers of one size.
+    A frame of an unknown kind, or of a name that was never interned, is passed over. Most frames are numbers, all of one
+    size: stretches of those are taken column by column, the rest frame by frame.
     """
     known, fresh, space = dict(names), {}, None
-    open_columns: dict[int, _Columns] = {}
-    done: list[_Columns] = []
-    size, start = len(data), 0
-    number_size = records.FLOAT_BODY.size
-    unpack_frame, unpack_float, unpack_int = (
-        records.FRAME.unpack_from,
-        records.FLOAT_BODY.unpack_from,
-        records.INT_BODY.unpack_from,
-    )
-    view = memoryview(data)
-    damaged = False
-    while size - start >= 8:
-        length, checksum = unpack_frame(data, start)
-        at = start + 8
+    pieces: dict[str, list[Series]] = {}
+    size, start, look, damaged = len(data), 0, _FIRST_LOOK, False
+    while size - start >= records.FRAME.size:
+        count = _count_numbers(data, start, min(look, (size - start) // _STRIDE))
+        if count:
+            valid = _count_valid(data, start, count)
+            _take_numbers(data, start, valid, known, pieces)
+            start += valid * _STRIDE
+            if valid < count:
+                damaged = True
+                break
+            look = min(look * 8, _WIDEST_LOOK) if count == look else _FIRST_LOOK
+            continue
+        length, checksum = records.FRAME.unpack_from(data, start)
+        at = start + records.FRAME.size
         end = at + length
         if length == 0 or length > records.MAX_BODY:
             damaged = True
             break
         if end > size:
             break
-        if crc32(view[at:end]) != checksum:
+        body = data[at:end]
+        if crc32(body) != checksum:
             damaged = True
             break
-        kind = data[at]
-        if length == number_size and (kind == records.FLOAT or kind == records.INT):
-            _, number, step, time, value = (unpack_float if kind == records.FLOAT else unpack_int)(data, at)
-            columns = open_columns.get(number)
-            if columns is None or columns.encoding is not _CODES[kind]:
-                columns = _open(number, kind, known, open_columns, done)
-            if columns is not None:
-                columns.steps.append(step)
-                columns.times.append(time)
-                columns.values.append(value)
-        elif kind == records.OBJECT and length > records.OBJECT_HEAD.size:
-            _, number, step, time = records.OBJECT_HEAD.unpack_from(data, at)
-            columns = open_columns.get(number)
-            if columns is None or columns.encoding is not Encoding.OBJECT:
-                columns = _open(number, kind, known, open_columns, done)
-            if columns is not None:
-                columns.steps.append(step)
-                columns.times.append(time)
-                columns.values.append(bytes(view[at + records.OBJECT_HEAD.size : end]).replace(b"\n", b" ") + b"\n")
+        kind = body[0]
+        if kind == records.OBJECT and length > records.OBJECT_HEAD.size:
+            _take_object(body, known, pieces)
         elif kind == records.NAME and length > records.NAME_HEAD.size:
-            _, number = records.NAME_HEAD.unpack_from(data, at)
-            known[number] = fresh[number] = bytes(view[at + 5 : end]).decode("utf-8", "replace")[:MAX_NAME]
+            _, number = records.NAME_HEAD.unpack_from(body)
+            known[number] = fresh[number] = body[records.NAME_HEAD.size :].decode("utf-8", "replace")[:MAX_NAME]
         elif kind == records.HEADER:
-            space = _space(bytes(view[at + 1 : end]))
+            space = _space(body[1:])
         start = end
-    series = [columns.pack() for columns in (*done, *open_columns.values())]
-    return Batch(start, fresh, series, space, damaged)
+    return Batch(start, fresh, [join(parts) for parts in pieces.values()], space, damaged)
 
 
-def _open(
-    number: int, kind: int, known: Mapping[int, str], open_columns: dict[int, _Columns], done: list[_Columns]
-) -> _Columns | None:
-    """New columns for a metric whose first point, or first point of another encoding, came."""
-    if number not in known:
-        return None
-    if number in open_columns:
-        done.append(open_columns.pop(number))
-    encoding = _CODES[kind]
-    open_columns[number] = columns = _Columns(known[number], encoding, values=_EMPTY[encoding]())
-    return columns
+def _count_numbers(data: bytes, start: int, most: int) -> int:
+    """How many of the next `most` frames are numbers: their length is, and their kind."""
+    end = start + most * _STRIDE
+    expected = [(at, bytes([byte])) for at, byte in enumerate(_NUMBER.to_bytes(4, "little"))]
+    for at, allowed in (*expected, (records.FRAME.size, _KINDS)):
+        column = data[start + at : end : _STRIDE]
+        most = min(most, len(column) - len(column.lstrip(allowed)))
+    return most
+
+
+def _count_valid(data: bytes, start: int, count: int) -> int:
+    """How many of these frames of numbers, from the first on, have the right checksum."""
+    found = array("I", starmap(crc32, _BODIES.iter_unpack(memoryview(data)[start : start + count * _STRIDE])))
+    written = _column(data, start + 4, count, "I")
+    if found == written:
+        return count
+    return next(i for i, (a, b) in enumerate(zip(found, written, strict=True)) if a != b)
+
+
+def _column(data: bytes, at: int, count: int, code: str) -> "array[Any]":
+    """One field of `count` equal frames, packed: the first bytes of all, then the second ones, and so on; no loop over points."""
+    column = array(code)
+    width = column.itemsize
+    packed = bytearray(width * count)
+    for byte in range(width):
+        packed[byte::width] = data[at + byte : at + byte + (count - 1) * _STRIDE + 1 : _STRIDE]
+    column.frombytes(packed)
+    return column
+
+
+def _take_numbers(
+    data: bytes, start: int, count: int, known: Mapping[int, str], pieces: dict[str, list[Series]]
+) -> None:
+    """Frames of numbers, all valid, sorted by metric. Values stay as they are, eight bytes each, whatever they mean."""
+    if not count:
+        return
+    body = start + records.FRAME.size
+    kinds = data[body : body + count * _STRIDE : _STRIDE]
+    numbers = _column(data, body + 1, count, "I")
+    steps, times, values = (_column(data, body + at, count, "q") for at in (5, 13, 21))
+    if numbers.count(numbers[0]) == count:
+        groups: dict[int, Sequence[int]] = {numbers[0]: range(count)}
+    else:
+        groups = {}
+        for row, number in enumerate(numbers):
+            groups.setdefault(number, []).append(row)  # type: ignore[attr-defined]  # these are lists
+    for number, rows in groups.items():
+        name = known.get(number)
+        if name is not None:
+            columns = [_pick(column, rows) for column in (steps, times, values)]
+            pieces.setdefault(name, []).append(_series(name, _pick(kinds, rows), *columns))
+
+
+def _pick(column: Any, rows: Sequence[int]) -> bytes:
+    """These rows of a column, packed."""
+    if len(rows) == len(column):
+        return bytes(column)
+    if len(rows) == 1:
+        return bytes(column[rows[0] : rows[0] + 1])
+    chosen = itemgetter(*rows)(column)
+    return bytes(chosen) if isinstance(column, bytes) else array(column.typecode, chosen).tobytes()
+
+
+def _series(name: str, kinds: bytes, steps: bytes, times: bytes, values: bytes) -> Series:
+    if not kinds.strip(kinds[:1]):
+        encoding = Encoding.FLOAT if kinds[0] == records.FLOAT else Encoding.INT
+        return Series(name, encoding, len(kinds), steps, times, values)
+    numbers = zip(kinds, array("d", values), array("q", values), strict=True)
+    texts = _texts(broken if kind == records.FLOAT else whole for kind, broken, whole in numbers)
+    return Series(name, Encoding.OBJECT, len(kinds), steps, times, texts)
+
+
+def _take_object(body: bytes, known: Mapping[int, str], pieces: dict[str, list[Series]]) -> None:
+    head = records.OBJECT_HEAD.size
+    _, number, _, _ = records.OBJECT_HEAD.unpack_from(body)
+    name = known.get(number)
+    if name is not None:
+        text = body[head:].replace(b"\n", b" ") + b"\n"
+        pieces.setdefault(name, []).append(Series(name, Encoding.OBJECT, 1, body[5:13], body[13:head], text))
 
 
 def _space(text: bytes) -> Space:
@@ -166,6 +242,98 @@ def _space(text: bytes) -> Space:
         return Space(json.loads(text).get("space", "user"))
     except (ValueError, AttributeError):
         return Space.USER
+
+
+# Series by themselves.
+
+_SCALAR = b'{"kind": "scalar", "value": '
+
+
+def _texts(numbers: Iterable[float]) -> bytes:
+    """Numbers as the texts of objects."""
+    return b"".join(_SCALAR + json.dumps(number).encode() + b"}\n" for number in numbers)
+
+
+def numbers(series: Series) -> "array[float] | array[int]":
+    """The values of a series of numbers."""
+    return array("d" if series.encoding is Encoding.FLOAT else "q", series.values)
+
+
+def join(parts: Sequence[Series]) -> Series:
+    """One series of several of one metric, in this order; of objects when they are not all of one encoding."""
+    if len(parts) == 1:
+        return parts[0]
+    encoding = parts[0].encoding
+    if any(part.encoding is not encoding for part in parts):
+        encoding = Encoding.OBJECT
+    values = [
+        part.values if part.encoding is encoding else _texts(numbers(part))  # a text is a text already
+        for part in parts
+    ]
+    return Series(
+        parts[0].name,
+        encoding,
+        sum(part.count for part in parts),
+        b"".join(part.steps for part in parts),
+        b"".join(part.times for part in parts),
+        b"".join(values),
+    )
+
+
+def summarize(series: Series) -> Summary:
+    """Of a series with at least one point."""
+    kind = "scalar"
+    if series.encoding is Encoding.OBJECT:
+        texts = series.values.split(b"\n")[:-1]
+        kind = _object(texts[-1])["kind"]
+        values: Sequence[float] = [_object(text)["value"] for text in texts if text.startswith(_SCALAR)]
+    else:
+        values = numbers(series)
+    ends = _ends(values)
+    (step,) = array("q", series.steps[-8:])
+    (time,) = array("d", series.times[-8:])
+    return Summary(
+        kind=kind,
+        count=series.count,
+        numeric=len(values) > 0,
+        last=float(values[-1]) if values else None,
+        least=ends[0] if ends else None,
+        most=ends[1] if ends else None,
+        last_step=None if step == records.NO_STEP else step,
+        last_at=time,
+    )
+
+
+def add(before: Summary, later: Summary) -> Summary:
+    """Of both, `later` having come after."""
+    leasts = [least for least in (before.least, later.least) if least is not None]
+    mosts = [most for most in (before.most, later.most) if most is not None]
+    return Summary(
+        kind=later.kind,
+        count=before.count + later.count,
+        numeric=before.numeric or later.numeric,
+        last=later.last if later.numeric else before.last,
+        least=min(leasts, default=None),
+        most=max(mosts, default=None),
+        last_step=later.last_step,
+        last_at=later.last_at,
+    )
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float] | None:
+    """The least and the greatest finite value. A NaN spoils `min` and `max` only where it comes first, and then shows."""
+    if not len(values):
+        return None
+    least, most = min(values), max(values)
+    if not (math.isfinite(least) and math.isfinite(most)):
+        finite = [value for value in values if math.isfinite(value)]
+        if not finite:
+            return None
+        least, most = min(finite), max(finite)
+    return float(least), float(most)
+
+
+# Series → what a person sees.
 
 
 def points(series: Series) -> list[Point]:
@@ -176,8 +344,7 @@ def points(series: Series) -> list[Point]:
     if series.encoding is Encoding.OBJECT:
         objects = [_object(text) for text in series.values.split(b"\n")[:-1]]
         return [Point(t, s, o["value"], o["kind"]) for t, s, o in zip(times, plain, objects, strict=True)]
-    values = array("d" if series.encoding is Encoding.FLOAT else "q", series.values)
-    return [Point(t, s, v) for t, s, v in zip(times, plain, values, strict=True)]
+    return [Point(t, s, v) for t, s, v in zip(times, plain, numbers(series), strict=True)]
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -219,6 +386,47 @@ def _columns(cells: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for name, cell in row.items():
             columns.setdefault(name, []).extend(cell if isinstance(cell, list) else [cell])
     return {name: cells[0] if len(cells) == 1 else cells for name, cells in columns.items()}
+
+
+def chart(by_spool: Sequence[Sequence[Series]], buckets: int) -> Chart:
+    """A metric's points thinned for drawing, those of several spools in the order of their times. Numbers only: a list is as
+    many points as it has numbers, and what is no number is left out. No object per point: a million take a moment."""
+    parts = [part for parts in by_spool for part in parts]
+    if any(part.encoding is Encoding.OBJECT for part in parts):
+        parts = [_only_numbers(part) if part.encoding is Encoding.OBJECT else part for part in parts]
+    if all(part.encoding is Encoding.INT for part in parts):
+        values: array[Any] = array("q", b"".join(part.values for part in parts))
+    else:
+        values = array("d")
+        for part in parts:
+            values.extend(numbers(part) if part.encoding is Encoding.FLOAT else map(float, numbers(part)))
+    times = array("d", b"".join(part.times for part in parts))
+    steps = array("q", b"".join(part.steps for part in parts))
+    order: Sequence[int] = range(len(values))
+    if len(by_spool) > 1:
+        order = sorted(order, key=times.__getitem__)  # sorted keeps each spool's own order where times are equal
+        values = array(values.typecode, map(values.__getitem__, order))
+    indexes = thin(values, buckets)
+    rows = [order[index] for index in indexes]
+    return Chart(
+        count=len(values),
+        indexes=indexes,
+        steps=[None if steps[row] == records.NO_STEP else steps[row] for row in rows],
+        times=[times[row] for row in rows],
+        values=[values[index] for index in indexes],
+    )
+
+
+def _only_numbers(series: Series) -> Series:
+    """The numbers among a series of objects, as a series of numbers."""
+    steps, times, values = array("q"), array("d"), array("d")
+    for point in points(series):
+        for value in point.value if point.kind == "list" and isinstance(point.value, list) else (point.value,):
+            if isinstance(value, int | float):
+                steps.append(records.NO_STEP if point.step is None else point.step)
+                times.append(point.time)
+                values.append(value)
+    return Series(series.name, Encoding.FLOAT, len(values), steps.tobytes(), times.tobytes(), values.tobytes())
 
 
 def thin(values: Sequence[float], buckets: int) -> list[int]:

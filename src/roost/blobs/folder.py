@@ -1,0 +1,218 @@
+"""Blobs in a folder: `ROOT/ab/abcd…`, read-only. Written to `ROOT/tmp/` first, then renamed: whole or not at all.
+
+No fsync: a rename after a write is whole for every process, and for a machine whose programs are killed. A power cut may take
+the last moments, as it may of the database beside it; waiting for the disk would make every small file a hundred times slower.
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from blake3 import blake3
+
+from roost.blobs.copying import copy, copy_hashed
+from roost.blobs.hashing import hash_bytes, hash_open
+from roost.domain import names
+from roost.domain.errors import DiskFull, InvalidInput, NotFound
+
+_SMALL = 1024 * 1024  # read at once, hashed, and written only if new
+_PIECE = 1024 * 1024
+_READ_ONLY = 0o444
+_STALE_SECONDS = 3600.0
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+class FolderBlobs:
+    """Keeps the promises of `roost.blobs.base.Blobs`. Any number of processes may open one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._root = str(root)
+        self._tmp = os.path.join(self._root, "tmp")
+        self._word, self._counter = secrets.token_hex(4), itertools.count()
+        Path(self._tmp).mkdir(parents=True, exist_ok=True)
+        self._sweep()
+
+    def put(self, data: bytes) -> str:
+        name = hash_bytes(data)
+        self._put(name, data)
+        return name
+
+    def put_file(self, path: Path, *, expected: str = "") -> tuple[str, int]:
+        if expected:
+            names.blob(expected)
+        source = _open_regular(path)
+        try:
+            size = os.fstat(source).st_size
+            if size <= _SMALL:
+                return self._put_small(source, path, expected)
+            return self._put_large(source, size, path, expected)
+        finally:
+            os.close(source)
+
+    def put_stream(self, chunks: Iterable[bytes], *, expected: str) -> int:
+        present = self.size(names.blob(expected)) is not None
+        hasher, size = blake3(), 0
+        with self._temporary() as (temporary, target):
+            for chunk in chunks:
+                hasher.update(chunk)
+                size += len(chunk)
+                if not present:
+                    _write(target, chunk)
+            _check(hasher.hexdigest(), expected, "What was sent")
+            if not present:
+                self._keep(temporary, expected)
+        return size
+
+    def get(self, name: str) -> bytes:
+        try:
+            with open(self._path(name), "rb", buffering=0) as file:
+                return file.readall()
+        except FileNotFoundError:
+            raise _absent(name) from None
+
+    def open(self, name: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+        if self.size(name) is None:
+            raise _absent(name)
+        return self._pieces(name, offset, limit)
+
+    def size(self, name: str) -> int | None:
+        try:
+            return os.stat(self._path(name)).st_size
+        except FileNotFoundError:
+            return None
+
+    def missing(self, names: Iterable[str]) -> list[str]:
+        return [name for name in dict.fromkeys(names) if self.size(name) is None]
+
+    def copy_to(self, name: str, target: Path, mode: int) -> None:
+        try:
+            source = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise _absent(name) from None
+        try:
+            copied = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            try:
+                copy(source, copied, os.fstat(source).st_size)
+                os.fchmod(copied, mode)
+            finally:
+                os.close(copied)
+        except OSError as error:
+            _raise_if_full(error, str(target))
+            raise
+        finally:
+            os.close(source)
+
+    def _path(self, name: str) -> str:
+        names.blob(name)
+        return f"{self._root}/{name[:2]}/{name}"
+
+    def _put(self, name: str, data: bytes) -> None:
+        if self.size(name) is None:
+            with self._temporary() as (temporary, target):
+                _write(target, data)
+                self._keep(temporary, name)
+
+    def _put_small(self, source: int, path: Path, expected: str) -> tuple[str, int]:
+        data = os.read(source, _SMALL + 1)
+        while piece := os.read(source, _PIECE):  # it grew, or the file system hands out less than asked for
+            data += piece
+        name = hash_bytes(data)
+        _check(name, expected, str(path))
+        self._put(name, data)
+        return name, len(data)
+
+    def _put_large(self, source: int, size: int, path: Path, expected: str) -> tuple[str, int]:
+        # Hashing alone is cheaper than copying: what is there already is not written again.
+        before = hash_open(source)
+        _check(before, expected, str(path))
+        if (stored := self.size(before)) is not None:
+            return before, stored
+        with self._temporary() as (temporary, target):
+            name, copied = copy_hashed(source, target, size)
+            _check(name, expected, str(path))
+            self._keep(temporary, name)
+        return name, copied
+
+    def _pieces(self, name: str, offset: int, limit: int | None) -> Iterator[bytes]:
+        with open(self._path(name), "rb", buffering=0) as file:
+            file.seek(offset)
+            while limit is None or limit > 0:
+                piece = file.read(_PIECE if limit is None else min(_PIECE, limit))
+                if not piece:
+                    return
+                limit = None if limit is None else limit - len(piece)
+                yield piece
+
+    @contextlib.contextmanager
+    def _temporary(self) -> Iterator[tuple[str, int]]:
+        """A new file under `tmp/`, gone afterwards unless it was kept."""
+        # The process id, since a fork inherits word and counter.
+        path = f"{self._tmp}/{os.getpid()}-{self._word}-{next(self._counter)}"
+        try:
+            target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _READ_ONLY)
+            try:
+                yield path, target
+            finally:
+                os.close(target)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+        except OSError as error:
+            _raise_if_full(error, self._root)
+            raise
+
+    def _keep(self, temporary: str, name: str) -> None:
+        target = self._path(name)
+        try:
+            os.rename(temporary, target)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.rename(temporary, target)
+
+    def _sweep(self) -> None:
+        """Removes what killed processes left; nothing that was written to within the hour."""
+        with os.scandir(self._tmp) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):  # another process swept it
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
+                        os.unlink(entry.path)
+
+
+def _open_regular(path: Path) -> int:
+    try:
+        # Not waiting: a pipe would block for ever.
+        source = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {str(path)!r}.") from None
+    except OSError as error:
+        raise InvalidInput(f"File {str(path)!r} cannot be read: {error.strerror}.") from None
+    if not stat.S_ISREG(os.fstat(source).st_mode):
+        os.close(source)
+        raise InvalidInput(f"{str(path)!r} is not a file.", hint="Folders are stored file by file.")
+    return source
+
+
+def _write(target: int, data: bytes) -> None:
+    written = os.write(target, data)
+    while written < len(data):  # a single write takes 2 GiB at most
+        written += os.write(target, memoryview(data)[written:])
+
+
+def _check(name: str, expected: str, what: str) -> None:
+    if expected and name != expected:
+        raise InvalidInput(f"{what} has the hash {name}, not {expected}.", hint="It changed on the way; send it again.")
+
+
+def _absent(name: str) -> NotFound:
+    return NotFound(f"There is no blob {name}.")
+
+
+def _raise_if_full(error: OSError, where: str) -> None:
+    if error.errno in _NO_ROOM:
+        raise DiskFull(f"No room left on the disk of {where}.", hint="Free some space there and try again.") from error

@@ -1,0 +1,40 @@
+"""The name of content: its BLAKE3 hash, 64 hexadecimal digits."""
+
+import os
+from pathlib import Path
+
+from blake3 import blake3
+
+_SMALL = 1024 * 1024
+_BUFFER = 4 * 1024 * 1024
+
+
+def hash_bytes(data: bytes | bytearray | memoryview) -> str:
+    return blake3(data).hexdigest()
+
+
+def hash_file(path: Path) -> str:
+    """The hash of a file's content; OSError as `open` raises it."""
+    with path.open("rb", buffering=0) as file:
+        return hash_open(file.fileno())
+
+
+def hash_open(descriptor: int) -> str:
+    """The hash of an open file. It is read, not mapped: a mapping of a file that its writer cuts short kills the process."""
+    size = os.fstat(descriptor).st_size
+    if size <= _SMALL:
+        return hash_bytes(os.pread(descriptor, size, 0))
+    hasher = blake3(max_threads=blake3.AUTO)
+    add_range(descriptor, 0, size, hasher, bytearray(min(size, _BUFFER)))
+    return hasher.hexdigest()
+
+
+def add_range(descriptor: int, offset: int, count: int, hasher: blake3, buffer: bytearray) -> None:
+    """Adds `count` bytes of an open file from `offset` on to a hash, or fewer when it ends before."""
+    view = memoryview(buffer)
+    while count > 0:
+        got = os.preadv(descriptor, [view[: min(count, len(buffer))]], offset)
+        if not got:
+            return
+        hasher.update(view[:got])
+        offset, count = offset + got, count - got

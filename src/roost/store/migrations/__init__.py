@@ -1,0 +1,8 @@
+"""How a database grows from one revision to the next, with Alembic. `upgrade.py` runs it; `versions/` holds one file per step.
+
+A new revision: change `sql/tables.py`, write `versions/rNNNN_what.py`, add its name below. A test holds all three together.
+"""
+
+REVISIONS = ("0001",)
+"""Oldest first."""
+HEAD = REVISIONS[-1]

@@ -1,0 +1,1 @@
+"""Rows in SQL. `engine.py` runs transactions, `tables.py` is the shape, then one file per noun; `store.py` puts it together."""

@@ -1,0 +1,233 @@
+"""The connection to a database: `read` and `write` run a function in a transaction. All that is SQLite's own stands here.
+
+SQLite takes one writer at a time, so one thread writes. Functions that wait in its queue are run one after the other, each in
+a savepoint, and committed together: a hundred callers pay for one commit. Readers never wait for it (write-ahead log).
+`synchronous=NORMAL`: what is committed survives a killed process; a power cut may take the last moments, never the database.
+"""
+
+import os
+import queue
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from roost.domain.errors import DiskFull, Incompatible, RoostError, Unavailable
+
+T = TypeVar("T")
+Work = Callable[[sa.Connection], T]
+
+MEMORY = ":memory:"
+_GROUP = 512  # functions committed together at most: bounds how long the first of them waits
+_BUSY_SECONDS = 30.0
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+    "foreign_keys=ON",
+    "temp_store=MEMORY",
+    "cache_size=-16000",
+    "wal_autocheckpoint=4000",
+    "journal_size_limit=67108864",
+)
+
+
+class Database(Protocol):
+    """**Threads**: any. **Work**: a function of a connection, quick, without effects besides its SQL: it may be run again
+    when the transaction it shared with others failed. It must not call `read` or `write` itself."""
+
+    def read(self, work: Work[T]) -> T:
+        """Runs in one snapshot."""
+
+    def write(self, work: Work[T]) -> T:
+        """Runs in one transaction; returns once it is committed, raises when it is not."""
+
+    def close(self) -> None:
+        """Waits for what is being written; later calls raise Unavailable."""
+
+
+def insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    """An INSERT that knows ON CONFLICT, which both databases spell alike and SQLAlchemy keeps apart."""
+    return (postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert)(table)
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Work[Any]
+    future: "Future[Any]" = field(default_factory=Future)
+
+
+class SqliteDatabase:
+    """A file, or a database in memory (`MEMORY`), where readers take turns with the writer."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._engine = sa.create_engine(
+            "sqlite://", creator=self._connect, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT"
+        )
+        self._readers: deque[sa.Connection] = deque()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False
+        try:
+            self._writer = self._engine.connect()
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            raise self._translated(error) from error
+        self._thread = threading.Thread(target=self._serve, name="roost-store-writer", daemon=True)
+        self._thread.start()
+
+    def read(self, work: Work[T]) -> T:
+        if self._path == MEMORY:
+            return self.write(work)
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            self._refuse_closed()
+            connection = self._engine.connect()
+        driver = _driver(connection)
+        try:
+            driver.execute("BEGIN")
+            return work(connection)
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            raise self._translated(error) from error
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")  # it only read
+            self._readers.append(connection)
+            if self._closed:
+                self._close_readers()
+
+    def write(self, work: Work[T]) -> T:
+        job = _Job(work)
+        with self._gate:
+            self._refuse_closed()
+            self._jobs.put(job)
+        return cast(T, job.future.result())
+
+    def close(self) -> None:
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
+        self._thread.join()
+        self._close_readers()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise Unavailable(
+                "The store is closed.", hint="The control plane is going down; try again when it is back."
+            )
+
+    def _close_readers(self) -> None:
+        while self._readers:
+            self._readers.pop().close()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}").close()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    # The writer's thread.
+
+    def _serve(self) -> None:
+        while True:
+            group = [self._jobs.get()]
+            while len(group) < _GROUP and not self._jobs.empty():
+                group.append(self._jobs.get())
+            jobs = [job for job in group if job is not None]
+            if len(jobs) == 1 or not self._together(jobs):
+                for job in jobs:
+                    self._alone(job)
+            if None in group:
+                self._writer.close()
+                return
+
+    def _together(self, jobs: list[_Job]) -> bool:
+        """One transaction for all. False when it failed as a whole and nothing was changed: then each has to try alone."""
+        driver = _driver(self._writer)
+        outcomes: list[tuple[_Job, Any, Exception | None]] = []
+        try:
+            driver.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                driver.execute("SAVEPOINT job")
+                try:
+                    outcomes.append((job, job.work(self._writer), None))
+                except Exception as error:  # noqa: BLE001  whatever it is, it belongs to the caller
+                    if not driver.in_transaction:
+                        return False  # SQLite gave up all of it, the others' work too: a full disk does that
+                    driver.execute("ROLLBACK TO job")
+                    outcomes.append((job, None, error))
+                driver.execute("RELEASE job")
+            driver.execute("COMMIT")
+        except sqlite3.Error:
+            self._roll_back(driver)
+            return False
+        for job, result, problem in outcomes:
+            self._settle(job, result, problem)
+        return True
+
+    def _alone(self, job: _Job) -> None:
+        driver = _driver(self._writer)
+        try:
+            driver.execute("BEGIN IMMEDIATE")
+            result = job.work(self._writer)
+            driver.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001  whatever it is, it belongs to the caller
+            self._roll_back(driver)
+            self._settle(job, None, error)
+        else:
+            self._settle(job, result, None)
+
+    @staticmethod
+    def _roll_back(driver: sqlite3.Connection) -> None:
+        if driver.in_transaction:
+            driver.execute("ROLLBACK")
+
+    def _settle(self, job: _Job, result: object, problem: Exception | None) -> None:
+        if problem is None:
+            job.future.set_result(result)
+        else:
+            job.future.set_exception(self._translated(problem))
+
+    def _translated(self, error: Exception) -> Exception:
+        """What the driver raised, in words for people."""
+        cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        if not isinstance(cause, sqlite3.Error):
+            return error
+        # An error that the driver raises by itself has no code.
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._no_room()):
+            return DiskFull(
+                f"No room left on the disk of the database {self._path}.",
+                hint="Free some space there and try again; nothing was changed.",
+            )
+        if code == sqlite3.SQLITE_NOTADB:
+            return Incompatible(f"{self._path} is not a database.", hint="Move that file away, or give another folder.")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return Unavailable(
+                f"The database {self._path} cannot be opened.", hint="Its folder must exist and be writable."
+            )
+        if code == sqlite3.SQLITE_BUSY:
+            return Unavailable(
+                f"The database {self._path} is locked by another program for more than {_BUSY_SECONDS:.0f} s.",
+                hint="Close whatever else has it open.",
+            )
+        return RoostError(f"The database {self._path} failed: {cause}.")
+
+    def _no_room(self) -> bool:
+        return self._path != MEMORY and os.statvfs(Path(self._path).parent).f_bavail < 256
+
+
+def _driver(connection: sa.Connection) -> sqlite3.Connection:
+    return cast(sqlite3.Connection, connection.connection.dbapi_connection)

@@ -1,0 +1,43 @@
+"""The store over SQL: one database, one object per noun."""
+
+from roost.domain.errors import InvalidInput
+from roost.store.sql.engine import MEMORY, Database, SqliteDatabase
+from roost.store.sql.files import SqlFiles
+from roost.store.sql.metrics import SqlMetrics
+from roost.store.sql.people import SqlPeople
+from roost.store.sql.runs import SqlRuns
+from roost.store.sql.schema import prepare
+from roost.store.sql.streams import SqlStreams
+from roost.store.sql.workspaces import SqlWorkspaces
+
+
+class SqlStore:
+    """Keeps the promises of `roost.store.base.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.workspaces = SqlWorkspaces(database)
+        self.runs = SqlRuns(database)
+        self.metrics = SqlMetrics(database)
+        self.streams = SqlStreams(database)
+        self.files = SqlFiles(database)
+        self.people = SqlPeople(database)
+
+    @classmethod
+    def open(cls, url: str) -> "SqlStore":
+        """`sqlite:///FILE`, made if missing, or `sqlite://` for one in memory."""
+        path = MEMORY if url == "sqlite://" else url.removeprefix("sqlite:///")
+        if path == url or not path:
+            raise InvalidInput(
+                f"Store {url!r} is not known.", hint="Give `sqlite:///FILE`, or `sqlite://` for one in memory."
+            )
+        database = SqliteDatabase(path)
+        try:
+            prepare(database, url)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        self._database.close()

@@ -1,0 +1,237 @@
+"""The tables. `migrations/` grows a database from one revision to the next; a test holds both to the same shape.
+
+`runs.seq` counts up as runs are made: "newest first" is its order, every list walks an index that ends with it, and the
+rows that belong to a run refer to it. No SQL here is SQLite's alone.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# Names compare byte by byte on every database; PostgreSQL's default would follow the language of the machine.
+Name = String().with_variant(String(collation="C"), "postgresql")
+# SQLite counts up by itself only in an INTEGER column.
+Serial = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _run() -> Column[int]:
+    return Column("run_seq", Serial, ForeignKey("runs.seq", ondelete="CASCADE"), nullable=False)
+
+
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("subscription_id", String, nullable=False),
+    Column("resource_group", String, nullable=False),
+    Column("location", String, nullable=False),
+)
+
+experiments = Table(
+    "experiments",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("workspace", Name, ForeignKey("workspaces.name"), nullable=False),
+    Column("name", Name, nullable=False),
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("run_count", Integer, nullable=False),  # the number of its newest run
+    UniqueConstraint("workspace", "name"),
+)
+
+computes = Table(
+    "computes",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("engine", Name, nullable=False),
+    Column("max_nodes", Integer, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("seq", Serial, primary_key=True, autoincrement=True),
+    Column("id", Name, nullable=False, unique=True),
+    Column("workspace", Name, nullable=False),
+    Column("experiment", Name, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("user", Name, nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("target", Name, nullable=False),
+    Column("parent_id", Name, nullable=False),  # empty for none: equality finds it, and keeps the index's order
+    Column("spec", Text, nullable=False),  # JSON of RunSpec
+    Column("submission", Name, nullable=False),  # digest of the Submission, to know a repeated one
+    Column("created_at", Float, nullable=False),
+    Column("status", Name, nullable=False),
+    Column("reason", Name, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("display_name", Text, nullable=False),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+    Column("exit_code", Integer),
+    Column("tags", Text, nullable=False),  # JSON; `run_labels` holds the same for searching
+    Column("properties", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("handle", Text, nullable=False),
+    Column("heard_at", Float),
+    Column("due_at", Float, nullable=False),  # control loops take it from then on; 0 once touched
+    Column("lease_token", Name, nullable=False),
+    Column("lease_until", Float, nullable=False),
+    UniqueConstraint("workspace", "experiment", "number"),
+    Index("ix_runs_workspace", "workspace", "seq"),
+    Index("ix_runs_workspace_parent", "workspace", "parent_id", "seq"),
+    Index("ix_runs_workspace_status", "workspace", "status", "seq"),
+    Index("ix_runs_experiment", "workspace", "experiment", "seq"),
+    Index("ix_runs_experiment_parent", "workspace", "experiment", "parent_id", "seq"),
+    Index("ix_runs_experiment_status", "workspace", "experiment", "status", "seq"),
+    Index("ix_runs_target", "target", "status", "seq"),
+    Index("ix_runs_due", "status", "due_at"),
+)
+
+run_events = Table(
+    "run_events",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    _run(),
+    Column("to", Name, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("reason", Name, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("exit_code", Integer),
+    Column("handle", Text, nullable=False),
+    Index("ix_run_events_run", "run_seq", "id"),
+)
+
+run_labels = Table(
+    "run_labels",
+    metadata,
+    _run(),
+    Column("sort", Name, nullable=False),  # "tag" or "property"
+    Column("key", Name, nullable=False),
+    Column("value", Text),
+    Column("head", Name, nullable=False),  # the value's beginning: PostgreSQL indexes no long texts
+    UniqueConstraint("run_seq", "sort", "key"),
+    Index("ix_run_labels_key", "sort", "key", "run_seq"),
+    Index("ix_run_labels_value", "sort", "key", "head", "run_seq"),
+)
+
+spools = Table(
+    "spools",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    _run(),
+    Column("name", Name, nullable=False),
+    Column("mark", BigInteger, nullable=False),
+    Column("space", Name, nullable=False),
+    Column("damaged", Boolean, nullable=False),
+    UniqueConstraint("run_seq", "name"),
+)
+
+spool_names = Table(
+    "spool_names",
+    metadata,
+    Column("spool_id", Serial, ForeignKey("spools.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Name, nullable=False),
+)
+
+metrics = Table(
+    "metrics",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    _run(),
+    Column("space", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("length", BigInteger, nullable=False),
+    Column(
+        "numeric", Boolean, nullable=False
+    ),  # it has been a number: then an absent `last` is NaN, which SQLite cannot hold
+    Column("last", Float),
+    Column("least", Float),
+    Column("most", Float),
+    Column("last_step", BigInteger),
+    Column("last_at", Float, nullable=False),
+    UniqueConstraint("run_seq", "space", "name"),
+    Index("ix_metrics_last", "name", "last", "run_seq"),
+)
+
+metric_chunks = Table(
+    "metric_chunks",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("metric_id", Serial, ForeignKey("metrics.id", ondelete="CASCADE"), nullable=False),
+    Column("spool_id", Serial, ForeignKey("spools.id", ondelete="CASCADE"), nullable=False),
+    Column("encoding", Name, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("weight", Integer, nullable=False),  # bytes of its three columns
+    Column("small", Boolean, nullable=False),  # later points may still be merged into it
+    Column("steps", LargeBinary, nullable=False),
+    Column("times", LargeBinary, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Index("ix_metric_chunks_metric", "metric_id", "spool_id", "small", "id"),
+    Index("ix_metric_chunks_spool", "spool_id"),
+)
+
+streams = Table(
+    "streams",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    _run(),
+    Column("name", Name, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("tail", BigInteger, nullable=False),  # where its last chunk begins
+    UniqueConstraint("run_seq", "name"),
+)
+
+stream_chunks = Table(
+    "stream_chunks",
+    metadata,
+    Column("stream_id", Serial, ForeignKey("streams.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("run_seq", Serial, ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("path", Name, primary_key=True),
+    Column("blob", Name, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("modified_at", Float, nullable=False),
+    Index("ix_files_blob", "blob"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("digest", Name, primary_key=True),
+    Column("user", Name, nullable=False),
+    Column("run_id", Name, nullable=False),  # empty for a person's
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Index("ix_tokens_run", "run_id"),
+)
