@@ -1,0 +1,82 @@
+"""Answers: records as JSON that is always valid, and bytes with `Range`."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+
+from roost.domain import codec
+from roost.domain.errors import RoostError, as_wire
+
+_WHOLE = 1024 * 1024
+"""Up to this size an answer is sent in one piece."""
+_RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
+
+
+def answer(value: object, status: int = 200) -> Response:
+    """A record, or plain values, as JSON."""
+    plain = codec.encode(value)
+    try:
+        text = json.dumps(plain, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        text = json.dumps(spell(plain), allow_nan=False, separators=(",", ":"))
+    return Response(text, status_code=status, media_type="application/json")
+
+
+def spell(value: Any) -> Any:
+    """Plain values with every number that JSON has no word for written as `{"float": WORD}`."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": word(value)}
+    if isinstance(value, Mapping):
+        return {key: spell(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [spell(each) for each in value]
+    return value
+
+
+def word(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def failure(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
+    """An error in the wire's shape."""
+    text = json.dumps(as_wire(error))
+    return Response(text, status_code=status or error.http_status, headers=headers, media_type="application/json")
+
+
+def content(request: Request, size: int, read: Callable[[int, int], Iterator[bytes]]) -> Response:
+    """Bytes, or the one range that was asked for. `read(offset, length)` gives them piece by piece."""
+    headers = {"accept-ranges": "bytes"}
+    span = _span(request.headers.get("range", ""), size)
+    start, length, status = 0, size, 200
+    if span is not None:
+        start, length = span
+        if length <= 0:
+            problem = RoostError(f"The range {request.headers['range']!r} lies outside the {size} bytes there are.")
+            return failure(problem, 416, {"content-range": f"bytes */{size}"})
+        headers["content-range"] = f"bytes {start}-{start + length - 1}/{size}"
+        status = 206
+    if length <= _WHOLE:
+        body = b"".join(read(start, length)) if length else b""
+        return Response(body, status, headers, "application/octet-stream")
+    headers["content-length"] = str(length)
+    return StreamingResponse(read(start, length), status, headers, "application/octet-stream")
+
+
+def _span(header: str, size: int) -> tuple[int, int] | None:
+    """Start and length of a single range; None for none, or for one that is not understood and so passed over."""
+    found = _RANGE.fullmatch(header.strip())
+    if not found or not (found[1] or found[2]):
+        return None
+    if not found[1]:
+        length = min(int(found[2]), size)
+        return size - length, length
+    start = int(found[1])
+    end = min(int(found[2]), size - 1) if found[2] else size - 1
+    if found[2] and int(found[2]) < start:
+        return None
+    return start, end - start + 1

@@ -1,0 +1,91 @@
+"""Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Annotated, NoReturn, TypeVar
+
+import anyio.from_thread
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from roost.domain import codec
+from roost.domain.errors import InvalidInput, TooLarge
+
+T = TypeVar("T")
+MEGABYTE = 1024 * 1024
+JSON_LIMIT = 8 * MEGABYTE
+FILES_LIMIT = 32 * MEGABYTE
+SPOOL_LIMIT = 16 * MEGABYTE
+STREAM_LIMIT = 16 * MEGABYTE
+BATCH_LIMIT = 64 * MEGABYTE
+_GATHER = MEGABYTE
+
+
+def _limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
+    async def read(request: Request) -> bytes:
+        _check_length(request, limit)
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in request.stream():
+            size += len(piece)
+            if size > limit:
+                _refuse(limit)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    return read
+
+
+def _check_length(request: Request, limit: int) -> None:
+    said = request.headers.get("content-length", "")
+    if said.isdigit() and int(said) > limit:
+        _refuse(limit)
+
+
+def _refuse(limit: int) -> NoReturn:
+    raise TooLarge(f"The body is larger than this route takes: {limit} bytes.", hint="Send it in smaller pieces.")
+
+
+JsonBytes = Annotated[bytes, Depends(_limited(JSON_LIMIT))]
+FilesBytes = Annotated[bytes, Depends(_limited(FILES_LIMIT))]
+SpoolBytes = Annotated[bytes, Depends(_limited(SPOOL_LIMIT))]
+StreamBytes = Annotated[bytes, Depends(_limited(STREAM_LIMIT))]
+BatchBytes = Annotated[bytes, Depends(_limited(BATCH_LIMIT))]
+
+
+def record(cls: type[T], body: bytes) -> T:
+    """The record that a JSON body holds; an empty body is an empty object."""
+    try:
+        data = json.loads(body or b"{}", parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"The body is not JSON: {error}.") from None
+    return codec.decode(cls, data)
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise InvalidInput(f"The body holds {word}, which JSON has no word for.")
+
+
+async def hand_over(request: Request, take: Callable[[Iterator[bytes]], T]) -> T:
+    """Gives a body, as it arrives, to `take` in a thread: pieces of about a megabyte, never the whole in memory."""
+    source = request.stream()
+
+    async def gather() -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in source:
+            pieces.append(piece)
+            size += len(piece)
+            if size >= _GATHER:
+                break
+        return b"".join(pieces)
+
+    def pieces() -> Iterator[bytes]:
+        while piece := anyio.from_thread.run(gather):
+            yield piece
+
+    try:
+        return await run_in_threadpool(take, pieces())
+    except ClientDisconnect:
+        raise InvalidInput("The body ended before all of it had come.") from None

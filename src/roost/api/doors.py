@@ -1,0 +1,151 @@
+"""Who may enter: each route declares its access when it is made, and a route that does not cannot be served.
+
+A Desk holds the routes of one noun; each carries an Access and the records of its body and answer (for OpenAPI).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, FastAPI, Request
+from starlette.concurrency import run_in_threadpool
+
+from roost.domain.errors import Unauthorized
+from roost.domain.people import Caller
+from roost.services import people
+from roost.services.house import House
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Access(StrEnum):
+    OPEN = "open"
+    """Anybody; the route must be in OPEN below."""
+    PERSON = "person"
+    """A person's token."""
+    RUN = "run"
+    """A person's token, or that of exactly the run in the path."""
+    ANY = "any"
+    """Any token that is known."""
+
+
+OPEN = frozenset({("GET", "/api/health")})
+"""Every route that needs no token. The whole list."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """What stands on a route's door."""
+
+    access: Access
+    body: type | None
+    answer: type | None
+
+
+async def house_of(request: Request) -> House:
+    house: House = request.app.state.house
+    return house
+
+
+async def caller_of(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+TheHouse = Annotated[House, Depends(house_of)]
+TheCaller = Annotated[Caller, Depends(caller_of)]
+
+
+async def _identify(request: Request) -> Caller:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token:
+        raise Unauthorized("No token was given.", hint="Send `Authorization: Bearer TOKEN`.")
+    house = await house_of(request)
+    caller = people.remembered(house, token)
+    if caller is None:
+        caller = await run_in_threadpool(people.caller, house, token)
+    request.state.caller = caller
+    return caller
+
+
+async def _check_open(request: Request) -> None:
+    """Nothing to check."""
+
+
+async def _check_person(request: Request) -> None:
+    (await _identify(request)).require_person()
+
+
+async def _check_run(request: Request) -> None:
+    (await _identify(request)).require_run(request.path_params["run_id"])
+
+
+async def _check_any(request: Request) -> None:
+    await _identify(request)
+
+
+_CHECKS: dict[Access, Callable[[Request], Awaitable[None]]] = {
+    Access.OPEN: _check_open,
+    Access.PERSON: _check_person,
+    Access.RUN: _check_run,
+    Access.ANY: _check_any,
+}
+
+
+class Desk:
+    """The routes of one noun, declared when its module is loaded and mounted when an app is made."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._routes: list[tuple[str, str, Callable[..., object], Sign]] = []
+
+    def route(
+        self, method: str, path: str, access: Access, *, body: type | None = None, answer: type | None = None
+    ) -> Callable[[F], F]:
+        """Declares a route."""
+
+        def declare(endpoint: F) -> F:
+            self._routes.append((method, path, endpoint, Sign(access=access, body=body, answer=answer)))
+            return endpoint
+
+        return declare
+
+    def mount(self, app: FastAPI) -> None:
+        """The check of a route's access runs before anything of the request's body is read."""
+        for method, path, endpoint, sign in self._routes:
+            app.add_api_route(
+                path,
+                endpoint,
+                methods=[method],
+                dependencies=[Depends(_CHECKS[sign.access])],
+                response_model=None,
+                tags=[self._noun],
+            )
+            signs(app)[method, path] = sign
+
+
+def signs(app: FastAPI) -> dict[tuple[str, str], Sign]:
+    """By method and path, for every route that came from a desk."""
+    if not hasattr(app.state, "signs"):
+        app.state.signs = {}
+    found: dict[tuple[str, str], Sign] = app.state.signs
+    return found
+
+
+def served(app: FastAPI) -> list[tuple[str, str, Sign]]:
+    """Every route that the app serves as (method, path, sign); RuntimeError when one has no right sign on its door."""
+    found = []
+    for route in app.routes:
+        for method in sorted(getattr(route, "methods", None) or ("?",)):
+            path = str(getattr(route, "path", route))
+            sign = signs(app).get((method, path))
+            if sign is None:
+                raise RuntimeError(f"{method} {path} does not say who may enter.")
+            if (sign.access is Access.OPEN) != ((method, path) in OPEN):
+                raise RuntimeError(f"{method} {path} and the list of open routes do not agree.")
+            if sign.access is Access.RUN and "{run_id}" not in path:
+                raise RuntimeError(f"{method} {path} is for a run's token but names no run.")
+            found.append((method, path, sign))
+    return found

@@ -1,0 +1,83 @@
+"""Who may speak to the server at all, before any route is looked at: the right Host, no foreign Origin, no surprises.
+
+A page on the internet can make a browser send requests to loopback, under its own name (DNS rebinding) or another's. So
+the Host header must be one of ours, and an Origin, when there is one, the same as the Host. Pure ASGI: costs microseconds.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from roost.api.answers import failure
+from roost.domain.errors import Forbidden, RoostError
+
+log = logging.getLogger("roost.api")
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def host_headers(names: Iterable[str], port: int) -> frozenset[str]:
+    """The Host headers that mean this server: loopback and these names with its port; a name that has a port as it stands."""
+    found = set()
+    for name in (*LOOPBACK, *names):
+        bare = f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
+        has_port = ":" in bare.rpartition("]")[2]
+        found.add((bare if has_port else f"{bare}:{port}").lower())
+        if port == 80 and not has_port:
+            found.add(bare.lower())
+    return frozenset(found)
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+        elif refused := self._refusal(scope):
+            await refused(scope, receive, send)
+        else:
+            await self._guarded(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        hosts = [value for key, value in scope["headers"] if key == b"host"]
+        origins = [value for key, value in scope["headers"] if key == b"origin"]
+        host = hosts[0].decode("latin-1").lower() if len(hosts) == 1 else ""
+        if host not in self._hosts:
+            shown = ", ".join(value.decode("latin-1")[:100] for value in hosts)
+            return failure(
+                Forbidden(
+                    f"This server does not answer to the Host {shown!r}.",
+                    hint="Use the address in ROOST_HOME/server.json, or name further ones in ROOST_ALLOWED_HOSTS.",
+                )
+            )
+        for origin in origins:
+            if origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):
+                shown = origin.decode("latin-1")[:100]
+                return failure(Forbidden(f"Requests from the origin {shown!r} are not taken."))
+        return None
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What no handler foresaw is logged with its traceback and answered without it."""
+        begun = False
+
+        async def watch(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        except Exception:  # the last resort of every request
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            if not begun:
+                problem = RoostError(
+                    "The control plane failed at this request.", hint="Its log, ROOST_HOME/logs/server.log, says why."
+                )
+                await failure(problem)(scope, receive, send)

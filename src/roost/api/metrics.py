@@ -1,0 +1,80 @@
+"""Routes: metrics, in as spool bytes, out as people logged them or thinned for a chart."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from roost.api.answers import answer
+from roost.api.bodies import SpoolBytes
+from roost.api.doors import Access, Desk, TheHouse
+from roost.domain.metrics import Space
+from roost.services import metrics
+from roost.services.metrics import Mark
+from roost.store.base import MetricSummary
+
+desk = Desk("metrics")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryList:
+    metrics: tuple[MetricSummary, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """As `get_metrics` shows them."""
+
+    metrics: dict[str, object]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """What to draw; a value that is not finite is null."""
+
+    name: str
+    count: int
+    """Of all points, before thinning."""
+    indexes: tuple[int, ...]
+    steps: tuple[int | None, ...]
+    times: tuple[float, ...]
+    values: tuple[float | None, ...]
+
+
+@desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Access.RUN, body=bytes, answer=Mark)
+def take_in(
+    house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Annotated[int, Query(ge=0)]
+) -> Response:
+    return answer(metrics.take_in(house, run_id, spool, offset, data))
+
+
+@desk.route("GET", "/api/runs/{run_id}/metrics", Access.RUN, answer=Values)
+def read_back(house: TheHouse, run_id: str, name: str | None = None) -> Response:
+    return answer(Values(metrics=dict(metrics.read_back(house, run_id, name))))
+
+
+@desk.route("GET", "/api/runs/{run_id}/metrics/summary", Access.RUN, answer=SummaryList)
+def summary(house: TheHouse, run_id: str, space: Space = Space.USER) -> Response:
+    return answer(SummaryList(metrics=tuple(metrics.summaries(house, run_id, space))))
+
+
+@desk.route("GET", "/api/runs/{run_id}/metrics/points", Access.RUN, answer=Points)
+def points(
+    house: TheHouse,
+    run_id: str,
+    name: str,
+    buckets: Annotated[int, Query(ge=1)] = 1000,
+    space: Space = Space.USER,
+) -> Response:
+    chart = metrics.chart(house, run_id, name, buckets, space)
+    return answer(
+        Points(
+            name=name,
+            count=chart.count,
+            indexes=tuple(chart.indexes),
+            steps=tuple(chart.steps),
+            times=tuple(chart.times),
+            values=tuple(value if math.isfinite(value) else None for value in chart.values),
+        )
+    )

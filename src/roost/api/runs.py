@@ -1,0 +1,115 @@
+"""Routes: runs and what happens to them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.waiting import LONGEST_HEARTBEAT, until
+from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
+from roost.services import runs
+from roost.services.house import House
+from roost.services.runs import Changes, Report
+from roost.store.base import RunQuery
+
+desk = Desk("runs")
+
+After = Annotated[int | None, Query(description="Wait until the run's revision passes this one.")]
+Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunList:
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    events: tuple[RunEvent, ...]
+    why: str
+
+
+@desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run)
+def submit(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    run, new = runs.submit(house, caller, workspace, record(Submission, body))
+    return answer(run, 201 if new else 200)
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/runs", Access.PERSON, answer=RunList)
+def listing(
+    house: TheHouse,
+    workspace: str,
+    experiment: str | None = None,
+    status: Annotated[list[RunStatus] | None, Query()] = None,
+    kind: RunKind | None = None,
+    parent_id: str | None = None,
+    include_children: bool = False,
+    tag: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,
+    property: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,  # noqa: A002 the wire's word
+    limit: int = 100,
+    before: str | None = None,
+) -> Response:
+    query = RunQuery(
+        workspace=workspace,
+        experiment=experiment,
+        status=tuple(status or ()),
+        kind=kind,
+        parent_id=parent_id,
+        include_children=include_children,
+        tags=_pairs(tag),
+        properties=_pairs(property),
+        limit=limit,
+        before=before,
+    )
+    return answer(RunList(runs=tuple(runs.listing(house, query))))
+
+
+def _pairs(given: list[str] | None) -> dict[str, str | None]:
+    pairs = (each.partition("=") for each in given or ())
+    return {key: value if equals else None for key, equals, value in pairs}
+
+
+@desk.route("GET", "/api/runs/{run_id}", Access.RUN, answer=Run)
+async def get(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0) -> Response:
+    return answer(await _changed(house, run_id, after, wait, lambda: runs.get(house, run_id)))
+
+
+@desk.route("POST", "/api/runs/{run_id}/heartbeat", Access.RUN, answer=Run)
+async def heartbeat(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0) -> Response:
+    run = await run_in_threadpool(runs.heartbeat, house, run_id)
+    if after is None or run.revision > after or wait <= 0:
+        return answer(run)
+    longest = min(wait, LONGEST_HEARTBEAT)
+    return answer(await _changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
+
+
+async def _changed(house: House, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:
+    return await until(
+        house, run_id, wait, look, lambda run: after is None or run.revision > after or run.status.is_terminal
+    )
+
+
+@desk.route("GET", "/api/runs/{run_id}/events", Access.RUN, answer=Story)
+def events(house: TheHouse, run_id: str) -> Response:
+    happened = tuple(runs.events(house, run_id))
+    return answer(Story(events=happened, why=runs.why(house, runs.get(house, run_id))))
+
+
+@desk.route("POST", "/api/runs/{run_id}/events", Access.RUN, body=Report, answer=Run)
+def report(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
+    return answer(runs.report(house, run_id, record(Report, body)))
+
+
+@desk.route("PATCH", "/api/runs/{run_id}", Access.RUN, body=Changes, answer=Run)
+def annotate(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
+    return answer(runs.annotate(house, run_id, record(Changes, body)))
+
+
+@desk.route("POST", "/api/runs/{run_id}/cancel", Access.PERSON, answer=Run)
+def cancel(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    return answer(runs.cancel(house, caller, run_id))

@@ -1,0 +1,68 @@
+"""Routes: the control plane itself."""
+
+from dataclasses import dataclass
+
+from fastapi import Request, Response
+from starlette.background import BackgroundTask
+
+from roost.api.answers import answer
+from roost.api.doors import Access, Desk, TheHouse
+from roost.api.openapi import describe
+from roost.services import runs
+from roost.version import API_LEVEL, VERSION
+
+desk = Desk("server")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    name: str
+    version: str
+    api_level: int
+    instance: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerFacts:
+    version: str
+    api_level: int
+    instance: str
+    pid: int
+    home: str
+    started_at: float
+    active_runs: int
+    blob_folder: str
+
+
+@desk.route("GET", "/api/health", Access.OPEN, answer=Health)
+async def health(house: TheHouse) -> Response:
+    return answer(Health(name="roost", version=VERSION, api_level=API_LEVEL, instance=house.facts.instance))
+
+
+@desk.route("GET", "/api/server", Access.PERSON, answer=ServerFacts)
+def server_facts(house: TheHouse) -> Response:
+    facts = house.facts
+    return answer(
+        ServerFacts(
+            version=VERSION,
+            api_level=API_LEVEL,
+            instance=facts.instance,
+            pid=facts.pid,
+            home=facts.home,
+            started_at=facts.started_at,
+            active_runs=runs.active(house),
+            blob_folder=facts.blob_folder,
+        )
+    )
+
+
+@desk.route("POST", "/api/server/shutdown", Access.PERSON)
+async def shutdown(request: Request) -> Response:
+    done = answer({"stopping": True}, 202)
+    done.background = BackgroundTask(request.app.state.stop)
+    return done
+
+
+@desk.route("GET", "/api/openapi.json", Access.ANY)
+def openapi(request: Request) -> Response:
+    return answer(describe(request.app))

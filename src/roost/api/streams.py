@@ -1,0 +1,50 @@
+"""Routes: live text of a run."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from roost.api.answers import answer
+from roost.api.bodies import StreamBytes
+from roost.api.doors import Access, Desk, TheHouse
+from roost.api.waiting import until
+from roost.services import streams
+
+desk = Desk("streams")
+
+Offset = Annotated[int, Query(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamMark:
+    offset: int
+
+
+@desk.route("POST", "/api/runs/{run_id}/streams/{name:path}", Access.RUN, body=bytes, answer=StreamMark)
+def append(house: TheHouse, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False) -> Response:
+    return answer(StreamMark(offset=streams.append(house, run_id, name, offset, data, reset=reset)))
+
+
+@desk.route("GET", "/api/runs/{run_id}/streams/{name:path}", Access.RUN, answer=bytes)
+async def read(
+    house: TheHouse,
+    run_id: str,
+    name: str,
+    offset: Offset = 0,
+    wait: Annotated[float, Query(ge=0)] = 0,
+    limit: Annotated[int, Query(ge=1)] = streams.MAX_READ,
+) -> Response:
+    piece = await until(
+        house,
+        run_id,
+        wait,
+        lambda: streams.read(house, run_id, name, offset, limit),
+        lambda seen: bool(seen.data) or seen.status.is_terminal,
+    )
+    headers = {
+        "roost-offset": str(piece.offset),
+        "roost-status": piece.status.value,
+        "roost-sealed": "1" if piece.sealed else "0",
+    }
+    return Response(piece.data, 200, headers, "application/octet-stream")

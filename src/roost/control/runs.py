@@ -1,0 +1,125 @@
+"""The patience a run needs: queued, given a node, started, watched, salvaged when its agent is lost.
+
+`load` moves what needs no engine and leases the rest; `act` asks the engine and returns a Finding; `apply` writes it.
+All that must outlive this process stands in the run's row and events, so a restarted control plane goes on where it was:
+a start that may or may not have happened is tried again, and refused by the node if it had.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from roost.control.loop import LEASE_SECONDS
+from roost.control.watching import Finding, Watch
+from roost.domain.errors import Conflict
+from roost.domain.plans import Access
+from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus
+from roost.engines.base import Engine
+from roost.services import runs
+from roost.services.house import House
+from roost.services.signals import run_topic
+from roost.store.base import Lease
+
+log = logging.getLogger("roost.control")
+
+WATCHED = (
+    RunStatus.PROVISIONING,
+    RunStatus.RUNNING,
+    RunStatus.FINALIZING,
+    RunStatus.CANCEL_REQUESTED,
+    RunStatus.NOT_RESPONDING,
+)
+AT_ONCE = 200
+"""Runs leased in one look."""
+CLIENT_SECONDS = 60.0
+"""Between looks at an interactive run."""
+
+
+class RunsControl:
+    def __init__(self, house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
+        """`engines` by name; `access` makes an agent's access from its token."""
+        self._house = house
+        self._watch = Watch(house, engines, access)
+
+    def key(self, work: Lease) -> str:
+        return work.run.id
+
+    def load(self) -> Sequence[Lease]:
+        self._queue_new()
+        self._claim()
+        now = self._house.clock()
+        return self._house.store.runs.lease(statuses=WATCHED, at=now, seconds=LEASE_SECONDS, limit=AT_ONCE)
+
+    def _queue_new(self) -> None:
+        """In the order of submission, so that nobody is overtaken on the way into the queue."""
+        house, now = self._house, self._house.clock()
+        new = house.store.runs.lease(statuses=(RunStatus.NOT_STARTED,), at=now, seconds=LEASE_SECONDS, limit=AT_ONCE)
+        for lease in sorted(new, key=lambda each: each.run.created_at):
+            if lease.run.spec.kind is RunKind.INTERACTIVE:
+                self.release(lease, CLIENT_SECONDS)
+                continue
+            message = f"Waits for a node of {lease.run.spec.target}."
+            try:
+                runs.move(house, lease.run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, message, lease=lease.token)
+            except Conflict:  # it was cancelled just now
+                log.info("run %s moved on by itself", lease.run.id)
+            self.release(lease, 0)
+
+    def _claim(self) -> None:
+        """Gives nodes to those who waited longest, as long as there is room."""
+        house = self._house
+
+        def given(run: Run) -> RunEvent:
+            return RunEvent(
+                to=RunStatus.PROVISIONING,
+                at=house.clock(),
+                reason=Reason.NODE_GIVEN,
+                message=f"Was given a node of {run.spec.target}.",
+            )
+
+        for compute in house.computes.values():
+            while run := house.store.runs.claim(compute.name, compute.max_nodes, at=house.clock(), event=given):
+                house.signals.ring(run_topic(run.id))
+
+    def act(self, work: Lease) -> Finding:
+        run = work.run
+        if run.spec.kind is RunKind.INTERACTIVE:
+            return self._watch.client(run)
+        if run.status is RunStatus.PROVISIONING and not run.handle:
+            return self._watch.begin(run)
+        if run.status is RunStatus.CANCEL_REQUESTED:
+            return self._watch.cancelled(run)
+        return self._watch.agent(run)
+
+    def apply(self, work: Lease, outcome: Finding) -> float:
+        run, finding = work.run, outcome
+        if finding.handle:
+            self._remember(run, finding, work.token)
+        elif finding.to is not None:
+            runs.move(self._house, run.id, finding.to, finding.reason, finding.message, lease=work.token)
+        return finding.seconds
+
+    def _remember(self, run: Run, finding: Finding, lease: str) -> None:
+        """Writes an agent's handle into its run, wherever the run stands by now: a fast agent has moved it already."""
+        for _ in range(10):
+            now = runs.get(self._house, run.id)
+            if now.status.is_terminal:
+                # Cancelled while its agent was started, or ended by it already: then there is nothing left to stop.
+                self._watch.stop(now, finding.handle)
+                return
+            told = finding.reason is Reason.AGENT_LOST or now.status is RunStatus.PROVISIONING
+            reason, message = (finding.reason, finding.message) if told else (now.reason, now.message)
+            try:
+                runs.move(self._house, run.id, now.status, reason, message, handle=finding.handle, lease=lease)
+                return
+            except Conflict:
+                if now.status is runs.get(self._house, run.id).status:
+                    raise
+        raise Conflict(f"Run {run.id} changes too fast to write down its agent's handle.")
+
+    def renew(self, work: Lease) -> None:
+        until = self._house.clock() + LEASE_SECONDS
+        if not self._house.store.runs.renew(work.run.id, work.token, until=until):
+            log.warning("the lease on run %s was lost while it was worked on", work.run.id)
+
+    def release(self, work: Lease, seconds: float) -> None:
+        self._house.store.runs.release(work.run.id, work.token, due_at=self._house.clock() + seconds)

@@ -1,0 +1,188 @@
+"""What the engine is asked about a run, and what follows from its answer. Decides; writes nothing but tokens.
+
+Silence alone fails no run: the engine is asked first, and silence counts from the control plane's own start at the
+earliest (a laptop that slept, a server that was restarted). An agent is given up only when the engine says that no
+process of it is left; then one salvage pass ships what it left behind and reports the end.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from roost.domain.errors import Conflict, RoostError, Unavailable
+from roost.domain.plans import Access, Errand, Plan
+from roost.domain.runs import Reason, Run, RunEvent, RunStatus
+from roost.engines.base import AgentState, Engine
+from roost.services import people
+from roost.services.house import House
+
+log = logging.getLogger("roost.control")
+
+QUIET_SECONDS = 7.0
+"""A living agent is heard more often than this (a heartbeat is answered within five seconds)."""
+LOOK_SECONDS = 3.0
+"""Between looks at an agent that is quiet."""
+SILENT_SECONDS = 60.0
+"""An agent that lives, but has not been heard for so long, is not responding."""
+CANCEL_SECONDS = 12.0
+"""An agent has so long to end its run before the engine ends the agent."""
+START_ATTEMPTS = 4
+"""How often a start is tried when the engine says that the obstacle may pass."""
+RETRY_SECONDS = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What a look at a run gave."""
+
+    seconds: float
+    """When to look again."""
+    to: RunStatus | None = None
+    """The status that follows; None for none."""
+    reason: Reason = Reason.NONE
+    message: str = ""
+    handle: str = ""
+    """Of an agent that was started just now."""
+
+
+class Watch:
+    def __init__(self, house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
+        self._house = house
+        self._engines = engines
+        self._access = access
+        self._up_since = house.clock()
+        self._attempts: dict[str, int] = {}
+        self._there: set[str] = set()
+        """Runs whose node said that an agent is there already, though its handle was lost with an earlier control plane."""
+
+    def begin(self, run: Run) -> Finding:
+        """Starts the agent of a run that was given a node."""
+        if run.id in self._there:
+            return self.agent(run)
+        try:
+            handle = self._start(run, Errand.RUN)
+        except Conflict:
+            log.info("run %s has an agent already; its handle is not known", run.id)
+            self._there.add(run.id)
+            return Finding(seconds=LOOK_SECONDS)
+        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+            if self._may_pass(run, error):
+                return Finding(seconds=self._later(run))
+            self._attempts.pop(run.id, None)
+            message = f"Its agent could not be started: {_words(error)}"
+            return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
+        self._attempts.pop(run.id, None)
+        return Finding(
+            seconds=QUIET_SECONDS, reason=Reason.AGENT_STARTED, message="Its agent has started.", handle=handle
+        )
+
+    def agent(self, run: Run) -> Finding:
+        """A run whose agent should be there."""
+        quiet = self._quiet(run)
+        if quiet < QUIET_SECONDS:
+            return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
+        state = self._state(run)
+        if state is AgentState.GONE:
+            return self._lost(run)
+        if (
+            state is AgentState.ALIVE
+            and quiet > SILENT_SECONDS
+            and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING)
+        ):
+            message = f"Its agent is there but has not been heard for {quiet:.0f} s."
+            return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
+        return Finding(seconds=LOOK_SECONDS)
+
+    def cancelled(self, run: Run) -> Finding:
+        """A run that was asked to end: its agent hears of it by itself; one that does not end in time is stopped."""
+        quiet = self._quiet(run)
+        if not run.handle and run.heard_at is None:
+            if quiet < QUIET_SECONDS:
+                return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
+            return self._end(run, "It was cancelled before its agent had started.")
+        state = self._state(run)
+        if state is AgentState.GONE:
+            return self._lost(run) if quiet >= QUIET_SECONDS else Finding(seconds=QUIET_SECONDS - quiet + 0.1)
+        asked = [event.at for event in self._events(run) if event.to is RunStatus.CANCEL_REQUESTED]
+        waited = self._house.clock() - (asked[0] if asked else self._up_since)
+        if state is AgentState.ALIVE and waited >= CANCEL_SECONDS:
+            self.stop(run, run.handle)
+        return Finding(
+            seconds=max(0.1, min(LOOK_SECONDS, CANCEL_SECONDS - waited)) if waited < CANCEL_SECONDS else LOOK_SECONDS
+        )
+
+    def client(self, run: Run) -> Finding:
+        """An interactive run: its process is the user's own, nobody can be asked about it."""
+        quiet = self._quiet(run)
+        if run.status is RunStatus.RUNNING and run.heard_at is not None and quiet > SILENT_SECONDS:
+            message = f"Its process has not been heard for {quiet:.0f} s."
+            return Finding(seconds=SILENT_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
+        return Finding(seconds=SILENT_SECONDS)
+
+    def stop(self, run: Run, handle: str) -> None:
+        if handle:
+            self._engine(run).stop(handle)
+
+    def _lost(self, run: Run) -> Finding:
+        """No process of the agent is left: one salvage pass, and when that is gone too, the end."""
+        run = self._house.store.runs.get(run.id)
+        if run.status.is_terminal or self._quiet(run) < QUIET_SECONDS:
+            return Finding(seconds=LOOK_SECONDS)  # its last words came between the lease and the look
+        if any(event.reason is Reason.AGENT_LOST for event in self._events(run)):
+            return self._end(run, "Its agent was lost, and so was the one sent to keep what it left.")
+        log.warning("the agent of run %s is gone; what it left is salvaged", run.id)
+        try:
+            handle = self._start(run, Errand.SALVAGE)
+        except Conflict:
+            return Finding(seconds=LOOK_SECONDS)  # somebody holds its folder after all
+        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+            if self._may_pass(run, error):
+                return Finding(seconds=self._later(run))
+            return self._end(run, f"Its agent was lost, and what it left could not be salvaged: {_words(error)}")
+        message = "Its agent is gone; what it left is being kept."
+        return Finding(seconds=QUIET_SECONDS, reason=Reason.AGENT_LOST, message=message, handle=handle)
+
+    def _end(self, run: Run, message: str) -> Finding:
+        if run.status is RunStatus.CANCEL_REQUESTED:
+            return Finding(seconds=0, to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message)
+        return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.AGENT_LOST, message=message)
+
+    def _start(self, run: Run, errand: Errand) -> str:
+        token = people.mint_run_token(self._house, run.id, user=run.user)
+        plan = Plan(run_id=run.id, workspace=run.workspace, experiment=run.experiment, spec=run.spec, errand=errand)
+        return self._engine(run).start(plan, self._access(token))
+
+    def _state(self, run: Run) -> AgentState:
+        """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
+        return self._engine(run).status(run.handle) if run.handle else AgentState.GONE
+
+    def _engine(self, run: Run) -> Engine:
+        compute = self._house.computes.get(run.spec.target)
+        engine = self._engines.get(compute.engine) if compute else None
+        if engine is None:
+            raise Unavailable(f"Run {run.id} is on {run.spec.target!r}, which this control plane does not have now.")
+        return engine
+
+    def _quiet(self, run: Run) -> float:
+        """Seconds since something was heard of the run; the control plane's own start counts as such."""
+        heard = max(run.heard_at or 0.0, self._up_since)
+        if self._house.clock() - heard >= QUIET_SECONDS:
+            heard = max(heard, self._events(run)[-1].at)
+        return self._house.clock() - heard
+
+    def _events(self, run: Run) -> list[RunEvent]:
+        return list(self._house.store.runs.events(run.id))
+
+    def _may_pass(self, run: Run, error: Exception) -> bool:
+        """Whether a start is worth another attempt: a refusal on the facts is not."""
+        passing = isinstance(error, Unavailable) or not isinstance(error, RoostError)
+        attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
+        log.warning("start %d of an agent for run %s failed: %s", attempts, run.id, _words(error))
+        return passing and attempts < START_ATTEMPTS
+
+    def _later(self, run: Run) -> float:
+        return float(RETRY_SECONDS * 2 ** self._attempts.get(run.id, 0))
+
+
+def _words(error: Exception) -> str:
+    return error.message if isinstance(error, RoostError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,128 @@
+"""The home folder: made private, locked by one server, with the token and the file by which clients find the server."""
+
+import fcntl
+import json
+import os
+import socket
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from roost.domain.errors import Conflict, RoostError
+from roost.server.settings import Settings
+from roost.services import people
+from roost.version import API_LEVEL, VERSION
+
+
+def prepare(settings: Settings) -> None:
+    """Makes the folders, for this user only."""
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings.home.chmod(0o700)
+    for folder in (settings.home / "logs", settings.blob_folder):
+        folder.mkdir(exist_ok=True)
+
+
+def lock(settings: Settings) -> int:
+    """The lock that a server holds as long as it lives; Conflict when another has it."""
+    descriptor = os.open(settings.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise Conflict(f"A control plane is running in {settings.home} already.") from None
+    return descriptor
+
+
+def bind(settings: Settings) -> socket.socket:
+    """A bound socket: the port that was asked for, else that of last time, else any."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    if settings.port:
+        return _bind(family, settings.host, settings.port)
+    last = _last_port(settings)
+    if last:
+        with suppress(RoostError):
+            return _bind(family, settings.host, last)
+    return _bind(family, settings.host, 0)
+
+
+def _bind(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        # SO_REUSEADDR lets two bind one port as long as neither listens; listening is what is refused then.
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise RoostError(
+            f"Cannot listen on {host} port {port}: {error.strerror}.", hint="Leave the port out to take any free one."
+        ) from None
+    return listener
+
+
+def _last_port(settings: Settings) -> int:
+    try:
+        return urlsplit(json.loads(settings.server_file.read_text())["url"]).port or 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def url(settings: Settings, listener: socket.socket) -> str:
+    """The address for clients on this machine."""
+    port = listener.getsockname()[1]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(settings.host, settings.host)  # noqa: S104 read, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def token(settings: Settings) -> str:
+    """The user's token, made at the first start."""
+    try:
+        kept = settings.token_file.read_text().strip()
+    except FileNotFoundError:
+        kept = ""
+    if not kept:
+        kept = people.new_token()
+        write_private(settings.token_file, kept + "\n")
+    return kept
+
+
+def announce(settings: Settings, address: str, instance: str, started_at: float) -> None:
+    """Writes the file by which clients and agents find this server."""
+    pid = os.getpid()
+    facts = {
+        "url": address,
+        "pid": pid,
+        "pid_started": pid_started(pid),
+        "version": VERSION,
+        "api_level": API_LEVEL,
+        "instance": instance,
+        "home": str(settings.home),
+        "started_at": started_at,
+    }
+    write_private(settings.server_file, json.dumps(facts, indent=1) + "\n")
+
+
+def sign_blobs(settings: Settings, instance: str) -> None:
+    """Leaves this instance's name in the blob folder: who sees it there shares the machine with us."""
+    for old in settings.blob_folder.glob(".roost-*"):
+        old.unlink(missing_ok=True)
+    (settings.blob_folder / f".roost-{instance}").touch(mode=0o600)
+
+
+def pid_started(pid: int) -> int:
+    """Field 22 of /proc/PID/stat: a pid with another start time is another process."""
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replaces a file as a whole, readable by its owner only."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,124 @@
+"""A server's life: listening, announced, its control loop behind it; ended by a signal or by request, within two seconds."""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+
+import uvicorn
+import uvloop
+
+from roost.api.app import create_app
+from roost.api.guard import host_headers
+from roost.control.loop import Loop
+from roost.control.runs import RunsControl
+from roost.control.watching import Finding
+from roost.domain.plans import Access
+from roost.server import home, wiring
+from roost.server.settings import Settings
+from roost.services.house import House
+from roost.store.base import Lease
+
+log = logging.getLogger("roost.server")
+GRACE_SECONDS = 1
+"""How long requests that are under way may take once the server is asked to end."""
+
+
+def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = None) -> int:
+    """Serves until it is asked to end."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    instance = secrets.token_hex(8)
+    address = home.url(settings, listener)
+    house = wiring.build(settings, instance)
+    control = Control(settings, house, address)
+    hosts = host_headers((settings.host, *settings.allowed_hosts), listener.getsockname()[1])
+
+    def listening() -> None:
+        home.announce(settings, address, instance, house.facts.started_at)
+        if ready_fd is not None:
+            os.write(ready_fd, f"ready {address}\n".encode())
+            os.close(ready_fd)
+        log.info("listening on %s, home %s", address, settings.home)
+        control.start()
+
+    server = Server(house, hosts, listening)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(server.serve(sockets=[listener]))
+    finally:
+        control.stop()
+        house.store.close()
+    log.info("ended")
+    return 0
+
+
+class Control:
+    """The control loop with its engines; both are made after the server listens, so that they delay nobody."""
+
+    def __init__(self, settings: Settings, house: House, address: str) -> None:
+        self._settings = settings
+        self._house = house
+        self._address = address
+        self._loop: Loop[Lease, Finding] = Loop(house.signals)
+
+    def start(self) -> None:
+        self._loop.start(self._make)
+
+    def _make(self) -> RunsControl:
+        engines = wiring.engines(self._settings, self._house.computes)
+
+        def access(token: str) -> Access:
+            return Access(url=self._address, token=token, endpoint_file=str(self._settings.server_file))
+
+        return RunsControl(self._house, engines, access)
+
+    def stop(self) -> None:
+        self._loop.stop()
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with our signals and our moment of being ready."""
+
+    def __init__(self, house: House, hosts: frozenset[str], listening: Callable[[], None]) -> None:
+        app = create_app(house, hosts=hosts, stop=self.end)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_keep_alive=75,
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                backlog=2048,
+            )
+        )
+        self._house = house
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # What was loaded by now stays: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        self._listening()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.end)
+        yield
+
+    def end(self) -> None:
+        """Wakes every long poll, then lets requests under way finish."""
+        self._house.signals.close()
+        self.should_exit = True

@@ -1,0 +1,106 @@
+"""What can be set of the control plane: one field each, with its environment variable and its meaning."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from roost.domain.errors import InvalidInput
+
+
+def _about(variable: str, meaning: str) -> dict[str, str]:
+    return {"variable": variable, "meaning": meaning}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Values of this start: the command line first, then the environment, then the default."""
+
+    home: Path = field(
+        default=Path("~/.roost"),
+        metadata=_about("ROOST_HOME", "Folder of everything the embedded control plane keeps."),
+    )
+    host: str = field(
+        default="127.0.0.1",
+        metadata=_about("ROOST_HOST", "Address to listen on; loopback unless said otherwise."),
+    )
+    port: int = field(
+        default=0,
+        metadata=_about("ROOST_PORT", "Port to listen on; 0 takes the one of last time, or any that is free."),
+    )
+    allowed_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "ROOST_ALLOWED_HOSTS", "Further names, comma-separated, under which clients may reach the server."
+        ),
+    )
+    local_slots: int = field(
+        default=0,
+        metadata=_about(
+            "ROOST_LOCAL_SLOTS", "How many runs are on `local` at once; 0 means as many as there are processors."
+        ),
+    )
+    store_url: str = field(
+        default="", metadata=_about("ROOST_STORE_URL", "Database; empty for SQLite in the home folder.")
+    )
+    local_engine: str = field(
+        default="local", metadata=_about("ROOST_LOCAL_ENGINE", "Engine behind the target `local`.")
+    )
+    user: str = field(
+        default="",
+        metadata=_about("ROOST_USER", "Name that stands on what is made; empty for the user of this process."),
+    )
+
+    @property
+    def slots(self) -> int:
+        return self.local_slots or len(os.sched_getaffinity(0))
+
+    @property
+    def store(self) -> str:
+        return self.store_url or f"sqlite:///{self.home / 'roost.db'}"
+
+    @property
+    def blob_folder(self) -> Path:
+        return self.home / "blobs"
+
+    @property
+    def server_file(self) -> Path:
+        return self.home / "server.json"
+
+    @property
+    def token_file(self) -> Path:
+        return self.home / "token"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.home / "server.lock"
+
+
+def read(environment: Mapping[str, str], **given: object) -> Settings:
+    """Settings from what was given (None is not given) and the environment; InvalidInput names what does not fit."""
+    values: dict[str, Any] = {}
+    for each in fields(Settings):
+        variable = each.metadata["variable"]
+        if given.get(each.name) is not None:
+            values[each.name] = given[each.name]
+        elif environment.get(variable):
+            values[each.name] = _parse(variable, environment[variable], each.default)
+    settings = Settings(**values)
+    if not 0 <= settings.port <= 65535:
+        raise InvalidInput(f"The port must be 0 to 65535, got {settings.port}.")
+    if settings.local_slots < 0:
+        raise InvalidInput(f"ROOST_LOCAL_SLOTS must not be negative, got {settings.local_slots}.")
+    home = Path(settings.home).expanduser().absolute()
+    return Settings(**{**{f.name: getattr(settings, f.name) for f in fields(Settings)}, "home": home})
+
+
+def _parse(variable: str, text: str, like: object) -> object:
+    if isinstance(like, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise InvalidInput(f"{variable} must be a whole number, got {text!r}.") from None
+    if isinstance(like, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    return Path(text) if isinstance(like, Path) else text

@@ -1,0 +1,71 @@
+"""Blobs over the wire: which are missing, one by one, and many small ones in one body."""
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+from roost.domain import names
+from roost.domain.errors import InvalidInput, NotFound
+from roost.services.house import House
+
+MAX_NAMES = 100_000
+_FRAME = struct.Struct("<32sI")
+
+
+def missing(house: House, wanted: Sequence[str]) -> list[str]:
+    return house.blobs.missing(_checked(wanted))
+
+
+def size(house: House, name: str) -> int:
+    """Bytes; NotFound when it is not there."""
+    found = house.blobs.size(names.blob(name))
+    if found is None:
+        raise NotFound(f"No blob {name}.", hint="Put it first: PUT /api/blobs/{hash}.")
+    return found
+
+
+def put(house: House, name: str, chunks: Iterable[bytes]) -> int:
+    return house.blobs.put_stream(chunks, expected=names.blob(name))
+
+
+def put_batch(house: House, body: bytes) -> int:
+    """Stores the framed blobs of one body; nothing of it when the framing is damaged."""
+    frames = list(_frames(body))
+    for name, data in frames:
+        house.blobs.put_stream((data,), expected=name)
+    return len(frames)
+
+
+def fetch(house: House, wanted: Sequence[str]) -> Iterator[bytes]:
+    """The framed content of these blobs, in that order; NotFound, before the first byte, when one is not there."""
+    checked = _checked(wanted)
+    lost = house.blobs.missing(checked)
+    if lost:
+        raise NotFound(f"{len(lost)} of {len(checked)} blobs are not here, the first is {lost[0]}.")
+    return _framed(house, checked)
+
+
+def _framed(house: House, wanted: Sequence[str]) -> Iterator[bytes]:
+    for name in wanted:
+        yield _FRAME.pack(bytes.fromhex(name), size(house, name))
+        yield from house.blobs.open(name)
+
+
+def _frames(body: bytes) -> Iterator[tuple[str, bytes]]:
+    at = 0
+    while at < len(body):
+        if len(body) - at < _FRAME.size:
+            raise InvalidInput(f"The batch is cut short at byte {at} of {len(body)}.")
+        name, length = _FRAME.unpack_from(body, at)
+        at += _FRAME.size
+        if len(body) - at < length:
+            raise InvalidInput(
+                f"The batch is cut short in blob {name.hex()}: {length} bytes said, {len(body) - at} there."
+            )
+        yield name.hex(), body[at : at + length]
+        at += length
+
+
+def _checked(wanted: Sequence[str]) -> list[str]:
+    if len(wanted) > MAX_NAMES:
+        raise InvalidInput(f"{len(wanted)} blobs were named; at most {MAX_NAMES} go in one request.")
+    return [names.blob(name) for name in wanted]

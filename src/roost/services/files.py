@@ -1,0 +1,101 @@
+"""A run's files: sealed ones by blob, live streams while they grow, under one set of names."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from roost.domain import names
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.files import RunFile
+from roost.services.house import House
+from roost.services.signals import run_topic
+
+STD_LOG = "user_logs/std_log.txt"
+ALIASES = {"azureml-logs/70_driver_log.txt": STD_LOG}
+"""Older names under which a file is read as well; nothing is stored under them."""
+PIECE = 1024 * 1024
+
+
+def real_path(path: str) -> str:
+    """The checked path, aliases resolved."""
+    checked = names.path(path)
+    return ALIASES.get(checked, checked)
+
+
+def listing(house: House, run_id: str, prefix: str = "") -> list[RunFile]:
+    """By path; live streams have an empty blob."""
+    house.store.runs.get(names.run_id(run_id))
+    folder = names.path(prefix) if prefix else ""
+    # Streams are read first: one that is sealed in between is then found among the files, and stands there once.
+    live = [name for name in house.store.streams.names(run_id) if _under(name, folder)]
+    sealed = house.store.files.list(run_id, folder)
+    known = {file.path for file in sealed}
+    now = house.clock()
+    streams = [
+        RunFile(path=name, blob="", size=house.store.streams.size(run_id, name) or 0, modified_at=now)
+        for name in live
+        if name not in known
+    ]
+    return sorted([*sealed, *streams], key=lambda file: file.path)
+
+
+def _under(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(folder + "/")
+
+
+def put(house: House, run_id: str, files: Sequence[RunFile]) -> int:
+    """Adds files whose blobs are here. Streams of the same names are sealed by it: their rows go once the files stand."""
+    house.store.runs.get(names.run_id(run_id))
+    checked = [_checked(house, file) for file in files]
+    house.store.files.put(run_id, checked)
+    sealed = sorted({file.path for file in checked} & set(house.store.streams.names(run_id)))
+    if sealed:
+        house.store.streams.drop(run_id, sealed)
+    house.signals.ring(run_topic(run_id))
+    return len(checked)
+
+
+def _checked(house: House, file: RunFile) -> RunFile:
+    path = names.path(file.path)
+    if path in ALIASES:
+        raise InvalidInput(f"Path {path!r} is another name of {ALIASES[path]!r}.", hint="Put the file under that name.")
+    size = house.blobs.size(names.blob(file.blob))
+    if size is None:
+        raise InvalidInput(f"File {path!r} names blob {file.blob}, which is not here.", hint="Put the blob first.")
+    return replace(file, path=path, size=size)
+
+
+def size(house: House, run_id: str, path: str) -> int:
+    """Bytes of a file, a live stream's so far; NotFound when there is no such file."""
+    house.store.runs.get(names.run_id(run_id))
+    place = real_path(path)
+    live = house.store.streams.size(run_id, place)
+    return live if live is not None else _file(house, run_id, place).size
+
+
+def read(house: House, run_id: str, path: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+    """The bytes, piece by piece; of a live stream those that are there now."""
+    place = real_path(path)
+    live = house.store.streams.size(run_id, place)
+    if live is None:
+        return house.blobs.open(_file(house, run_id, place).blob, offset, limit)
+    end = live if limit is None else min(live, offset + limit)
+    return _read_live(house, run_id, place, offset, end)
+
+
+def _read_live(house: House, run_id: str, path: str, offset: int, end: int) -> Iterator[bytes]:
+    while offset < end:
+        piece = house.store.streams.read(run_id, path, offset, min(PIECE, end - offset))
+        if not piece:  # sealed while we read: the rest is in the blob, byte for byte
+            yield from house.blobs.open(_file(house, run_id, path).blob, offset, end - offset)
+            return
+        offset += len(piece)
+        yield piece
+
+
+def _file(house: House, run_id: str, path: str) -> RunFile:
+    try:
+        return house.store.files.get(run_id, path)
+    except NotFound:
+        there = [file.path for file in listing(house, run_id)][:20]
+        hint = f"It has: {', '.join(there)}." if there else "It has no files yet."
+        raise NotFound(f"Run {run_id} has no file {path!r}.", hint=hint) from None

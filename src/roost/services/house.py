@@ -1,0 +1,70 @@
+"""The House: everything a deed needs, handed over explicitly. One is made by `server/wiring.py`, others by the tests."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from roost.blobs.base import Blobs
+from roost.domain.compute import Compute
+from roost.domain.people import Token
+from roost.services.signals import Signals
+from roost.store.base import SpoolState, Store
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Shelf(Generic[K, V]):
+    """A bounded memory of what was read lately; the oldest goes first. Safe from any thread."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        with self._lock:
+            self._kept.pop(key, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What this control plane says of itself."""
+
+    instance: str
+    home: str
+    pid: int
+    started_at: float
+    blob_folder: str
+    """Where blobs are on this machine; empty when they are elsewhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class House:
+    store: Store
+    blobs: Blobs
+    clock: Callable[[], float]
+    """Seconds since the epoch."""
+    signals: Signals
+    computes: Mapping[str, Compute]
+    """Compute targets by name."""
+    facts: Facts
+    spools: Shelf[tuple[str, str], SpoolState] = field(default_factory=lambda: Shelf(1024))
+    """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""
+    tokens: Shelf[str, tuple[Token, float]] = field(default_factory=lambda: Shelf(4096))
+    """Tokens by digest, with the time they were read."""

@@ -1,0 +1,80 @@
+"""Metrics: spool bytes are taken in once and in order; read back as people logged them, or thinned for a chart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from roost.domain import metrics as meaning
+from roost.domain import names
+from roost.domain.metrics import Batch, Chart, Space
+from roost.services.house import House
+from roost.store.base import MetricSummary, SpoolState
+
+MAX_BUCKETS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    offset: int
+    """Bytes of the spool that were taken in: the next request starts there."""
+    damaged: bool = False
+    """Nothing after this offset can be read; the shipper stops."""
+
+
+def take_in(house: House, run_id: str, spool: str, offset: int, data: bytes) -> Mark:
+    """Takes whole frames in if `offset` is the mark; either way says where the mark is.
+
+    Two who ship one spool at once are harmless: the store moves the mark for one of them, the other hears where it is.
+    """
+    state = _state_at(house, run_id, names.spool(spool), offset)
+    if offset != state.offset or state.damaged:
+        return Mark(offset=state.offset, damaged=state.damaged)
+    batch = meaning.decode(data, state.names)
+    if not batch.consumed and not batch.damaged:
+        return Mark(offset=offset)
+    mark = house.store.metrics.append(run_id, spool, offset, batch)
+    if mark == offset + batch.consumed:
+        house.spools.put((run_id, spool), _after(state, batch, mark))
+        return Mark(offset=mark, damaged=batch.damaged)
+    house.spools.drop((run_id, spool))
+    return Mark(offset=mark, damaged=house.store.metrics.spool(run_id, spool).damaged)
+
+
+def _state_at(house: House, run_id: str, spool: str, offset: int) -> SpoolState:
+    """The remembered state while the shipper is in step with it; else what the store says."""
+    kept = house.spools.get((run_id, spool))
+    if kept is not None and kept.offset == offset:
+        return kept
+    house.store.runs.get(names.run_id(run_id))
+    return house.store.metrics.spool(run_id, spool)
+
+
+def _after(state: SpoolState, batch: Batch, mark: int) -> SpoolState:
+    table = {**state.names, **batch.names} if batch.names else state.names
+    return SpoolState(mark, table, batch.space or state.space, batch.damaged)
+
+
+def read_back(house: House, run_id: str, name: str | None = None) -> Mapping[str, Any]:
+    """What `get_metrics` shows: every metric of the run, or the one named (nothing when there is none)."""
+    house.store.runs.get(names.run_id(run_id))
+    wanted = [name] if name is not None else [each.name for each in house.store.metrics.summaries(run_id)]
+    found: dict[str, Any] = {}
+    for each in wanted:
+        by_spool = [
+            [point for series in group for point in meaning.points(series)]
+            for group in house.store.metrics.series(run_id, each)
+        ]
+        if any(by_spool):
+            found[each] = meaning.read_back(meaning.in_order(by_spool))
+    return found
+
+
+def summaries(house: House, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
+    house.store.runs.get(names.run_id(run_id))
+    return house.store.metrics.summaries(run_id, space)
+
+
+def chart(house: House, run_id: str, name: str, buckets: int, space: Space = Space.USER) -> Chart:
+    """One metric thinned for drawing; no points when there is no such metric."""
+    house.store.runs.get(names.run_id(run_id))
+    return meaning.chart(house.store.metrics.series(run_id, name, space), min(buckets, MAX_BUCKETS))

@@ -1,0 +1,69 @@
+"""Who may: tokens are made here and recognised here. Only their SHA-256 is stored, so comparing takes no secret's time."""
+
+import hashlib
+import secrets
+
+from roost.domain.errors import Unauthorized
+from roost.domain.people import Caller, Token
+from roost.services.house import House
+
+REMEMBERED_SECONDS = 30.0
+"""How long a token that was looked up is trusted without looking again."""
+AFTER_END_SECONDS = 7 * 24 * 3600.0
+"""How long a run's tokens outlive it, so that what a killed node left can still be shipped."""
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def new_token() -> str:
+    return f"roost_{secrets.token_urlsafe(32)}"
+
+
+def admit_person(house: House, token: str, *, user: str) -> None:
+    """Makes a person's token known; nothing happens when it is."""
+    if house.store.people.find_token(digest(token)) is None:
+        house.store.people.add_token(
+            Token(digest=digest(token), user=user, run_id="", created_at=house.clock(), expires_at=None)
+        )
+
+
+def mint_run_token(house: House, run_id: str, *, user: str) -> str:
+    """A token for the agent of one run, valid until a week after the run's end."""
+    token = new_token()
+    house.store.people.add_token(
+        Token(digest=digest(token), user=user, run_id=run_id, created_at=house.clock(), expires_at=None)
+    )
+    return token
+
+
+def expire_run_tokens(house: House, run_id: str) -> None:
+    """The run has ended: its tokens are good for a week more."""
+    house.store.people.expire_run_tokens(run_id, house.clock() + AFTER_END_SECONDS)
+
+
+def remembered(house: House, token: str) -> Caller | None:
+    """Who holds this token, if it was looked up lately; never touches the store."""
+    kept = house.tokens.get(digest(token))
+    if kept is None or house.clock() - kept[1] > REMEMBERED_SECONDS:
+        return None
+    return _caller(house, kept[0])
+
+
+def caller(house: House, token: str) -> Caller:
+    """Who holds this token; Unauthorized when nobody does."""
+    found = house.store.people.find_token(digest(token))
+    if found is None:
+        raise Unauthorized("The token is not known here.", hint=_HINT)
+    house.tokens.put(found.digest, (found, house.clock()))
+    return _caller(house, found)
+
+
+def _caller(house: House, token: Token) -> Caller:
+    if token.expires_at is not None and token.expires_at <= house.clock():
+        raise Unauthorized("The token has expired.", hint=_HINT)
+    return Caller(user=token.user, run_id=token.run_id)
+
+
+_HINT = "Set ROOST_TOKEN to a person's token; the embedded control plane's stands in ROOST_HOME/token."

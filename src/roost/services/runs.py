@@ -1,0 +1,186 @@
+"""Runs: submitted, watched, annotated, cancelled, reported on. `move` is the one way to a new status."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from roost.domain import names
+from roost.domain.errors import Conflict, InvalidInput
+from roost.domain.people import Caller
+from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
+from roost.services import people, submissions, workspaces
+from roost.services.house import House
+from roost.services.signals import CONTROL, run_topic
+from roost.store.base import RunQuery
+
+MAX_MESSAGE = 20_000
+MAX_LISTED = 10_000
+
+REPORTED = frozenset(
+    {
+        RunStatus.STARTING,
+        RunStatus.PREPARING,
+        RunStatus.RUNNING,
+        RunStatus.FINALIZING,
+        RunStatus.COMPLETED,
+        RunStatus.FAILED,
+        RunStatus.CANCELED,
+    }
+)
+"""What an agent or client may say of its run; the rest is the control plane's to decide."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What an agent or client says happened; the time is the control plane's own."""
+
+    to: RunStatus
+    reason: Reason = Reason.NONE
+    message: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What to change of a run's labels; what is left out stays."""
+
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    remove_tags: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    display_name: str | None = None
+
+
+def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
+    """The run, and whether it is new: sent twice, it is the same one."""
+    submissions.check(house, workspace, submission)
+    workspaces.ensure_experiment(house, caller, workspace, submission.experiment)
+    run, new = house.store.runs.create(workspace, submission, user=caller.user, at=house.clock())
+    if new:
+        house.signals.ring(CONTROL, run_topic(run.id))
+    return run, new
+
+
+def get(house: House, run_id: str) -> Run:
+    return house.store.runs.get(names.run_id(run_id))
+
+
+def listing(house: House, query: RunQuery) -> Sequence[Run]:
+    """Newest first."""
+    house.store.workspaces.get(names.workspace(query.workspace))
+    if not 1 <= query.limit <= MAX_LISTED:
+        raise InvalidInput(f"limit must be 1 to {MAX_LISTED}, got {query.limit}.", hint="Page on with `before`.")
+    if query.before is not None:
+        get(house, query.before)
+    return house.store.runs.list(query)
+
+
+def active(house: House) -> int:
+    """How many runs hold a node."""
+    return sum(house.store.runs.holding(name) for name in house.computes)
+
+
+def events(house: House, run_id: str) -> Sequence[RunEvent]:
+    get(house, run_id)
+    return house.store.runs.events(run_id)
+
+
+def annotate(house: House, run_id: str, changes: Changes) -> Run:
+    get(house, run_id)
+    submissions.check_labels(changes.tags, changes.properties, changes.display_name)
+    run = house.store.runs.annotate(
+        run_id,
+        tags=changes.tags or None,
+        remove_tags=changes.remove_tags,
+        properties=changes.properties or None,
+        display_name=changes.display_name,
+    )
+    house.signals.ring(run_topic(run_id))
+    return run
+
+
+def cancel(house: House, caller: Caller, run_id: str) -> Run:
+    """A run that an agent has is asked to end; any other ends here. One that has ended stays as it is."""
+    run = get(house, run_id)
+    if run.status.is_terminal:
+        return run
+    asks_agent = run.status.holds_node and run.spec.kind is RunKind.SCRIPT
+    to = RunStatus.CANCEL_REQUESTED if asks_agent else RunStatus.CANCELED
+    message = f"Cancelled by {caller.user}."
+    # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
+    run, _ = move(house, run_id, to, Reason.CANCELED_BY_USER, message)
+    house.store.runs.touch(run_id)
+    return run
+
+
+def report(house: House, run_id: str, said: Report) -> Run:
+    """An agent or client tells what happened to its run."""
+    get(house, run_id)
+    if said.to not in REPORTED:
+        raise Conflict(
+            f"{said.to.value} is the control plane's to decide, it cannot be reported.",
+            hint=f"What can be reported: {', '.join(sorted(status.value for status in REPORTED))}.",
+        )
+    message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
+    run, _ = move(house, run_id, said.to, said.reason, message, exit_code=said.exit_code)
+    return run
+
+
+def heartbeat(house: House, run_id: str) -> Run:
+    """An agent or client lives. A run that was given up as silent goes on where it was."""
+    run = house.store.runs.heard(names.run_id(run_id), house.clock())
+    if run.status is not RunStatus.NOT_RESPONDING:
+        return run
+    before = [event for event in house.store.runs.events(run_id) if event.to is not RunStatus.NOT_RESPONDING]
+    back = before[-1].to if before and before[-1].to in (RunStatus.RUNNING, RunStatus.FINALIZING) else RunStatus.RUNNING
+    run, _ = move(house, run_id, back, before[-1].reason if before else Reason.NONE, "It is heard again.")
+    return run
+
+
+def move(
+    house: House,
+    run_id: str,
+    to: RunStatus,
+    reason: Reason,
+    message: str,
+    *,
+    exit_code: int | None = None,
+    handle: str = "",
+    lease: str = "",
+) -> tuple[Run, bool]:
+    """The one way to a new status: the store's `apply`, then everybody who waits for it is woken."""
+    event = RunEvent(to=to, at=house.clock(), reason=reason, message=message, exit_code=exit_code, handle=handle)
+    run, moved = house.store.runs.apply(run_id, event, lease=lease)
+    if moved:
+        if run.status.is_terminal:
+            people.expire_run_tokens(house, run_id)
+        house.signals.ring(run_topic(run_id), CONTROL)
+    return run, moved
+
+
+def why(house: House, run: Run) -> str:
+    """In words: what the run waits for, or how it ended."""
+    target = run.spec.target
+    if run.status.is_terminal:
+        return f"It has ended: {run.status.value}." + (f" {run.message}" if run.message else "")
+    if run.status is RunStatus.QUEUED:
+        return _why_queued(house, run)
+    if run.status is RunStatus.PROVISIONING:
+        return f"It was given a node of {target}; its agent is starting there."
+    if run.status is RunStatus.CANCEL_REQUESTED:
+        return "It was asked to end; its processes have a few seconds to do so before they are killed."
+    if run.status is RunStatus.NOT_RESPONDING:
+        return "Its process is there but has not been heard for a while; it goes on as soon as it is heard."
+    if run.status is RunStatus.FINALIZING:
+        return "Its script has ended; its files are being kept."
+    if run.status is RunStatus.RUNNING:
+        return "It waits for nothing: it runs."
+    return run.message or "It was submitted a moment ago and is about to be queued."
+
+
+def _why_queued(house: House, run: Run) -> str:
+    target = run.spec.target
+    limit = house.computes[target].max_nodes if target in house.computes else 0
+    ahead = house.store.runs.ahead(run) + house.store.runs.holding(target)
+    if not ahead:
+        return f"It is next on {target}, which runs {limit} at once."
+    count = "1 run is" if ahead == 1 else f"{ahead} runs are"
+    return f"{count} ahead of it on {target}, which runs {limit} at once. `roost run list --status Running` shows them."

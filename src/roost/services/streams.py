@@ -1,0 +1,61 @@
+"""Live text of a run, addressed by offset: stdout and what the script writes to ./logs, until it is sealed into a blob."""
+
+from dataclasses import dataclass
+
+from roost.domain import names
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.runs import RunStatus
+from roost.services import files
+from roost.services.house import House
+from roost.services.signals import run_topic
+
+MAX_READ = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A stretch of a stream."""
+
+    data: bytes
+    offset: int
+    """Where the next one starts."""
+    status: RunStatus
+    """Of the run, read before the bytes: when it is an end, these bytes are all there are from here on."""
+    sealed: bool
+
+
+def append(house: House, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False) -> int:
+    """Takes bytes in if `offset` is the mark; either way returns the mark. A sealed stream takes nothing in."""
+    path = names.path(name)
+    if path in files.ALIASES:
+        raise InvalidInput(f"Stream {path!r} is another name of {files.ALIASES[path]!r}.", hint="Write to that one.")
+    if offset == 0 and house.store.streams.size(run_id, path) is None:
+        house.store.runs.get(names.run_id(run_id))
+        sealed = _sealed_size(house, run_id, path)
+        if sealed is not None:
+            return sealed
+    mark = house.store.streams.append(run_id, path, offset, data, reset=reset)
+    house.signals.ring(run_topic(run_id))
+    return mark
+
+
+def read(house: House, run_id: str, name: str, offset: int, limit: int = MAX_READ) -> Piece:
+    """Bytes from `offset`: of the live stream or of what it was sealed into; none when there is no such stream (yet)."""
+    path = files.real_path(name)
+    status = house.store.runs.get(names.run_id(run_id)).status
+    limit = min(limit, MAX_READ)
+    if house.store.streams.size(run_id, path) is not None:
+        data = house.store.streams.read(run_id, path, offset, limit)
+        return Piece(data=data, offset=offset + len(data), status=status, sealed=False)
+    size = _sealed_size(house, run_id, path)
+    if size is None or offset >= size:
+        return Piece(data=b"", offset=offset, status=status, sealed=size is not None)
+    data = b"".join(house.blobs.open(house.store.files.get(run_id, path).blob, offset, limit))
+    return Piece(data=data, offset=offset + len(data), status=status, sealed=True)
+
+
+def _sealed_size(house: House, run_id: str, path: str) -> int | None:
+    try:
+        return house.store.files.get(run_id, path).size
+    except NotFound:
+        return None

@@ -1,0 +1,119 @@
+"""What is asked of a submission before anything is made of it: every rule with the value that broke it."""
+
+import math
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from roost.domain import names
+from roost.domain.errors import ComputeNotFound, InvalidInput
+from roost.domain.runs import RunKind, RunSpec, Submission
+from roost.services.house import House
+
+MAX_TAGS = 1000
+MAX_KEY = 255
+MAX_VALUE = 8192
+MAX_DISPLAY_NAME = 255
+MAX_TEXT = 128 * 1024
+"""Of one argument or variable; the kernel takes no longer one."""
+MAX_MANIFEST = 256 * 1024 * 1024
+
+
+def check(house: House, workspace: str, submission: Submission) -> None:
+    """InvalidInput, NotFound or ComputeNotFound; nothing is changed."""
+    names.run_id(submission.id)
+    names.experiment(submission.experiment)
+    house.store.workspaces.get(names.workspace(workspace))
+    check_labels(submission.tags, submission.properties, submission.display_name)
+    _check_limits(submission.spec)
+    _check_texts(submission.spec)
+    if submission.spec.kind is RunKind.SCRIPT:
+        _check_target(house, submission.spec.target)
+        _check_program(submission.spec)
+    _check_snapshot(house, submission.spec)
+    if submission.parent_id is not None:
+        parent = house.store.runs.get(names.run_id(submission.parent_id))
+        if parent.workspace != workspace:
+            raise InvalidInput(f"Parent run {parent.id} is in workspace {parent.workspace!r}, not in {workspace!r}.")
+
+
+def check_labels(
+    tags: Mapping[str, str | None], properties: Mapping[str, str | None], display_name: str | None = None
+) -> None:
+    for word, labels in (("tag", tags), ("property", properties)):
+        if len(labels) > MAX_TAGS:
+            raise InvalidInput(f"{len(labels)} of kind {word} were given; at most {MAX_TAGS} are kept.")
+        for key, value in labels.items():
+            if not key or len(key) > MAX_KEY:
+                raise InvalidInput(f"The name of a {word} has 1 to {MAX_KEY} characters, got {len(key)}: {key[:80]!r}.")
+            if value is not None and len(value) > MAX_VALUE:
+                raise InvalidInput(
+                    f"The value of {word} {key!r} has {len(value)} characters; at most {MAX_VALUE} are kept.",
+                    hint="Upload long text as a file of the run.",
+                )
+    if display_name is not None and len(display_name) > MAX_DISPLAY_NAME:
+        raise InvalidInput(f"The display name has {len(display_name)} characters; at most {MAX_DISPLAY_NAME} are kept.")
+
+
+def _check_target(house: House, target: str) -> None:
+    if target not in house.computes:
+        known = ", ".join(sorted(house.computes)) or "none"
+        raise ComputeNotFound(
+            f"ComputeTargetNotFound: no compute target named {target!r}.", hint=f"The targets here are: {known}."
+        )
+
+
+def _check_program(spec: RunSpec) -> None:
+    if bool(spec.script) == bool(spec.command):
+        raise InvalidInput(
+            f"A run has a script or a command, got script {spec.script!r} and command {list(spec.command)!r}.",
+            hint="Give one of the two.",
+        )
+    if spec.script:
+        names.path(spec.script)
+        if not PurePosixPath(spec.interpreter).is_absolute():
+            raise InvalidInput(
+                f"The interpreter of a script is the absolute path of a Python, got {spec.interpreter!r}."
+            )
+    elif not spec.command[0]:
+        raise InvalidInput("The command's first word, its program, is empty.")
+
+
+def _check_limits(spec: RunSpec) -> None:
+    timeout = spec.timeout_seconds
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise InvalidInput(f"The time-out must be more than 0 seconds, got {timeout}.")
+    if spec.node_count != 1:
+        raise InvalidInput(f"node_count must be 1 with launch {spec.launch!r}, got {spec.node_count}.")
+    if spec.launch != "single":
+        raise InvalidInput(f"No launch named {spec.launch!r}.", hint="The launches here are: single.")
+
+
+def _check_texts(spec: RunSpec) -> None:
+    for key, value in spec.environment_variables.items():
+        if not key or "=" in key or "\0" in key or "\0" in value:
+            raise InvalidInput(f"Environment variable {key!r} is not allowed: an empty name, a `=` or a zero byte.")
+        if len(key) + len(value) > MAX_TEXT:
+            raise InvalidInput(f"Environment variable {key!r} is longer than {MAX_TEXT} characters.")
+    for place, text in enumerate((*spec.command, *spec.arguments)):
+        if "\0" in text:
+            raise InvalidInput(f"Argument {place} has a zero byte: {text[:80]!r}.")
+        if len(text) > MAX_TEXT:
+            raise InvalidInput(f"Argument {place} is longer than {MAX_TEXT} characters: {text[:80]!r}….")
+
+
+def _check_snapshot(house: House, spec: RunSpec) -> None:
+    if not spec.snapshot:
+        if spec.script and spec.kind is RunKind.SCRIPT:
+            raise InvalidInput(f"Script {spec.script!r} was given without a snapshot of its folder.")
+        return
+    size = house.blobs.size(names.blob(spec.snapshot))
+    if size is None:
+        raise InvalidInput(f"Snapshot {spec.snapshot} is not here.", hint="Put the manifest and its blobs first.")
+    if size > MAX_MANIFEST:
+        raise InvalidInput(f"The snapshot's manifest has {size} bytes; at most {MAX_MANIFEST} are read.")
+    # One search instead of reading every line: a manifest of 10,000 files would cost more than all the rest.
+    if spec.script and f"\t{names.path(spec.script)}\n".encode() not in house.blobs.get(spec.snapshot):
+        raise InvalidInput(
+            f"Script {spec.script!r} is not in the snapshot.",
+            hint="Give its path relative to the source directory, and see that the ignore file does not leave it out.",
+        )
