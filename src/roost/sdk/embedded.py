@@ -98,6 +98,12 @@ def _client(record: ServerRecord, home: Path) -> Client:
     return Client(lambda: Endpoint(record.url, token), patience=1.0)
 
 
+def ask_facts(record: ServerRecord, home: Path) -> dict[str, object]:
+    """What the control plane says of itself that its file does not."""
+    facts = _client(record, home).call("GET", "/api/server")
+    return {"active_runs": facts["active_runs"], "api_level": facts["api_level"], "instance": facts["instance"]}
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))
 

@@ -1,0 +1,68 @@
+"""`roost`: the commands put together, and the one place where an error becomes words and an exit code.
+
+Exit codes: 0 done, 1 the user's error or a run that failed, 2 wrong usage, 3 no control plane, 130 Ctrl-C. What a command
+needs of the SDK it imports when it is called, so that `roost --help` stays quick.
+"""
+
+import os
+import sys
+
+import typer
+
+from roost.cli import runs, server, submit
+from roost.version import VERSION
+from roost_job.exceptions import AzureMLException, ServiceException
+
+app = typer.Typer(
+    name="roost",
+    help="Train where you are: submit scripts, watch them, keep what they make.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("up")(server.up)
+app.command("down")(server.down)
+app.command("status")(server.status)
+app.command("submit", context_settings=submit.PASS_ON)(submit.submit)
+app.add_typer(runs.app, name="run")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"roost {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Train where you are: submit scripts, watch them, keep what they make."""
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except ServiceException as error:
+        sys.exit(_say(error, 3))
+    except AzureMLException as error:
+        sys.exit(_say(error, 1))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # `roost run logs … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _say(error: AzureMLException, code: int) -> int:
+    sys.stdout.flush()
+    print(f"error: {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"hint: {error.hint}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""`roost up`, `down`, `status`: the control plane on this machine."""
+
+import json
+import os
+import sys
+
+import typer
+
+_AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+
+
+def up(
+    port: int | None = typer.Option(None, help="Port to listen on; that of the last time, or any free one."),
+) -> None:
+    """Start the control plane on this machine, or find the one that runs."""
+    from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+
+    home = discovery.home()
+    record = embedded.ensure(home, port=port)
+    print(f"Roost {record.version} answers at {record.url} (process {record.pid}, home {home}).")
+    if port is not None and not record.url.endswith(f":{port}"):
+        print(f"It ran already, not on port {port}: `roost down` first to move it.", file=sys.stderr)
+
+
+def down() -> None:
+    """End the control plane on this machine. Runs go on; what they log is sent when it is back."""
+    from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+
+    home = discovery.home()
+    record = embedded.find(home)
+    if record is None:
+        print(f"No control plane runs for {home}.")
+        return
+    embedded.stop(record, home)
+    print(f"The control plane at {record.url} has ended. Runs that were going go on.")
+
+
+def status(as_json: bool = _AS_JSON) -> None:
+    """Show the control plane: address, process, version, home. Starts nothing; exit code 3 when there is none."""
+    from roost.sdk import discovery  # noqa: PLC0415 - loaded when called: main.py
+
+    home = discovery.home()
+    facts = _remote() if os.environ.get("ROOST_URL") else _local()
+    if as_json:
+        print(json.dumps({"running": bool(facts), "home": str(home), **facts}, indent=2))
+    elif facts:
+        for name in ("url", "version", "pid", "home", "active_runs"):
+            if name in facts:
+                print(f"{name.replace('_', ' '):12} {facts[name]}")
+    else:
+        print(f"No control plane runs for {home}. Start it with: roost up")
+    if not facts:
+        raise typer.Exit(3)
+
+
+def _local() -> dict[str, object]:
+    from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+
+    home = discovery.home()
+    record = embedded.find(home)
+    if record is None:
+        return {}
+    facts = embedded.ask_facts(record, home)
+    return {"url": record.url, "pid": record.pid, "version": record.version, "home": str(home), **facts}
+
+
+def _remote() -> dict[str, object]:
+    from roost.sdk.connections import connect  # noqa: PLC0415 - loaded when called: main.py
+
+    connection = connect()
+    facts = connection.client.call("GET", "/api/server")
+    return {"url": connection.url, **{name: facts[name] for name in ("pid", "version", "home", "active_runs")}}

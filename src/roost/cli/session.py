@@ -1,0 +1,60 @@
+"""What every command about runs needs: the workspace of this folder, and a run by what the person typed of its id."""
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING
+
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.runs import Run as RunRecord
+
+if TYPE_CHECKING:
+    from roost.sdk.runs import Run
+    from roost.sdk.workspaces import Workspace
+
+LATEST = ("@latest", "-")
+_SALVAGE_SECONDS = 30.0
+_LOOKED_THROUGH = 1000
+
+
+def workspace() -> "Workspace":
+    """The workspace that the configuration file of this folder names, else the default one."""
+    from roost.sdk.workspaces import Workspace  # noqa: PLC0415 - loaded when called: main.py
+
+    with contextlib.redirect_stdout(sys.stderr):  # what it says is not part of a command's output
+        from roost.sdk import configs  # noqa: PLC0415 - loaded when called: main.py
+
+        found = Workspace.from_config() if configs.find(None, None) else Workspace()
+    salvaging = found._connection.salvaging
+    if salvaging is not None:
+        salvaging.join(_SALVAGE_SECONDS)  # so that what is shown has what a killed process left
+    return found
+
+
+def find(ws: "Workspace", typed: str) -> "Run":
+    """The run of that id, of a beginning or last part of one that only one run has, or the newest (`@latest`, `-`)."""
+    from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
+
+    client = ws._connection.client
+    if typed in LATEST:
+        newest = records.listing(client, ws.name, limit=1)
+        if not newest:
+            raise NotFound(f"There is no run in workspace {ws.name!r} yet.", hint="roost submit SCRIPT starts one.")
+        return _run(ws, newest[0])
+    try:
+        return ws.get_run(typed)
+    except NotFound as missing:
+        known = records.listing(client, ws.name, include_children=True, limit=_LOOKED_THROUGH)
+        fits = [run for run in known if run.id.startswith(typed) or run.id.rpartition("_")[2].startswith(typed)]
+        if not fits:
+            raise missing from None
+        if len(fits) > 1:
+            some = ", ".join(run.id for run in fits[:5])
+            raise InvalidInput(f"{len(fits)} runs begin with {typed!r}.", hint=f"Type more of one: {some}") from None
+        return _run(ws, fits[0])
+
+
+def _run(ws: "Workspace", record: RunRecord) -> "Run":
+    from roost.sdk.experiments import Experiment  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.runs import Run  # noqa: PLC0415 - loaded when called: main.py
+
+    return Run._of(Experiment(ws, record.experiment, _create_in_cloud=False), record)

@@ -1,0 +1,129 @@
+"""One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
+
+from typing import Any
+
+from roost.cli import rendering
+from roost.domain import codec
+from roost.domain.runs import Run as RunRecord
+from roost.domain.runs import RunEvent, RunStatus
+from roost.sdk import downloads, records
+from roost.sdk.runs import Run
+from roost.transport.client import path_of
+
+_MANY = 12
+
+
+def show(run: Run, as_json: bool) -> None:
+    client = run._connection.client
+    record = records.get(client, run.id)
+    events, why = records.events(client, run.id)
+    found = _summaries(run)
+    files = downloads.listing(run._connection, run.id)
+    if as_json:
+        rendering.as_json(
+            {
+                "run": codec.encode(record),
+                "events": codec.encode(events),
+                "why": why,
+                "metrics": found,
+                "files": codec.encode(files),
+            }
+        )
+        return
+    _head(record, why)
+    _story(record, events)
+    if found:
+        print()
+        _metrics_table(found[:_MANY])
+        _more(len(found), "metrics", f"roost run metrics {run.id}")
+    if files:
+        print("Files")
+        for file in files[:_MANY]:
+            print(f"  {file.path}  {rendering.size(file.size) if file.blob else 'live'}")
+        _more(len(files), "files", f"roost run show {run.id} --json")
+    _next(record, bool(files))
+
+
+def metrics(run: Run, name: str | None, as_json: bool) -> None:
+    """A line per metric; of one metric all values."""
+    if as_json or name is not None:
+        params = {"name": name} if name is not None else None
+        found = run._connection.client.call("GET", path_of("runs", run.id, "metrics"), params=params)["metrics"]
+        if as_json:
+            rendering.as_json(found)
+            return
+        for values in found.values():
+            for value in values if isinstance(values, list) else [values]:
+                print(_cell(value) if isinstance(value, dict) and "float" in value else value)
+        return
+    summaries = _summaries(run)
+    if summaries:
+        _metrics_table(summaries)
+    else:
+        print(f"Run {run.id} has logged no metrics.")
+
+
+def _summaries(run: Run) -> list[dict[str, Any]]:
+    answer = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "summary"))
+    found: list[dict[str, Any]] = answer["metrics"]
+    return found
+
+
+def _metrics_table(found: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            each["name"],
+            str(each["count"]),
+            _cell(each["last"]) or each["kind"],
+            _cell(each["least"]),
+            _cell(each["most"]),
+        )
+        for each in found
+    ]
+    rendering.table(("metric", "points", "last", "least", "most"), rows)
+
+
+def _cell(value: Any) -> str:
+    return str(value["float"]) if isinstance(value, dict) and "float" in value else rendering.number(value)
+
+
+def _head(run: RunRecord, why: str) -> None:
+    print(f"Run {run.id}" + (f"  “{run.display_name}”" if run.display_name else ""))
+    print(f"  status      {run.status.value}" + (f", exit code {run.exit_code}" if run.exit_code is not None else ""))
+    print(f"  experiment  {run.experiment} #{run.number}, workspace {run.workspace}")
+    what = run.spec.script or " ".join(run.spec.command)
+    if what:
+        print(f"  runs        {what} {' '.join(run.spec.arguments)}".rstrip() + f"  on {run.spec.target}")
+    if run.started_at is not None and run.ended_at is not None:
+        waited = rendering.duration(max(0.0, run.started_at - run.created_at))
+        print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
+    for key, value in sorted(run.tags.items()):
+        print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
+    if why and not run.status.is_terminal:
+        print(f"  why         {why}")
+
+
+def _story(run: RunRecord, events: list[RunEvent]) -> None:
+    print("What happened")
+    for event in events:
+        words = event.reason.value.replace("_", " ")
+        print(f"  {rendering.clock(event.at)}  {event.to.value:16} {words}")
+    if run.message and run.status is RunStatus.FAILED:
+        print("Error")
+        for line in run.message.splitlines():
+            print(f"  {line}")
+
+
+def _more(count: int, what: str, command: str) -> None:
+    if count > _MANY:
+        print(f"  … and {count - _MANY} more {what}: {command}")
+
+
+def _next(run: RunRecord, has_files: bool) -> None:
+    print("Next")
+    if not run.status.is_terminal:
+        print(f"  roost run logs -f {run.id}\n  roost run cancel {run.id}")
+        return
+    print(f"  roost run logs {run.id}")
+    if has_files:
+        print(f"  roost run download {run.id} --prefix outputs")
