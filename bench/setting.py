@@ -87,4 +87,6 @@ def own_home(folder: Path) -> Iterator[None]:
         yield
     finally:
         if (folder / "home" / "server.json").exists():
-            subprocess.run([sys.executable, "-m", "roost", "down"], stdout=subprocess.DEVNULL, timeout=60)
+            subprocess.run(
+                [str(Path(sys.executable).with_name("roost")), "down"], stdout=subprocess.DEVNULL, timeout=60
+            )

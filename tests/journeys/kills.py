@@ -89,7 +89,9 @@ def embedded(home: Path) -> Iterator[Workspace]:
     try:
         yield Workspace.from_config(str(home.parent))
     finally:
-        subprocess.run([sys.executable, "-m", "roost", "down"], check=True, timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [str(Path(sys.executable).with_name("roost")), "down"], check=True, timeout=60, stdout=subprocess.DEVNULL
+        )
 
 
 def until(what: Callable[[], Any], *, seconds: float = 60) -> Any:
