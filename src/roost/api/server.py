@@ -39,7 +39,7 @@ async def health(house: TheHouse) -> Response:
     return answer(Health(name="roost", version=VERSION, api_level=API_LEVEL, instance=house.facts.instance))
 
 
-@desk.route("GET", "/api/server", Access.PERSON, answer=ServerFacts)
+@desk.route("GET", "/api/server", Access.ANY, answer=ServerFacts)
 def server_facts(house: TheHouse) -> Response:
     facts = house.facts
     return answer(
