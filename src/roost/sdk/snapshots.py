@@ -19,6 +19,7 @@ from roost.sdk.ignoring import ALWAYS, MARK_OF_VENV, Rules, read_rules
 from roost.sdk.stat_cache import Signature
 
 _TRIES = 3
+_FEW, _SMALL = 32, 4 * 1024 * 1024
 
 
 class Blobs(Protocol):
@@ -36,14 +37,13 @@ class _Walk:
     root: str
     rules: Rules
     apart: str
-    """ROOST_HOME, should it stand inside the folder: never part of a snapshot."""
+    """ROOST_HOME within the folder, should it stand there: never part of a snapshot."""
     known: dict[str, tuple[Signature, str]]
-    kept: dict[str, tuple[Signature, str]] = field(default_factory=dict)
-    """Files whose stat is that of the last time."""
+    """What the cache has."""
+    lines: dict[str, str] = field(default_factory=dict)
+    """Lines of the manifest that are ready: unchanged files, links, empty folders."""
     fresh: dict[str, os.stat_result] = field(default_factory=dict)
     """Files to be read."""
-    lines: dict[str, str] = field(default_factory=dict)
-    """Links and empty folders."""
 
 
 def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
@@ -57,60 +57,74 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
     if cache.manifest and not blobs.has(cache.manifest):
         cache = stat_cache.Cache()  # another server, or a sweep: nothing that was carried can be counted on
     text = read_rules(root)
-    walk = _Walk(
-        root, Rules(text, cache.verdicts if text == cache.rules else None), os.path.realpath(home), cache.files
-    )
+    rules = Rules(text, cache.verdicts if text == cache.rules else None)
+    walk = _Walk(root, rules, os.path.relpath(os.path.realpath(home), root), cache.files)
     _walk(walk, root, "")
-    if needs and not any(needs in found for found in (walk.kept, walk.fresh, walk.lines)):
+    if needs and needs not in walk.lines and needs not in walk.fresh:
         raise InvalidInput(
             f"{needs!r} is not part of the snapshot of {root}: an ignore rule leaves it out.",
-            hint="Take it out of .amlignore (or .gitignore), or say `!" + needs + "` there.",
+            hint=f"Take it out of .amlignore (or .gitignore), or say `!{needs}` there.",
         )
     read_at = time.time_ns()
     new = _carry(walk, blobs)
-    every = {path: line for path, (_, line) in walk.kept.items()}
-    every.update({path: line for path, (_, line) in new.items()})
-    every.update(walk.lines)
-    manifest = blobs.put("".join([every[path] for path in sorted(every)]).encode("utf-8"))
-    if new or manifest != cache.manifest or walk.rules.text != cache.rules:
-        settled = {path: seen for path, seen in new.items() if stat_cache.is_settled(seen[0], read_at)}
-        verdicts = walk.rules.verdicts
-        stat_cache.save(place, stat_cache.Cache(text, verdicts, manifest, {**walk.kept, **settled}))
+    lines = walk.lines
+    lines.update({path: line for path, (_, line) in new.items()})
+    manifest = blobs.put("".join([lines[path] for path in sorted(lines)]).encode("utf-8"))
+    if text != cache.rules or _is_worth_keeping(new):
+        kept = {path: cache.files[path] for path in lines if path in cache.files}
+        kept.update({path: seen for path, seen in new.items() if stat_cache.is_settled(seen[0], read_at)})
+        stat_cache.save(place, stat_cache.Cache(text, rules.verdicts, manifest, kept))
     return manifest
 
 
+def _is_worth_keeping(new: dict[str, tuple[Signature, str]]) -> bool:
+    """Whether reading these files again next time would cost more than writing the cache now. What it does not hold is read
+    again, and what it holds stays true: its manifest and that manifest's blobs are at the server."""
+    return len(new) > _FEW or sum(signature[0] for signature, _ in new.values()) > _SMALL
+
+
 def _walk(walk: _Walk, folder: str, prefix: str) -> None:
-    """Sorts the entries of one folder into the walk; enters those below."""
+    """Sorts the entries of one folder into the walk, then enters those below."""
+    below: list[str] = []
     try:
-        with os.scandir(folder) as found:
-            entries = list(found)
+        # By descriptor: each stat then looks up one name, not the whole path again.
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with os.scandir(opened) as found:
+                entries = list(found)
+            _sort(walk, entries, prefix, below)
+        finally:
+            os.close(opened)
     except OSError as error:
-        raise _unreadable(prefix.rstrip("/") or folder, error) from None
+        raise _unreadable(folder, error) from None
+    for path in below:
+        _walk(walk, f"{walk.root}/{path}", path + "/")
+
+
+def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: list[str]) -> None:
+    """The fast loop: one stat and one look-up for a file that is as it was."""
+    known, lines, rules = walk.known, walk.lines, walk.rules
+    ruled = bool(rules)
+    if prefix and MARK_OF_VENV in [entry.name for entry in entries]:
+        return
     if not entries and prefix:
         path = names.path(prefix.rstrip("/"))
-        walk.lines[path] = files.line(files.Entry(path, files.EntryKind.FOLDER, 0o755))
-    known, kept, rules = walk.known, walk.kept, walk.rules
-    ruled = bool(rules)
+        lines[path] = files.line(files.Entry(path, files.EntryKind.FOLDER, 0o755))
     for entry in entries:
-        name = entry.name
-        path = prefix + name
+        path = prefix + entry.name
         if entry.is_dir(follow_symlinks=False):
-            if not (name in ALWAYS or (ruled and rules.ignores(path + "/")) or _is_apart(walk, entry.path)):
-                _walk(walk, entry.path, path + "/")
-            continue
-        if ruled and rules.ignores(path):
-            continue
-        seen = entry.stat(follow_symlinks=False)
-        before = known.get(path)
-        if before is not None and before[0] == (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino):
-            kept[path] = before
-        else:
-            _look(walk, path, entry.path, seen)
-
-
-def _is_apart(walk: _Walk, folder: str) -> bool:
-    """ROOST_HOME itself, and virtual environments."""
-    return folder == walk.apart or os.path.exists(f"{folder}/{MARK_OF_VENV}")
+            if not (entry.name in ALWAYS or path == walk.apart or (ruled and rules.ignores(path + "/"))):
+                below.append(path)
+        elif not (ruled and rules.ignores(path)):
+            try:
+                seen = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # it was deleted a moment ago
+            before = known.get(path)
+            if before is not None and before[0] == (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino):
+                lines[path] = before[1]
+            else:
+                _look(walk, path, f"{walk.root}/{path}", seen)
 
 
 def _look(walk: _Walk, path: str, full: str, seen: os.stat_result) -> None:
