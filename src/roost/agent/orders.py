@@ -43,6 +43,7 @@ class Orders:
         self._link = link
         self._lock = threading.Lock()
         self._halt: Halt | None = None
+        self._terminated = False
         self._revision = 0
         self._first_word = threading.Event()
         self._over = threading.Event()
@@ -51,7 +52,7 @@ class Orders:
 
     @property
     def halted(self) -> Halt | None:
-        return self._halt
+        return self._halt or (Halt.TERMINATED if self._terminated else None)
 
     def halt(self, why: Halt) -> None:
         """The first reason counts."""
@@ -64,10 +65,14 @@ class Orders:
 
     def listen(self) -> None:
         """Begins to listen: to SIGTERM (from the main thread only) and to the control plane."""
-        # The byte that Python writes for a signal wakes the waiting thread, which then runs the handler.
+        # The byte that Python writes for a signal wakes the waiting thread, which then runs the handler. That one takes no
+        # lock and writes no log: it may come in the middle of either, and twice.
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, lambda *_: self.halt(Halt.TERMINATED))
+        signal.signal(signal.SIGTERM, self._terminate)
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
+
+    def _terminate(self, *_: object) -> None:
+        self._terminated = True
 
     def close(self) -> None:
         self._over.set()
