@@ -32,6 +32,8 @@ class _OfflineRun(object):
 
     def log(self, name: str, value: Any, description: str = "", step: Optional[int] = None) -> None:
         plain = values.scalar(values.check_name(name), value)
+        if type(plain) is int:
+            values.number(name, plain)  # refuses what no float can stand for
         if step is not None:
             values.check_step(step)
         _show("scalar metric", name, plain)

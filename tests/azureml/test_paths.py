@@ -1,0 +1,126 @@
+"""Import paths of the Azure ML SDK v1: which names there are, where they come from, and what is said of the others."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.interpreters import each_python, python
+
+import azureml.core
+import azureml.core.compute_target
+import azureml.exceptions
+import roost
+import roost_job.exceptions
+from azureml import _lending
+from roost_job.offline import _OfflineRun
+
+PATHS = {
+    "azureml.core": ["Workspace", "Experiment", "ScriptRunConfig", "Run"],
+    "azureml.core.run": ["Run"],
+    "azureml.core.workspace": ["Workspace"],
+    "azureml.core.experiment": ["Experiment"],
+    "azureml.core.script_run_config": ["ScriptRunConfig"],
+}
+
+
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, names in PATHS.items() for name in names])
+def test_with_the_sdk_each_name_is_the_sdks(path: str, name: str) -> None:
+    assert getattr(importlib.import_module(path), name) is getattr(roost, name)
+
+
+def test_names_beside() -> None:
+    from azureml.core.run import _OfflineRun as Offline
+    from azureml.core.run import _SubmittedRun
+    from azureml.core.script_run import ScriptRun
+
+    assert Offline is _OfflineRun
+    assert _SubmittedRun is ScriptRun is roost.Run
+    assert tuple(map(int, azureml.core.VERSION.split("."))) >= (1, 15, 0)
+    assert azureml.core.__version__ == azureml.core.VERSION
+
+
+def test_every_exception_has_its_path() -> None:
+    classes = [each for each in vars(roost_job.exceptions).values() if isinstance(each, type)]
+    ours = [each for each in classes if issubclass(each, BaseException)]
+    assert len(ours) > 8
+    for each in ours:
+        assert getattr(azureml.exceptions, each.__name__) is each
+    assert azureml.core.compute_target.ComputeTargetException is roost_job.exceptions.ComputeTargetException
+    assert (
+        importlib.import_module("azureml._common.exceptions").AzureMLException is roost_job.exceptions.AzureMLException
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("from azureml.core import Dataset", "azureml.core.Dataset"),
+        ("from azureml.core import Run, Model", "azureml.core.Model"),
+        ("from azureml.core.compute import AmlCompute", "azureml.core.compute"),
+        ("from azureml.core.run import Nothing", "azureml.core.run.Nothing"),
+        ("from azureml.exceptions import Nothing", "azureml.exceptions.Nothing"),
+        ("import azureml.pipeline", "azureml.pipeline"),
+        ("from azureml import pipeline", "azureml.pipeline"),
+        ("import azureml.train.automl", "azureml.train"),
+    ],
+)
+def test_what_is_not_there_says_so(line: str, named: str) -> None:
+    with pytest.raises(ImportError) as caught:
+        exec(line, {})
+    assert str(caught.value) == f"Roost does not have `{named}` yet."
+
+
+def test_asking_for_an_attribute() -> None:
+    assert not hasattr(azureml.core, "Dataset")
+    with pytest.raises(AttributeError, match="Roost does not have"):
+        _ = azureml.core.Dataset
+    assert {"Workspace", "Run", "VERSION"} <= set(dir(azureml.core))
+
+
+@pytest.mark.parametrize("text", ["import azureml.core", "import azureml.core.run, azureml.exceptions"])
+def test_the_sdk_is_not_loaded_before_a_name_is_used(text: str) -> None:
+    check = f"import sys; {text}; sys.exit([name for name in sys.modules if name.partition('.')[0] == 'roost'] or 0)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_broken_sdk_is_named_and_the_job_library_serves(tmp_path: Path) -> None:
+    """A `roost` on the path whose dependencies are not: jobs go on, and what needs it says why."""
+    source = Path(_lending.__file__).parents[1]
+    for package in ("azureml", "roost_job"):
+        (tmp_path / package).symlink_to(source / package)
+    (tmp_path / "roost.py").write_text("import a_package_that_is_not_there")
+    text = (
+        "import azureml.core as core, roost_job.run\n"
+        "assert core.Run is roost_job.run.Run\n"
+        "try: core.Workspace.from_config()\n"
+        "except Exception as error: print(error)\n"
+    )
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{text}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "cannot be imported here: No module named 'a_package_that_is_not_there'" in done.stdout
+
+
+@each_python
+def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
+    source = Path(_lending.__file__).parents[1]
+    for package in ("azureml", "roost_job"):
+        (tmp_path / package).symlink_to(source / package)
+    lines = ["from azureml.core import Dataset", "import azureml.pipeline", "from azureml.core.run import Nothing"]
+    text = (
+        "import azureml.core, azureml.core.run, azureml.core.script_run, roost_job.run\n"
+        "from azureml.core import *\n"
+        "assert Run is azureml.core.run.Run is azureml.core.script_run.ScriptRun is roost_job.run.Run\n"
+        "assert not hasattr(azureml.core, 'Dataset')\n"
+        f"for line in {lines!r}:\n"
+        "    try: exec(line)\n"
+        "    except ImportError as error: print(error)\n"
+    )
+    command = [python(version), "-W", "error", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{text}"]
+    env = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": ""}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    named = ["azureml.core.Dataset", "azureml.pipeline", "azureml.core.run.Nothing"]
+    assert done.stdout.splitlines() == [f"Roost does not have `{name}` yet." for name in named]
