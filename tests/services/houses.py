@@ -1,0 +1,75 @@
+"""A house for tests: the real store (SQLite in memory, or a file) and the real blobs, with a clock that stands still."""
+
+import itertools
+from pathlib import Path
+
+from roost.blobs.folder import FolderBlobs
+from roost.domain.compute import Compute
+from roost.domain.files import Entry, write_manifest
+from roost.domain.people import Caller
+from roost.domain.runs import Run, RunKind, RunSpec, Submission
+from roost.domain.workspaces import Workspace
+from roost.services import runs
+from roost.services.house import Facts, House
+from roost.services.signals import Signals
+from roost.store import open_store
+
+ANN = Caller(user="ann")
+_numbers = itertools.count(1)
+
+
+class Clock:
+    """Seconds that pass only when a test says so."""
+
+    def __init__(self, now: float = 1_800_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, store: str = "sqlite://") -> House:
+    clock = clock or Clock()
+    blobs = folder / "blobs"
+    blobs.mkdir(exist_ok=True)
+    house = House(
+        store=open_store(store),
+        blobs=FolderBlobs(blobs),
+        clock=clock,
+        signals=Signals(),
+        computes={"local": Compute(name="local", engine="scripted", max_nodes=slots)},
+        facts=Facts(instance="test", home=str(folder), pid=1, started_at=clock(), blob_folder=str(blobs)),
+    )
+    house.store.workspaces.ensure(Workspace(name="vision", user="ann", created_at=clock()))
+    for compute in house.computes.values():
+        house.store.workspaces.ensure_compute(compute)
+    return house
+
+
+def snapshot(house: House, **files: str) -> str:
+    """The manifest of a folder with these files (`train` is `train.py`)."""
+    entries = [
+        Entry(path=f"{name}.py", size=len(text), content=house.blobs.put(text.encode())) for name, text in files.items()
+    ]
+    return house.blobs.put(write_manifest(entries))
+
+
+def submission(house: House, **changes: object) -> Submission:
+    """A script that may be submitted; `changes` are fields of the submission or its spec."""
+    spec_fields = RunSpec.__dataclass_fields__
+    spec = {"snapshot": snapshot(house, train="print(1)"), "script": "train.py", "interpreter": "/usr/bin/python3"}
+    spec |= {key: value for key, value in changes.items() if key in spec_fields}  # type: ignore[misc]
+    whole = {"id": f"train_1_{next(_numbers):08x}", "experiment": "train"}
+    whole |= {key: value for key, value in changes.items() if key not in spec_fields}  # type: ignore[misc]
+    return Submission(spec=RunSpec(**spec), **whole)  # type: ignore[arg-type]
+
+
+def submit(house: House, **changes: object) -> Run:
+    return runs.submit(house, ANN, "vision", submission(house, **changes))[0]
+
+
+def submit_interactive(house: House) -> Run:
+    return submit(house, kind=RunKind.INTERACTIVE, script="", snapshot="", interpreter="")

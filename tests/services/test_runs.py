@@ -1,0 +1,192 @@
+"""Runs: what is refused before anything is made, what a repeated call finds, and why a run waits."""
+
+import pytest
+from tests.services.houses import ANN, Clock, submission, submit, submit_interactive
+
+from roost.domain.errors import ComputeNotFound, Conflict, InvalidInput, NotFound
+from roost.domain.runs import Reason, RunStatus
+from roost.services import people, runs
+from roost.services.house import House
+from roost.services.runs import Changes, Report
+from roost.services.signals import CONTROL
+from roost.store.base import RunQuery
+
+
+def test_a_submission_sent_twice_is_one_run(house: House) -> None:
+    asked = submission(house)
+    first, new = runs.submit(house, ANN, "vision", asked)
+    again, newer = runs.submit(house, ANN, "vision", asked)
+    assert (new, newer) == (True, False)
+    assert first == again
+    assert (first.number, first.status, first.user) == (1, RunStatus.NOT_STARTED, "ann")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"script": "missing.py"}, "'missing.py' is not in the snapshot"),
+        ({"script": "../train.py"}, "climbs out"),
+        ({"script": "/train.py"}, "absolute"),
+        ({"script": ""}, "a script or a command"),
+        ({"command": ("python", "train.py")}, "a script or a command"),
+        ({"script": "", "command": ("",)}, "is empty"),
+        ({"snapshot": ""}, "without a snapshot"),
+        ({"snapshot": "ab" * 32}, "is not here"),
+        ({"snapshot": "short"}, "not the hash"),
+        ({"interpreter": ""}, "absolute path of a Python"),
+        ({"interpreter": "python3"}, "absolute path of a Python"),
+        ({"timeout_seconds": 0.0}, "more than 0 seconds, got 0.0"),
+        ({"timeout_seconds": -1.0}, "more than 0"),
+        ({"timeout_seconds": float("nan")}, "more than 0"),
+        ({"node_count": 0}, "node_count must be 1"),
+        ({"launch": "carrier-pigeon"}, "No launch named 'carrier-pigeon'"),
+        ({"environment_variables": {"A=B": "1"}}, "'A=B' is not allowed"),
+        ({"environment_variables": {"A": "\0"}}, "'A' is not allowed"),
+        ({"arguments": ("a\0b",)}, "zero byte"),
+        ({"arguments": ("x" * 200_000,)}, "longer than"),
+        ({"experiment": "a/b"}, "'a/b' is not allowed"),
+        ({"id": "../up"}, "is not allowed"),
+        ({"tags": {"": "v"}}, "name of a tag"),
+        ({"tags": {"k" * 256: "v"}}, "name of a tag"),
+        ({"tags": {"k": "v" * 8193}}, "8193 characters"),
+        ({"properties": {"k": "v" * 8193}}, "8193 characters"),
+        ({"display_name": "x" * 256}, "display name has 256"),
+    ],
+)
+def test_bad_submissions_are_refused_and_leave_nothing(house: House, changes: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        submit(house, **changes)
+    assert words in caught.value.message
+    assert list(runs.listing(house, RunQuery(workspace="vision"))) == []
+    assert list(house.store.workspaces.list_experiments("vision")) == []
+
+
+def test_an_unknown_target_is_named_with_those_there_are(house: House) -> None:
+    with pytest.raises(ComputeNotFound) as caught:
+        submit(house, target="gpu-large")
+    assert caught.value.message.startswith("ComputeTargetNotFound")
+    assert "'gpu-large'" in caught.value.message
+    assert "local" in caught.value.hint
+
+
+def test_unknown_workspace_run_and_parent(house: House) -> None:
+    with pytest.raises(NotFound):
+        runs.submit(house, ANN, "nowhere", submission(house))
+    with pytest.raises(NotFound):
+        runs.get(house, "train_1_ffffffff")
+    with pytest.raises(NotFound):
+        submit(house, parent_id="train_1_ffffffff")
+
+
+def test_submitting_wakes_the_control_loop(house: House) -> None:
+    with house.signals.listen(CONTROL) as bell:
+        submit(house)
+        assert bell.wait(0)
+
+
+def test_cancel_before_it_began_ends_it(house: House) -> None:
+    run = runs.cancel(house, ANN, submit(house).id)
+    assert (run.status, run.reason) == (RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+    assert "ann" in run.message
+    assert runs.cancel(house, ANN, run.id) == run, "twice is once"
+
+
+def test_cancel_while_an_agent_has_it_asks_the_agent(house: House) -> None:
+    run = submit(house)
+    for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
+        runs.move(house, run.id, status, Reason.NONE, "")
+    assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCEL_REQUESTED
+    late = runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+    assert late.status is RunStatus.CANCEL_REQUESTED, "progress does not undo a cancel"
+    assert runs.report(house, run.id, Report(to=RunStatus.CANCELED)).status is RunStatus.CANCELED
+
+
+def test_cancelling_an_interactive_run_ends_it(house: House) -> None:
+    run = submit_interactive(house)
+    runs.report(house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.LOGGING))
+    assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCELED
+
+
+def test_what_only_the_control_plane_decides_cannot_be_reported(house: House) -> None:
+    run = submit(house)
+    for status in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.CANCEL_REQUESTED, RunStatus.NOT_RESPONDING):
+        with pytest.raises(Conflict):
+            runs.report(house, run.id, Report(to=status))
+    assert runs.get(house, run.id) == run
+
+
+def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(house: House, clock: Clock) -> None:
+    run = submit_interactive(house)
+    token = people.mint_run_token(house, run.id, user="ann")
+    runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+    ended = runs.report(house, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
+    assert runs.report(house, run.id, Report(to=RunStatus.FAILED)) == ended
+    with pytest.raises(Conflict):
+        runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+    clock.pass_by(6 * 24 * 3600)
+    assert people.caller(house, token).run_id == run.id
+    clock.pass_by(2 * 24 * 3600)
+    with pytest.raises(people.Unauthorized):
+        people.caller(house, token)
+    with pytest.raises(people.Unauthorized):
+        people.remembered(house, token)
+
+
+def test_a_long_message_keeps_its_end(house: House) -> None:
+    run = submit_interactive(house)
+    ended = runs.report(house, run.id, Report(to=RunStatus.FAILED, message="x" * 50_000 + "ValueError: the end"))
+    assert ended.message.endswith("ValueError: the end")
+    assert len(ended.message) <= runs.MAX_MESSAGE + 1
+
+
+def test_a_heartbeat_brings_a_silent_run_back_to_where_it_was(house: House, clock: Clock) -> None:
+    run = submit_interactive(house)
+    runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+    runs.report(house, run.id, Report(to=RunStatus.FINALIZING, reason=Reason.SCRIPT_ENDED))
+    runs.move(house, run.id, RunStatus.NOT_RESPONDING, Reason.SILENT, "")
+    clock.pass_by(5)
+    back = runs.heartbeat(house, run.id)
+    assert (back.status, back.heard_at) == (RunStatus.FINALIZING, clock())
+
+
+def test_labels(house: House) -> None:
+    run = submit(house, tags={"a": "1", "b": None})
+    changed = runs.annotate(
+        house, run.id, Changes(tags={"c": "3"}, remove_tags=("a",), properties={"p": "1"}, display_name="new")
+    )
+    assert (changed.tags, changed.properties, changed.display_name) == ({"b": None, "c": "3"}, {"p": "1"}, "new")
+    with pytest.raises(Conflict):
+        runs.annotate(house, run.id, Changes(properties={"p": "2"}))
+    with pytest.raises(InvalidInput):
+        runs.annotate(house, run.id, Changes(tags={"t": "v" * 9000}))
+
+
+def test_listing_checks_what_it_is_asked(house: House) -> None:
+    run = submit(house)
+    assert list(runs.listing(house, RunQuery(workspace="vision"))) == [run]
+    for limit in (0, -1, 10_001):
+        with pytest.raises(InvalidInput):
+            runs.listing(house, RunQuery(workspace="vision", limit=limit))
+    with pytest.raises(NotFound):
+        runs.listing(house, RunQuery(workspace="vision", before="train_1_ffffffff"))
+
+
+def test_why_a_run_waits(house: House) -> None:
+    queue = [submit(house) for _ in range(5)]
+    for run in queue:
+        runs.move(house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+    assert runs.why(house, runs.get(house, queue[0].id)) == "It is next on local, which runs 2 at once."
+    for run in queue[:2]:
+        runs.move(house, run.id, RunStatus.PROVISIONING, Reason.NODE_GIVEN, "")
+    assert runs.why(house, runs.get(house, queue[2].id)) == (
+        "2 runs are ahead of it on local, which runs 2 at once. `roost run list --status Running` shows them."
+    )
+    assert runs.why(house, runs.get(house, queue[4].id)).startswith("4 runs are ahead of it")
+    runs.report(house, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))
+    assert runs.why(house, runs.get(house, queue[0].id)) == "It has ended: Failed. boom"
+
+
+def test_interactive_runs_take_no_node(house: House) -> None:
+    run = submit_interactive(house)
+    runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+    assert runs.active(house) == 0
