@@ -1,4 +1,4 @@
-"""How long `import roost` and `import azureml.core` take, in a fresh interpreter each time."""
+"""How long the imports of a script or notebook take, in a fresh interpreter each time: the bare one, and all its names."""
 
 import subprocess
 import sys
@@ -6,22 +6,30 @@ import sys
 from bench.setting import Setting
 from bench.table import Line, faster_than, median
 
-PROBE = "import time; begun = time.perf_counter(); import {0}; print(time.perf_counter() - begun)"
+PROBE = "import time; begun = time.perf_counter(); {0}; print(time.perf_counter() - begun)"
+OURS = (
+    "import roost",
+    "import azureml.core",
+    "from azureml.core import Experiment, Run, ScriptRunConfig, Workspace",
+)
 
 
-def seconds(python: str, module: str) -> float:
-    done = subprocess.run([python, "-c", PROBE.format(module)], stdout=subprocess.PIPE, check=True, text=True)
+def seconds(python: str, statement: str) -> float:
+    done = subprocess.run([python, "-c", PROBE.format(statement)], stdout=subprocess.PIPE, check=True, text=True)
     return float(done.stdout)
 
 
+def typical(bench: Setting, python: str, statement: str) -> float:
+    seconds(python, statement)  # byte code is compiled once
+    return median(bench.rounds, lambda: seconds(python, statement))
+
+
 def measure(bench: Setting) -> list[Line]:
-    lines = []
-    for module in ("roost", "azureml.core"):
-        seconds(sys.executable, module)  # byte code is compiled once
-        ours = median(bench.rounds, lambda module=module: seconds(sys.executable, module))  # type: ignore[misc]
-        lines.append(Line(what=f"import {module}", ours=ours, unit="s", budget=0.15))
+    lines = [
+        Line(what=statement, ours=typical(bench, sys.executable, statement), unit="s", budget=0.15)
+        for statement in OURS
+    ]
     if bench.peers.python:
-        seconds(bench.peers.python, "mlflow")
-        theirs = median(bench.rounds, lambda: seconds(bench.peers.python, "mlflow"))
-        lines.append(faster_than("import roost", lines[0].ours, "s", "import mlflow", theirs, 5))
+        theirs = typical(bench, bench.peers.python, "import mlflow")
+        lines.append(faster_than(OURS[-1], lines[-1].ours, "s", "import mlflow", theirs, 5))
     return lines

@@ -72,13 +72,13 @@ import sys
 from azureml.core import Experiment, Workspace
 
 run = Experiment(Workspace.from_config(sys.argv[1]), "notebook").start_logging()
-print(run.id, flush=True)
+print("run", run.id, flush=True)
 i = 0
 while True:
     run.log("loss", i)
     i += 1
     if i == 5000:
-        print(i, flush=True)
+        print("logged", i, flush=True)
 """
 
 
@@ -189,13 +189,12 @@ def notebook_killed(workspace: Workspace, folder: Path) -> None:
     argv = [sys.executable, "-c", NOTEBOOK, str(folder)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as notebook:
         assert notebook.stdout
-        run_id = notebook.stdout.readline().strip()
-        sure = int(notebook.stdout.readline())
+        told = dict(line.split() for line in iter(notebook.stdout.readline, "logged 5000\n") if line.startswith("run "))
         notebook.kill()
     comer = "import sys; from azureml.core import Workspace; Workspace.from_config(sys.argv[1]).get_run(sys.argv[2])"
-    subprocess.run([sys.executable, "-c", comer, str(folder), run_id], check=True, timeout=60)
-    run = workspace.get_run(run_id)
-    until(lambda: len(logged(run)) >= sure)
+    subprocess.run([sys.executable, "-c", comer, str(folder), told["run"]], check=True, timeout=60)
+    run = workspace.get_run(told["run"])
+    until(lambda: len(logged(run)) >= 5000)
     until(lambda: run.get_status() in ("Completed", "Failed", "Canceled"))
     assert logged(run) == list(range(len(logged(run))))
 
