@@ -93,7 +93,10 @@ class Writer(object):
             sheet = self._mine()
         with sheet.lock:
             file = sheet.ready
-            key = file.names.get(name)
+            try:
+                key = file.names.get(name)
+            except TypeError:  # a list, say; check_name says what is wrong with it
+                key = None
             if key is None:
                 check_name(name)
                 self._number(name, 0, value, step)  # refuses a wrong value before a file is made for it
