@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost.domain.errors import Conflict, InvalidInput, NotFound
-from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunStatus, Submission, advance
+from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance
 from roost.store.base import Lease, RunQuery
 from roost.store.sql import rows
 from roost.store.sql import tables as t
@@ -23,13 +23,44 @@ _EVENTS = (
     .where(t.runs.c.id == sa.bindparam("run_id"))
     .order_by(t.run_events.c.id)
 )
+# Statements are built once: building one costs several times what running it does.
 _ADD_EVENT = sa.insert(t.run_events)
+_ADD_RUN = sa.insert(t.runs).returning(t.runs.c.seq)
+_ADD_LABELS = sa.insert(t.run_labels)
+_NUMBER = (
+    t.experiments.update()
+    .where(t.experiments.c.workspace == sa.bindparam("in_workspace"), t.experiments.c.name == sa.bindparam("of_name"))
+    .values(run_count=t.experiments.c.run_count + 1)
+    .returning(t.experiments.c.run_count)
+)
+_BY_SEQ = t.runs.update().where(t.runs.c.seq == sa.bindparam("run_seq"))
+_COMPUTE = sa.select(t.computes.c.name).where(t.computes.c.name == sa.bindparam("target")).with_for_update()
+_DUE = (
+    sa.select(t.runs)
+    .where(
+        t.runs.c.status.in_(sa.bindparam("statuses", expanding=True)),
+        t.runs.c.due_at <= sa.bindparam("at"),
+        t.runs.c.lease_until <= sa.bindparam("at"),
+    )
+    .order_by(t.runs.c.due_at, t.runs.c.seq)
+    .limit(sa.bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+_HELD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"), t.runs.c.lease_token == sa.bindparam("token"))
+# A touch while the lease was held sets 0, which then stands.
+_DUE_UNLESS_TOUCHED = sa.case((t.runs.c.due_at == 0.0, 0.0), else_=sa.bindparam("due"))
+_RENEW = _HELD.values(lease_until=sa.bindparam("due"), due_at=_DUE_UNLESS_TOUCHED)
+_RELEASE = _HELD.values(lease_token="", lease_until=0.0, due_at=_DUE_UNLESS_TOUCHED)
 _HEARD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id")).values(heard_at=sa.bindparam("at"))
 _TOUCH = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id")).values(due_at=0.0)
 _HOLDING = (
     sa.select(sa.func.count())
     .select_from(t.runs)
-    .where(t.runs.c.target == sa.bindparam("target"), t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)))
+    .where(
+        t.runs.c.target == sa.bindparam("target"),
+        t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
+        t.runs.c.kind == RunKind.SCRIPT.value,  # an interactive run lives in its user's own process
+    )
 )
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
 _OLDEST = sa.select(t.runs).where(_QUEUED).order_by(t.runs.c.seq).limit(1).with_for_update()
@@ -132,7 +163,7 @@ class SqlRuns:
     def claim(self, target: str, limit: int, *, at: float, event: Callable[[Run], RunEvent]) -> Run | None:  # noqa: ARG002
         def work(connection: sa.Connection) -> Run | None:
             # Two control planes on one PostgreSQL take turns here; SQLite has one writer anyway.
-            connection.execute(sa.select(t.computes.c.name).where(t.computes.c.name == target).with_for_update())
+            connection.execute(_COMPUTE, {"target": target})
             if connection.execute(_HOLDING, {"target": target}).scalar_one() >= limit:
                 return None
             row = connection.execute(_OLDEST, {"target": target}).one_or_none()
@@ -153,43 +184,31 @@ class SqlRuns:
         )
 
     def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
-        wanted = (
-            sa.select(t.runs)
-            .where(
-                t.runs.c.status.in_([status.value for status in statuses]),
-                t.runs.c.due_at <= at,
-                t.runs.c.lease_until <= at,
-            )
-            .order_by(t.runs.c.due_at, t.runs.c.seq)
-            .limit(limit)
-            .with_for_update(skip_locked=True)
-        )
+        due = {"statuses": [status.value for status in statuses], "at": at}
         # Most looks find nothing, so the look itself does not queue behind the writer.
-        if not statuses or not self._database.read(lambda connection: connection.execute(wanted.limit(1)).first()):
+        if not self._database.read(lambda connection: connection.execute(_DUE, {**due, "most": 1}).first()):
             return []
         until = at + seconds
 
         def work(connection: sa.Connection) -> list[Lease]:
             taken = []
-            for row in connection.execute(wanted).all():
+            for row in connection.execute(_DUE, {**due, "most": limit}).all():
                 token = secrets.token_hex(16)
-                # Due again when the lease runs out; a touch until then sets 0, and `release` leaves that standing.
                 values = {"lease_token": token, "lease_until": until, "due_at": until}
-                connection.execute(t.runs.update().where(t.runs.c.seq == row.seq).values(values))
+                connection.execute(_BY_SEQ, {"run_seq": row.seq, **values})
                 taken.append(Lease(run=rows.run(row), token=token, until=until))
             return taken
 
         return self._database.write(work)
 
+    def renew(self, run_id: str, token: str, *, until: float) -> bool:
+        held = {"run_id": run_id, "token": token, "due": until}
+        return bool(token) and self._database.write(lambda connection: connection.execute(_RENEW, held).rowcount == 1)
+
     def release(self, run_id: str, token: str, *, due_at: float) -> None:
-        due = sa.case((t.runs.c.due_at == 0.0, 0.0), else_=due_at)
-        statement = (
-            t.runs.update()
-            .where(t.runs.c.id == run_id, t.runs.c.lease_token == token)
-            .values(lease_token="", lease_until=0.0, due_at=due)
-        )
+        held = {"run_id": run_id, "token": token, "due": due_at}
         if token:
-            self._database.write(lambda connection: connection.execute(statement).close())
+            self._database.write(lambda connection: connection.execute(_RELEASE, held).close())
 
     def touch(self, run_id: str) -> None:
         self._database.write(lambda connection: connection.execute(_TOUCH, {"run_id": run_id}).close())
@@ -207,18 +226,13 @@ def _move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Ru
     after = advance(before, event)
     if after is before:
         return before, False
-    connection.execute(t.runs.update().where(t.runs.c.seq == row.seq).values(rows.moved(after)))
+    connection.execute(_BY_SEQ, {"run_seq": row.seq, **rows.moved(after)})
     connection.execute(_ADD_EVENT, rows.event_values(row.seq, event))
     return after, True
 
 
 def _next_number(connection: sa.Connection, workspace: str, experiment: str) -> int:
-    number = connection.execute(
-        t.experiments.update()
-        .where(t.experiments.c.workspace == workspace, t.experiments.c.name == experiment)
-        .values(run_count=t.experiments.c.run_count + 1)
-        .returning(t.experiments.c.run_count)
-    ).scalar()
+    number = connection.execute(_NUMBER, {"in_workspace": workspace, "of_name": experiment}).scalar()
     if number is None:
         raise NotFound(
             f"There is no experiment {experiment!r} in workspace {workspace!r}.",
@@ -250,25 +264,22 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "lease_token": "",
         "lease_until": 0.0,
     }
-    seq = connection.execute(t.runs.insert().returning(t.runs.c.seq), values).scalar_one()
+    seq = connection.execute(_ADD_RUN, values).scalar_one()
     labels = rows.labels(seq, "tag", run.tags) + rows.labels(seq, "property", run.properties)
     if labels:
-        connection.execute(t.run_labels.insert(), labels)
+        connection.execute(_ADD_LABELS, labels)
     first = RunEvent(to=run.status, at=run.created_at, reason=Reason.SUBMITTED)
     connection.execute(_ADD_EVENT, rows.event_values(seq, first))
 
 
 def _annotated(connection: sa.Connection, seq: int, before: Run, after: Run) -> None:
-    connection.execute(
-        t.runs.update()
-        .where(t.runs.c.seq == seq)
-        .values(
-            tags=rows.dumps(after.tags),
-            properties=rows.dumps(after.properties),
-            display_name=after.display_name,
-            revision=after.revision,
-        )
-    )
+    values = {
+        "tags": rows.dumps(after.tags),
+        "properties": rows.dumps(after.properties),
+        "display_name": after.display_name,
+        "revision": after.revision,
+    }
+    connection.execute(_BY_SEQ, {"run_seq": seq, **values})
     gone = [key for key in before.tags if key not in after.tags]
     if gone:
         connection.execute(
