@@ -1,0 +1,305 @@
+"""The run's way through the control plane, step by step, with an engine that does as it is told and a clock that stands still."""
+
+import pytest
+from tests.control.engines import ScriptedEngine
+from tests.services.houses import ANN, Clock, submit, submit_interactive
+
+from roost.control.runs import RunsControl
+from roost.domain.errors import DiskFull, Unavailable
+from roost.domain.plans import Access, Errand
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.engines.base import AgentState
+from roost.services import people, runs
+from roost.services.house import House
+from roost.services.runs import Report
+
+
+def _access(token: str) -> Access:
+    return Access(url="http://127.0.0.1:1", token=token)
+
+
+class Plane:
+    """A control plane whose loop turns when the test says so; `restart` is a kill and a new one."""
+
+    def __init__(self, house: House, engine: ScriptedEngine, clock: Clock) -> None:
+        self.house, self.engine, self.clock = house, engine, clock
+        self.restart()
+
+    def restart(self) -> None:
+        self.control = RunsControl(self.house, {"scripted": self.engine}, _access)
+
+    def turn(self) -> None:
+        """Passes until nothing is due."""
+        while work := self.control.load():
+            for lease in work:
+                self.control.release(lease, self.control.apply(lease, self.control.act(lease)))
+
+    def later(self, seconds: float) -> None:
+        """Time passes a second at a time, as the loop's timer has it."""
+        for _ in range(int(seconds)):
+            self.clock.pass_by(1)
+            self.turn()
+
+    def run(self, run: Run) -> Run:
+        return runs.get(self.house, run.id)
+
+
+@pytest.fixture
+def plane(house: House, engine: ScriptedEngine, clock: Clock) -> Plane:
+    return Plane(house, engine, clock)
+
+
+def _running(plane: Plane) -> Run:
+    run = submit(plane.house)
+    plane.turn()
+    runs.heartbeat(plane.house, run.id)
+    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    return plane.run(run)
+
+
+def test_from_submission_to_its_agent(plane: Plane) -> None:
+    run = submit(plane.house)
+    plane.turn()
+    now = plane.run(run)
+    assert (now.status, now.handle) == (RunStatus.PROVISIONING, f"{run.id}:1")
+    (plan,) = plane.engine.started
+    assert (plan.run_id, plan.workspace, plan.errand, plan.spec) == (run.id, "vision", Errand.RUN, run.spec)
+    assert [event.to for event in runs.events(plane.house, run.id)] == [
+        RunStatus.NOT_STARTED,
+        RunStatus.QUEUED,
+        RunStatus.PROVISIONING,
+        RunStatus.PROVISIONING,
+    ]
+    token = plane.engine.access[0].token
+    assert people.caller(plane.house, token).run_id == run.id
+    assert plane.house.store.people.find_token(token) is None, "only its digest is kept"
+
+
+def test_the_rest_wait_in_order_and_follow_at_once(plane: Plane) -> None:
+    queue = [submit(plane.house) for _ in range(6)]
+    plane.turn()
+    assert [plan.run_id for plan in plane.engine.started] == [run.id for run in queue[:2]]
+    for done in range(4):
+        runs.report(plane.house, queue[done].id, Report(to=RunStatus.COMPLETED))
+        plane.turn()
+        assert [plan.run_id for plan in plane.engine.started] == [run.id for run in queue[: done + 3]]
+        assert plane.house.store.runs.holding("local") == 2
+
+
+def test_interactive_runs_are_never_claimed_and_hold_no_node(plane: Plane) -> None:
+    for _ in range(3):
+        interactive = submit_interactive(plane.house)
+        runs.report(plane.house, interactive.id, Report(to=RunStatus.RUNNING))
+    never_begun = submit_interactive(plane.house)
+    plane.later(5)
+    assert plane.engine.started == []
+    assert plane.run(never_begun).status is RunStatus.NOT_STARTED
+    run = submit(plane.house)
+    plane.turn()
+    assert plane.run(run).status is RunStatus.PROVISIONING
+
+
+def test_a_start_that_is_refused_fails_the_run_with_the_reason(plane: Plane) -> None:
+    plane.engine.failures = [DiskFull("No room in /scratch.")]
+    run = submit(plane.house)
+    plane.turn()
+    now = plane.run(run)
+    assert (now.status, now.reason) == (RunStatus.FAILED, Reason.START_FAILED)
+    assert "No room in /scratch." in now.message
+
+
+def test_an_obstacle_that_passes_is_waited_for(plane: Plane) -> None:
+    plane.engine.failures = [Unavailable("fork: EAGAIN"), OSError(11, "try again")]
+    run = submit(plane.house)
+    plane.later(10)
+    assert plane.run(run).handle == f"{run.id}:1"
+
+
+def test_an_obstacle_that_stays_fails_the_run(plane: Plane) -> None:
+    plane.engine.failures = [Unavailable("fork: EAGAIN")] * 10
+    run = submit(plane.house)
+    plane.later(30)
+    assert (plane.run(run).status, plane.run(run).reason) == (RunStatus.FAILED, Reason.START_FAILED)
+    assert len(plane.engine.failures) == 6, "tried four times"
+
+
+def test_a_fast_agent_that_is_running_before_its_handle_is_written(plane: Plane) -> None:
+    run = submit(plane.house)
+    while not (work := plane.control.load()):
+        pass
+    (lease,) = work
+    finding = plane.control.act(lease)
+    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    plane.control.apply(lease, finding)
+    now = plane.run(run)
+    assert (now.status, now.reason, now.handle) == (RunStatus.RUNNING, Reason.SCRIPT_STARTED, f"{run.id}:1")
+
+
+@pytest.mark.parametrize("asked_first", [True, False])
+def test_a_cancel_while_the_agent_is_started(plane: Plane, asked_first: bool) -> None:
+    run = submit(plane.house)
+    (lease,) = plane.control.load()
+    finding = plane.control.act(lease)
+    if asked_first:
+        runs.cancel(plane.house, ANN, run.id)
+    else:  # a cancel that saw the run Queued, and came after it was claimed
+        runs.move(plane.house, run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
+    plane.control.apply(lease, finding)
+    if asked_first:
+        assert plane.run(run).status is RunStatus.CANCEL_REQUESTED
+        assert plane.run(run).handle == f"{run.id}:1"
+    else:
+        assert plane.run(run).status is RunStatus.CANCELED
+        assert plane.engine.stopped == [f"{run.id}:1"]
+
+
+def test_an_agent_that_is_heard_is_left_alone(plane: Plane) -> None:
+    run = _running(plane)
+    for _ in range(40):
+        plane.later(5)
+        runs.heartbeat(plane.house, run.id)
+    assert plane.run(run).status is RunStatus.RUNNING
+    assert plane.engine.errands() == [Errand.RUN]
+
+
+def test_silence_alone_fails_no_run(plane: Plane) -> None:
+    run = _running(plane)
+    plane.later(50)
+    assert plane.run(run).status is RunStatus.RUNNING
+    plane.later(20)
+    assert (plane.run(run).status, plane.run(run).reason) == (RunStatus.NOT_RESPONDING, Reason.SILENT)
+    plane.later(120)
+    assert plane.run(run).status is RunStatus.NOT_RESPONDING
+    assert runs.heartbeat(plane.house, run.id).status is RunStatus.RUNNING
+
+
+def test_an_engine_that_cannot_tell_is_asked_again(plane: Plane) -> None:
+    run = _running(plane)
+    plane.engine.states[plane.run(run).handle] = AgentState.UNKNOWN
+    plane.later(300)
+    assert plane.run(run).status is RunStatus.RUNNING
+    assert plane.engine.errands() == [Errand.RUN]
+
+
+def test_a_lost_agent_is_salvaged_once_and_the_salvage_reports(plane: Plane) -> None:
+    run = _running(plane)
+    plane.engine.kill(run.id)
+    plane.later(10)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE]
+    now = plane.run(run)
+    assert (now.status, now.reason, now.handle) == (RunStatus.RUNNING, Reason.AGENT_LOST, f"{run.id}:2")
+    plane.later(30)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE], "the salvage lives: it may take its time"
+    runs.report(plane.house, run.id, Report(to=RunStatus.FAILED, reason=Reason.AGENT_LOST))
+    assert plane.run(run).status is RunStatus.FAILED
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_lost_salvage_ends_the_run_within_thirty_seconds(plane: Plane, restarted: bool) -> None:
+    run = _running(plane)
+    plane.engine.kill(run.id)
+    plane.later(9)
+    plane.engine.kill(run.id)
+    if restarted:
+        plane.restart()
+    plane.later(15)
+    now = plane.run(run)
+    assert (now.status, now.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE]
+
+
+def test_a_salvage_that_cannot_be_started_ends_the_run(plane: Plane) -> None:
+    run = _running(plane)
+    plane.engine.kill(run.id)
+    plane.engine.failures = [DiskFull("No room.")]
+    plane.later(10)
+    now = plane.run(run)
+    assert (now.status, now.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
+    assert "No room." in now.message
+
+
+def test_an_agent_that_ended_its_run_between_lease_and_look_is_not_lost(plane: Plane) -> None:
+    run = _running(plane)
+    plane.clock.pass_by(10)
+    (lease,) = plane.control.load()
+    plane.engine.kill(run.id)
+    runs.report(plane.house, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
+    plane.control.release(lease, plane.control.apply(lease, plane.control.act(lease)))
+    assert plane.run(run).status is RunStatus.COMPLETED
+    assert plane.engine.errands() == [Errand.RUN]
+
+
+def test_a_cancel_that_is_not_heard_stops_the_agent(plane: Plane) -> None:
+    run = _running(plane)
+    runs.cancel(plane.house, ANN, run.id)
+    plane.later(10)
+    assert plane.engine.stopped == []
+    plane.later(4)
+    assert f"{run.id}:1" in plane.engine.stopped
+    plane.engine.kill(run.id)
+    plane.later(10)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE]
+    plane.engine.kill(run.id)
+    plane.later(12)
+    assert (plane.run(run).status, plane.run(run).reason) == (RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+
+
+def test_a_cancel_between_claim_and_start_ends_the_run(plane: Plane) -> None:
+    run = submit(plane.house)
+    plane.control.load()
+    runs.cancel(plane.house, ANN, run.id)
+    plane.clock.pass_by(6)  # the loop that had the lease was killed before it started the agent
+    plane.restart()
+    plane.later(10)
+    assert plane.engine.started == []
+    assert plane.run(run).status is RunStatus.CANCELED
+
+
+def test_restart_before_the_start_starts_it_once(plane: Plane) -> None:
+    run = submit(plane.house)
+    plane.control.load()
+    plane.restart()
+    plane.later(8)
+    assert plane.run(run).handle == f"{run.id}:1"
+    assert plane.engine.errands() == [Errand.RUN]
+
+
+def test_restart_after_a_start_whose_answer_was_lost(plane: Plane) -> None:
+    """The agent is there, its handle is not known: it goes on, and is salvaged when it is lost later."""
+    run = submit(plane.house)
+    plane.engine.lost_answers = 1
+    with pytest.raises(KeyboardInterrupt):  # the kill
+        plane.turn()
+    plane.restart()
+    plane.later(6)
+    assert plane.run(run).status is RunStatus.PROVISIONING
+    for _ in range(5):
+        runs.heartbeat(plane.house, run.id)
+        plane.later(5)
+    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING))
+    plane.later(30)
+    assert plane.engine.errands() == [Errand.RUN], "the node refused a second one"
+    assert plane.run(run).status is RunStatus.RUNNING
+    plane.engine.kill(run.id)
+    plane.later(15)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE]
+
+
+def test_restart_lets_agents_find_the_way_back(plane: Plane) -> None:
+    run = _running(plane)
+    plane.clock.pass_by(3600)  # the control plane was away for an hour
+    plane.restart()
+    plane.engine.kill(run.id)
+    plane.later(6)
+    assert plane.engine.errands() == [Errand.RUN], "silence counts from the control plane's own start"
+    plane.later(4)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE]
+
+
+def test_a_silent_notebook_is_not_responding_and_comes_back(plane: Plane) -> None:
+    run = submit_interactive(plane.house)
+    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING))
+    runs.heartbeat(plane.house, run.id)
+    plane.later(200)
+    assert plane.run(run).status is RunStatus.NOT_RESPONDING
+    assert runs.heartbeat(plane.house, run.id).status is RunStatus.RUNNING
