@@ -20,13 +20,14 @@ from roost.transport.shipping import Shipper
 
 
 def begin(connection: Connection, url: str) -> threading.Thread | None:
-    """Salvages in the background, if there is anything; the thread that does."""
+    """Salvages in the background, if there is anything; the thread that does. A process that is about to end waits for it:
+    a short one may be the only one that comes."""
     try:
         if not any(spools_of(connection.home).iterdir()):
             return None
     except OSError:
         return None
-    thread = threading.Thread(target=salvage, args=(connection, url), name="roost-salvage", daemon=True)
+    thread = threading.Thread(target=salvage, args=(connection, url), name="roost-salvage")
     thread.start()
     return thread
 

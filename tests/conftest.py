@@ -1,0 +1,59 @@
+"""Fixtures for tests that need a control plane of their own: each has its own ROOST_HOME, and leaves no process behind."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from roost import Experiment, Workspace
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A ROOST_HOME of this test alone; whatever it started is ended afterwards."""
+    place = tmp_path / "h"
+    for name in ("ROOST_URL", "ROOST_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROOST_HOME", str(place))
+    monkeypatch.chdir(tmp_path)
+    yield place
+    end_all(place)
+
+
+@pytest.fixture
+def workspace(home: Path) -> Workspace:
+    return Workspace()
+
+
+@pytest.fixture
+def experiment(workspace: Workspace) -> Experiment:
+    return Experiment(workspace, "tests")
+
+
+def end_all(home: Path) -> None:
+    """Ends the home's control plane, by the id that it wrote down, and every process that carries the mark of one of its runs."""
+    with suppress(OSError, ValueError, KeyError, psutil.NoSuchProcess):
+        record = json.loads((home / "server.json").read_bytes())
+        server = psutil.Process(record["pid"])
+        if str(home) in server.cmdline():
+            server.send_signal(signal.SIGCONT)
+            server.terminate()
+            _end(server)
+    runs = {run.name for run in (home / "runs").iterdir()} if (home / "runs").is_dir() else set()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if runs and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in runs:
+                _end(process)
+
+
+def _end(process: psutil.Process) -> None:
+    try:
+        process.wait(15)
+    except psutil.TimeoutExpired:
+        process.kill()
+        process.wait(15)
