@@ -7,7 +7,6 @@ with `hasattr`: `experiment`, `input_datasets`, `parent`, `get_metrics`, `regist
 # ruff: noqa: ARG002 - the signatures are those of a real run
 
 import sys
-import uuid
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from roost_job import uploads, values
@@ -18,6 +17,8 @@ class _OfflineRun(object):
     """Prints what a run would keep. Tags and properties last as long as the object."""
 
     def __init__(self, run_id: Optional[str] = None, **kwargs: Any) -> None:
+        import uuid  # on use: in old Pythons it loads ctypes, which costs more than all of this library
+
         self._run_id = run_id or "OfflineRun_%s" % uuid.uuid4()
         self._tags: Dict[str, Optional[str]] = {}
         self._properties: Dict[str, str] = {}

@@ -1,7 +1,6 @@
 """Files on their way to the agent: what the caller named is checked and made an absolute path before anything is asked."""
 
 import os
-import tempfile
 from contextlib import contextmanager
 from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
@@ -112,6 +111,8 @@ def drawn(plot: Any) -> Iterator[str]:
 
 @contextmanager
 def _temporary(suffix: str) -> Iterator[str]:
+    import tempfile  # on use: most scripts upload no streams, and it loads a third of what this library needs
+
     handle, path = tempfile.mkstemp(prefix="roost-", suffix=suffix)
     os.close(handle)
     try:
