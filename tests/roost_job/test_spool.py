@@ -297,24 +297,33 @@ def test_a_script_that_closed_all_files_goes_on_in_a_new_spool(
     assert len(list((tmp_path / "spool").iterdir())) == 2
 
 
-def test_a_failing_disk_is_left_for_a_new_spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """EIO after a part was written, and truncating fails as well: the old file ends there, the record is not lost."""
-    real = os.write
-    broken: list[int] = []
+@pytest.mark.parametrize("how", ["error after a part", "part, then full, and truncating fails"])
+def test_a_failing_disk_is_left_for_a_new_spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """The old file ends in half a frame that cannot be taken back; the record that met it is not lost."""
+    real, calls = os.write, []
 
     def write(fd: int, data: bytes) -> int:
-        if broken:
-            return real(fd, data)
-        broken.append(fd)
-        real(fd, data[:9])
+        calls.append(fd)
+        if len(calls) == 1:
+            written = real(fd, data[:9])
+            if how != "error after a part":
+                return written
+            raise OSError(errno.EIO, "Input/output error")
+        if len(calls) == 2 and how != "error after a part":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(fd, data)
+
+    def truncate(fd: int, size: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     writer = Writer(str(tmp_path))
     writer.number("loss", 1)
     monkeypatch.setattr("roost_job.spool._write", write)
+    monkeypatch.setattr(os, "ftruncate", truncate)
     writer.number("loss", 2)
     writer.number("loss", 3)
     found = [spools.one(path.read_bytes(), whole=False) for path in tmp_path.iterdir()]
+    assert len(found) == 2
     assert sorted(point.value for each in found for point in each["loss"]) == [1, 2, 3]
 
 
