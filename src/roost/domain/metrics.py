@@ -11,10 +11,10 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import starmap
+from itertools import repeat, starmap
 from operator import itemgetter
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from roost_job import records
@@ -63,8 +63,7 @@ class Batch:
     """A frame that is all there fails its checksum: nothing after it can be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """One value as it is read back; `value` is a number, or the object that was logged with its kind."""
 
     time: float
@@ -107,9 +106,12 @@ class Chart:
 
 _NUMBER = records.FLOAT_BODY.size
 _STRIDE = records.FRAME.size + _NUMBER
-_BODIES = Struct(f"<{records.FRAME.size}x{_NUMBER}s")
+_LENGTH = _NUMBER.to_bytes(4, "little")
 _KINDS = bytes([records.FLOAT, records.INT])
-_FIRST_LOOK, _WIDEST_LOOK = 16, 1 << 16
+_FIXED = [*((at, bytes([byte])) for at, byte in enumerate(_LENGTH)), (records.FRAME.size, _KINDS)]
+"""What is the same in all frames of numbers: where in the frame, and the bytes it may be."""
+_BODIES = Struct(f"<{records.FRAME.size}x{_NUMBER}s")
+_LEAST_STRETCH, _WIDEST_LOOK = 8, 1 << 16
 
 
 def decode(data: bytes, names: Mapping[int, str]) -> Batch:
@@ -120,32 +122,31 @@ def decode(data: bytes, names: Mapping[int, str]) -> Batch:
     """
     known, fresh, space = dict(names), {}, None
     pieces: dict[str, list[Series]] = {}
-    size, start, look, damaged = len(data), 0, _FIRST_LOOK, False
+    size, start, look, damaged = len(data), 0, _LEAST_STRETCH, False
     while size - start >= records.FRAME.size:
-        count = _count_numbers(data, start, min(look, (size - start) // _STRIDE))
-        if count:
+        count = _count_numbers(data, start, look)
+        if count >= _LEAST_STRETCH:
             valid = _count_valid(data, start, count)
             _take_numbers(data, start, valid, known, pieces)
             start += valid * _STRIDE
             if valid < count:
                 damaged = True
                 break
-            look = min(look * 8, _WIDEST_LOOK) if count == look else _FIRST_LOOK
+            look = min(look * 8, _WIDEST_LOOK) if count == look else _LEAST_STRETCH
             continue
         length, checksum = records.FRAME.unpack_from(data, start)
         at = start + records.FRAME.size
         end = at + length
-        if length == 0 or length > records.MAX_BODY:
-            damaged = True
-            break
-        if end > size:
+        if 0 < length <= records.MAX_BODY and end > size:
             break
         body = data[at:end]
-        if crc32(body) != checksum:
+        if not 0 < length <= records.MAX_BODY or crc32(body) != checksum:
             damaged = True
             break
         kind = body[0]
-        if kind == records.OBJECT and length > records.OBJECT_HEAD.size:
+        if kind in _KINDS and length == _NUMBER:
+            _take_number(body, known, pieces)
+        elif kind == records.OBJECT and length > records.OBJECT_HEAD.size:
             _take_object(body, known, pieces)
         elif kind == records.NAME and length > records.NAME_HEAD.size:
             _, number = records.NAME_HEAD.unpack_from(body)
@@ -156,11 +157,15 @@ def decode(data: bytes, names: Mapping[int, str]) -> Batch:
     return Batch(start, fresh, [join(parts) for parts in pieces.values()], space, damaged)
 
 
-def _count_numbers(data: bytes, start: int, most: int) -> int:
-    """How many of the next `most` frames are numbers: their length is, and their kind."""
+def _count_numbers(data: bytes, start: int, look: int) -> int:
+    """How many of the next frames are numbers, looking at so many. A glance ahead saves the look where it is plain that there is
+    no stretch of them."""
+    glance = start + (_LEAST_STRETCH - 1) * _STRIDE
+    if data[glance : glance + 4] != _LENGTH:
+        return 0
+    most = min(look, (len(data) - start) // _STRIDE)
     end = start + most * _STRIDE
-    expected = [(at, bytes([byte])) for at, byte in enumerate(_NUMBER.to_bytes(4, "little"))]
-    for at, allowed in (*expected, (records.FRAME.size, _KINDS)):
+    for at, allowed in _FIXED:
         column = data[start + at : end : _STRIDE]
         most = min(most, len(column) - len(column.lstrip(allowed)))
     return most
@@ -228,13 +233,17 @@ def _series(name: str, kinds: bytes, steps: bytes, times: bytes, values: bytes) 
     return Series(name, Encoding.OBJECT, len(kinds), steps, times, texts)
 
 
-def _take_object(body: bytes, known: Mapping[int, str], pieces: dict[str, list[Series]]) -> None:
-    head = records.OBJECT_HEAD.size
-    _, number, _, _ = records.OBJECT_HEAD.unpack_from(body)
-    name = known.get(number)
+def _take_number(body: bytes, known: Mapping[int, str], pieces: dict[str, list[Series]]) -> None:
+    name = known.get(int.from_bytes(body[1:5], "little"))
     if name is not None:
-        text = body[head:].replace(b"\n", b" ") + b"\n"
-        pieces.setdefault(name, []).append(Series(name, Encoding.OBJECT, 1, body[5:13], body[13:head], text))
+        pieces.setdefault(name, []).append(_series(name, body[:1], body[5:13], body[13:21], body[21:]))
+
+
+def _take_object(body: bytes, known: Mapping[int, str], pieces: dict[str, list[Series]]) -> None:
+    name = known.get(int.from_bytes(body[1:5], "little"))
+    if name is not None:
+        text = body[records.OBJECT_HEAD.size :].replace(b"\n", b" ") + b"\n"
+        pieces.setdefault(name, []).append(Series(name, Encoding.OBJECT, 1, body[5:13], body[13:21], text))
 
 
 def _space(text: bytes) -> Space:
@@ -344,7 +353,7 @@ def points(series: Series) -> list[Point]:
     if series.encoding is Encoding.OBJECT:
         objects = [_object(text) for text in series.values.split(b"\n")[:-1]]
         return [Point(t, s, o["value"], o["kind"]) for t, s, o in zip(times, plain, objects, strict=True)]
-    return [Point(t, s, v) for t, s, v in zip(times, plain, numbers(series), strict=True)]
+    return list(map(Point._make, zip(times, plain, numbers(series), repeat("scalar"), strict=False)))
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -376,7 +385,10 @@ def read_back(found: Sequence[Point]) -> Any:
         return _columns(point.value for point in found if isinstance(point.value, dict))
     values: list[Any] = []
     for point in found:
-        values.extend(point.value if point.kind == "list" else [point.value])
+        if point.kind == "list":
+            values.extend(point.value)
+        else:
+            values.append(point.value)
     return values[0] if len(values) == 1 else values
 
 
@@ -440,7 +452,7 @@ def thin(values: Sequence[float], buckets: int) -> list[int]:
     chosen = {0, count - 1}
     for bucket in range(buckets):
         low, high = bucket * count // buckets, (bucket + 1) * count // buckets
-        stretch = values[low:high]
+        stretch = list(values[low:high])
         least, most = min(stretch), max(stretch)
         if math.isfinite(least) and math.isfinite(most):
             chosen.add(low + stretch.index(least))

@@ -69,6 +69,9 @@ _COLUMNS = [t.metric_chunks.c[name] for name in ("encoding", "length", "steps", 
 _CHUNKS = sa.select(t.metric_chunks.c.id, *_COLUMNS).where(
     t.metric_chunks.c.id.in_(sa.bindparam("ids", expanding=True))
 )
+_ADD_SPOOL = sa.insert(t.spools).returning(t.spools.c.id)
+_ADD_METRICS = sa.insert(t.metrics).returning(t.metrics.c.name, t.metrics.c.id)
+_ADD_CHUNKS = sa.insert(t.metric_chunks)
 _FORGET = t.metric_chunks.delete().where(t.metric_chunks.c.id == sa.bindparam("chunk_id"))
 _SERIES = (
     sa.select(t.metric_chunks.c.spool_id, *_COLUMNS)
@@ -180,7 +183,7 @@ def _find_spool(connection: sa.Connection, run_id: str, name: str) -> _Spool:
         return _Spool(*found)
     seq = rows.run_seq(connection, run_id)
     values = {"run_seq": seq, "name": name, "mark": 0, "space": Space.USER.value, "damaged": False}
-    spool_id = connection.execute(t.spools.insert().returning(t.spools.c.id), values).scalar_one()
+    spool_id = connection.execute(_ADD_SPOOL, values).scalar_one()
     return _Spool(spool_id, seq, 0, Space.USER.value, False)
 
 
@@ -210,7 +213,7 @@ def _add_summaries(
     fresh = [name for name in news if name not in known]
     if fresh:
         values = [{"run_seq": run_seq, "space": space, "name": name, **_columns(news[name])} for name in fresh]
-        made = connection.execute(t.metrics.insert().returning(t.metrics.c.name, t.metrics.c.id), values)
+        made = connection.execute(_ADD_METRICS, values)
         ids.update((row.name, int(row.id)) for row in made)
     return ids, {ids[name] for name in fresh}
 
@@ -231,7 +234,7 @@ def _add_chunks(connection: sa.Connection, spool_id: int, chunks: Mapping[int, S
     for metric_id, chunk in chunks.items():
         whole = join([*(_series(chunk.name, before[id_]) for id_ in merged[metric_id]), chunk])
         values.append({"metric_id": metric_id, "spool_id": spool_id, **_chunk_columns(whole)})
-    connection.execute(t.metric_chunks.insert(), values)
+    connection.execute(_ADD_CHUNKS, values)
 
 
 def _carry(light: Sequence[rows.Row], weight: int) -> list[int]:

@@ -20,6 +20,14 @@ _LOCKED = _FIND.with_for_update(of=t.streams)
 _TAIL = sa.select(t.stream_chunks.c.data).where(
     t.stream_chunks.c.stream_id == sa.bindparam("stream_id"), t.stream_chunks.c.start == sa.bindparam("start")
 )
+_PART = t.stream_chunks.c.stream_id == sa.bindparam("stream")
+_FIRST = sa.select(sa.func.max(t.stream_chunks.c.start)).where(_PART, t.stream_chunks.c.start <= sa.bindparam("from"))
+_RANGE = (
+    sa.select(t.stream_chunks.c.start, t.stream_chunks.c.data)
+    .where(_PART, t.stream_chunks.c.start >= _FIRST.scalar_subquery(), t.stream_chunks.c.start < sa.bindparam("to"))
+    .order_by(t.stream_chunks.c.start)
+)
+_MAKE = sa.insert(t.streams).returning(t.streams.c.id)
 _ADD = sa.insert(t.stream_chunks)
 _GROW = (
     t.stream_chunks.update()
@@ -61,18 +69,7 @@ class SqlStreams:
             row = _find(connection, run_id, name)
             if row is None or offset >= row.size or offset < 0 or limit <= 0:
                 return b""
-            stream, chunks = row.id, t.stream_chunks
-            first = (
-                sa.select(sa.func.max(chunks.c.start))
-                .where(chunks.c.stream_id == stream, chunks.c.start <= offset)
-                .scalar_subquery()
-            )
-            wanted = (
-                sa.select(chunks.c.start, chunks.c.data)
-                .where(chunks.c.stream_id == stream, chunks.c.start >= first, chunks.c.start < offset + limit)
-                .order_by(chunks.c.start)
-            )
-            found = connection.execute(wanted).all()
+            found = connection.execute(_RANGE, {"stream": row.id, "from": offset, "to": offset + limit}).all()
             skip = offset - found[0].start
             return b"".join(chunk.data for chunk in found)[skip : skip + limit]
 
@@ -105,7 +102,7 @@ def _find(connection: sa.Connection, run_id: str, name: str) -> rows.Row | None:
 
 def _make(connection: sa.Connection, run_id: str, name: str) -> int:
     values = {"run_seq": rows.run_seq(connection, run_id), "name": name, "size": 0, "tail": 0}
-    return int(connection.execute(t.streams.insert().returning(t.streams.c.id), values).scalar_one())
+    return int(connection.execute(_MAKE, values).scalar_one())
 
 
 def _write(connection: sa.Connection, stream: int, tail: int, size: int, data: bytes) -> int:

@@ -127,14 +127,14 @@ run_events = Table(
 run_labels = Table(
     "run_labels",
     metadata,
-    _run(),
-    Column("sort", Name, nullable=False),  # "tag" or "property"
-    Column("key", Name, nullable=False),
+    Column("run_seq", Serial, ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("sort", Name, primary_key=True),  # "tag" or "property"
+    Column("key", Name, primary_key=True),
     Column("value", Text),
     Column("head", Name, nullable=False),  # the value's beginning: PostgreSQL indexes no long texts
-    UniqueConstraint("run_seq", "sort", "key"),
     Index("ix_run_labels_key", "sort", "key", "run_seq"),
     Index("ix_run_labels_value", "sort", "key", "head", "run_seq"),
+    sqlite_with_rowid=False,
 )
 
 spools = Table(
@@ -155,6 +155,7 @@ spool_names = Table(
     Column("spool_id", Serial, ForeignKey("spools.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("name", Name, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 metrics = Table(
@@ -223,6 +224,7 @@ files = Table(
     Column("size", BigInteger, nullable=False),
     Column("modified_at", Float, nullable=False),
     Index("ix_files_blob", "blob"),
+    sqlite_with_rowid=False,
 )
 
 tokens = Table(
