@@ -109,7 +109,7 @@ class SqlMetrics:
                 return SpoolState(0, {}, Space.USER, False)
             names = self._remembered(run_id, spool, found.mark)
             if names is None:
-                names = dict(connection.execute(_NAMES, {"spool_id": found.id}).tuples().all())
+                names = {row.number: row.name for row in connection.execute(_NAMES, {"spool_id": found.id})}
             return SpoolState(found.mark, names, Space(found.space), found.damaged)
 
         state = self._database.read(work)
