@@ -176,7 +176,7 @@ def test_silence_alone_fails_no_run(plane: Plane) -> None:
 def test_an_engine_that_cannot_tell_is_asked_again(plane: Plane) -> None:
     run = _running(plane)
     plane.engine.states[plane.run(run).handle] = AgentState.UNKNOWN
-    plane.later(300)
+    plane.later(60)
     assert plane.run(run).status is RunStatus.RUNNING
     assert plane.engine.errands() == [Errand.RUN]
 

@@ -1,0 +1,56 @@
+"""The front desk, served for real on a loopback port in a thread of the test, with a house of the test's own."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.api.clients import Client
+from tests.services.houses import make_house
+
+from roost.api.guard import host_headers
+from roost.server.serving import Server
+from roost.services import people
+from roost.services.house import House
+
+
+@dataclass(frozen=True)
+class Desk:
+    house: House
+    url: str
+    person: Client
+    stranger: Client
+    server: Server
+
+    def run_client(self, run_id: str) -> Client:
+        """A client with the token of this run."""
+        return Client(self.url, people.mint_run_token(self.house, run_id, user="ann"))
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Desk]:
+    house = make_house(folder)
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    ready = threading.Event()
+    server = _Server(house, host_headers((), port), ready.set)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+    thread.start()
+    assert ready.wait(20)
+    people.admit_person(house, "person-token", user="ann")
+    url = f"http://127.0.0.1:{port}"
+    yield Desk(house, url, Client(url, "person-token"), Client(url), server)
+    server.end()
+    thread.join(20)
+    assert not thread.is_alive()
+    house.store.close()
+    listener.close()
+
+
+class _Server(Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield  # signals belong to the process, and this one is a thread of it

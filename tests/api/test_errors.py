@@ -1,0 +1,144 @@
+"""The shape of every error, pinned: `{"error": {"code", "message", "hint"}}`, whatever went wrong."""
+
+import json
+
+import pytest
+from tests.api.clients import Answer
+from tests.api.desks import Desk
+from tests.services.houses import submission, submit
+
+from roost.api import server as server_routes
+from roost.domain.codec import encode
+
+MEGABYTE = 1024 * 1024
+
+
+def _submit(desk: Desk, body: object) -> Answer:
+    return desk.person.post("/api/workspaces/vision/runs", body)
+
+
+def test_unknown_routes_and_methods(desk: Desk) -> None:
+    for method, path, status in (
+        ("GET", "/api/nothing", 404),
+        ("GET", "/", 404),
+        ("GET", "/docs", 404),
+        ("GET", "/openapi.json", 404),
+        ("GET", "/api/health/", 404),
+        ("DELETE", "/api/health", 405),
+        ("POST", "/api/health", 405),
+    ):
+        answer = desk.person.call(method, path)
+        assert answer.status == status
+        assert answer.error["code"] == "not_found"
+        assert f"{method} {path}" in answer.error["message"]
+
+
+def test_what_is_not_there(desk: Desk) -> None:
+    answer = desk.person.get("/api/runs/train_1_ffffffff")
+    assert (answer.status, answer.error["code"]) == (404, "not_found")
+    assert "train_1_ffffffff" in answer.error["message"]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"{}", b'{"id": NaN}', b"\xff\xfe", b"[" * 100_000])
+def test_bodies_that_are_no_submission(desk: Desk, body: bytes) -> None:
+    answer = _submit(desk, body)
+    assert (answer.status, answer.error["code"]) == (400, "invalid_input")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("id", 7),
+        ("tags", ["a"]),
+        ("tags", {"a": 1}),
+        ("spec", "text"),
+        ("spec.arguments", "text"),
+        ("spec.arguments", [1]),
+        ("spec.timeout_seconds", "soon"),
+        ("spec.kind", "magic"),
+        ("spec.environment_variables", {"A": 1}),
+        ("spec.node_count", 1.5),
+        ("spec.node_count", True),
+    ],
+)
+def test_wrong_types_name_the_field(desk: Desk, field: str, value: object) -> None:
+    body = encode(submission(desk.house))
+    at = body
+    *outer, last = field.split(".")
+    for part in outer:
+        at = at[part]
+    at[last] = value
+    answer = _submit(desk, body)
+    assert (answer.status, answer.error["code"]) == (400, "invalid_input")
+    assert last in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["status=Sleeping", "limit=many", "limit=0", "kind=magic", "include_children=perhaps", "before=train_1_ffffffff"],
+)
+def test_wrong_queries(desk: Desk, query: str) -> None:
+    answer = desk.person.get(f"/api/workspaces/vision/runs?{query}")
+    assert answer.error["code"] in ("invalid_input", "not_found")
+    assert query.split("=")[0] in answer.error["message"] or "train_1_ffffffff" in answer.error["message"]
+
+
+@pytest.mark.parametrize("query", ["wait=-1", "wait=nan", "wait=x", "after=x"])
+def test_wrong_waits(desk: Desk, query: str) -> None:
+    run = submit(desk.house)
+    answer = desk.person.get(f"/api/runs/{run.id}?{query}")
+    assert (answer.status, answer.error["code"]) == (400, "invalid_input")
+
+
+def test_unknown_target(desk: Desk) -> None:
+    answer = _submit(desk, encode(submission(desk.house, target="gpu")))
+    assert (answer.status, answer.error["code"]) == (404, "compute_not_found")
+    assert answer.error["message"].startswith("ComputeTargetNotFound")
+    assert "local" in answer.error["hint"]
+
+
+def test_bodies_over_the_limit(desk: Desk) -> None:
+    run = submit(desk.house)
+    large = b" " * (8 * MEGABYTE + 1)
+    for path, body in (
+        ("/api/workspaces/vision/runs", large),
+        ("/api/blobs/missing", large),
+        (f"/api/runs/{run.id}/spools/s?offset=0", b"x" * (16 * MEGABYTE + 1)),
+    ):
+        try:
+            answer = desk.person.post(path, body)
+        except (BrokenPipeError, ConnectionResetError):
+            continue  # the server hung up while we were still sending, which is its right
+        assert (answer.status, answer.error["code"]) == (413, "too_large")
+
+
+def test_a_body_without_a_length_is_limited_as_well(desk: Desk) -> None:
+    chunked = {"Transfer-Encoding": "chunked"}
+    piece = b"%x\r\n" % MEGABYTE + b" " * MEGABYTE + b"\r\n"
+    try:
+        answer = desk.person.post("/api/blobs/missing", piece * 9 + b"0\r\n\r\n", headers=chunked)
+    except (BrokenPipeError, ConnectionResetError):
+        return
+    assert (answer.status, answer.error["code"]) == (413, "too_large")
+
+
+def test_what_nobody_foresaw_is_not_shown(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> int:
+        raise ZeroDivisionError("the secret of the house")
+
+    monkeypatch.setattr(server_routes.runs, "active", fail)
+    answer = desk.person.get("/api/server")
+    assert (answer.status, answer.error["code"]) == (500, "error")
+    assert "secret" not in json.dumps(answer.json)
+    assert "the secret of the house" in caplog.text, "the log has it, with its traceback"
+
+
+def test_a_full_disk_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(server_routes.runs, "active", fail)
+    answer = desk.person.get("/api/server")
+    assert (answer.status, answer.error["code"]) == (507, "disk_full")

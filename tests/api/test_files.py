@@ -1,0 +1,176 @@
+"""Files, streams and blobs over HTTP: ranges, waiting for bytes, names that try to lead outside."""
+
+import struct
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.api.desks import Desk
+from tests.services.houses import submit
+
+from roost.blobs.hashing import hash_bytes
+from roost.domain.runs import Reason, RunStatus
+from roost.services import runs
+from roost.services.signals import run_topic
+
+LOG = "user_logs/std_log.txt"
+
+
+def _put(desk: Desk, data: bytes) -> str:
+    name = hash_bytes(data)
+    assert desk.person.put(f"/api/blobs/{name}", data).json == {"size": len(data)}
+    return name
+
+
+def _wait_for_listener(desk: Desk, run_id: str) -> None:
+    deadline = time.monotonic() + 30
+    while not desk.house.signals.waiting(run_topic(run_id)):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)
+
+
+def test_blobs_there_and_back(desk: Desk) -> None:
+    data = bytes(range(256)) * 20_000  # five megabytes: several pieces on both ways
+    name = hash_bytes(data)
+    assert desk.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": [name]}
+    _put(desk, data)
+    assert desk.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": []}
+    assert desk.person.get(f"/api/blobs/{name}").body == data
+    _put(desk, b"")
+
+
+def test_a_blob_with_another_content_is_refused(desk: Desk, tmp_path: Path) -> None:
+    name = hash_bytes(b"what was meant")
+    answer = desk.person.put(f"/api/blobs/{name}", b"what came")
+    assert (answer.status, answer.error["code"]) == (400, "invalid_input")
+    assert desk.person.get(f"/api/blobs/{name}").status == 404
+    assert desk.person.put("/api/blobs/nothing", b"x").status == 400
+
+
+def test_batches(desk: Desk) -> None:
+    contents = [b"a", b"", b"c" * 5000]
+    body = b"".join(bytes.fromhex(hash_bytes(c)) + struct.pack("<I", len(c)) + c for c in contents)
+    assert desk.person.post("/api/blobs/batch", body).json == {"count": 3}
+    names = [hash_bytes(content) for content in contents]
+    assert desk.person.post("/api/blobs/fetch", {"names": names}).body == body
+    assert desk.person.post("/api/blobs/fetch", {"names": ["ab" * 32]}).error["code"] == "not_found"
+    assert desk.person.post("/api/blobs/batch", body[:-1]).error["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "body", "content_range"),
+    [
+        ("bytes=2-4", 206, b"234", "bytes 2-4/10"),
+        ("bytes=7-", 206, b"789", "bytes 7-9/10"),
+        ("bytes=-3", 206, b"789", "bytes 7-9/10"),
+        ("bytes=0-99", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=-99", 206, b"0123456789", "bytes 0-9/10"),
+        ("bytes=5-2", 200, b"0123456789", None),
+        ("bytes=0-1,3-4", 200, b"0123456789", None),
+        ("lines=1-2", 200, b"0123456789", None),
+        ("bytes=10-", 416, None, "bytes */10"),
+    ],
+)
+def test_ranges(desk: Desk, asked: str, status: int, body: bytes | None, content_range: str | None) -> None:
+    name = _put(desk, b"0123456789")
+    answer = desk.person.get(f"/api/blobs/{name}", headers={"Range": asked})
+    assert (answer.status, answer.headers.get("content-range")) == (status, content_range)
+    if body is None:
+        assert answer.error["code"]
+    else:
+        assert answer.body == body
+
+
+def test_a_run_and_its_files(desk: Desk) -> None:
+    run = submit(desk.house)
+    own = desk.run_client(run.id)
+    name = _put(desk, b"a model")
+    odd = "outputs/50% #1 ünïcode & more?.txt"
+    files = [{"path": path, "blob": name, "size": 7, "modified_at": 1.5} for path in ("outputs/model.pt", odd)]
+    assert own.put(f"/api/runs/{run.id}/files", {"files": files}).json == {"count": 2}
+    listed = own.get(f"/api/runs/{run.id}/files?prefix=outputs").json["files"]
+    assert {file["path"] for file in listed} == {"outputs/model.pt", odd}
+    assert own.get(f"/api/runs/{run.id}/files/outputs/model.pt").body == b"a model"
+    escaped = "outputs/50%25%20%231%20%C3%BCn%C3%AFcode%20%26%20more%3F.txt"
+    answer = own.get(f"/api/runs/{run.id}/files/{escaped}", headers={"Range": "bytes=2-"})
+    assert (answer.status, answer.body) == (206, b"model")
+    lost = [{"path": "outputs/x", "blob": "ab" * 32, "size": 7, "modified_at": 1.5}]
+    assert own.put(f"/api/runs/{run.id}/files", {"files": lost}).error["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../token",
+        "..%2f..%2ftoken",
+        "%2e%2e/token",
+        "%2e%2e%2ftoken",
+        "%252e%252e%252ftoken",
+        "outputs/..%5c..%5ctoken",
+        "%2fetc%2fpasswd",
+        "/etc/passwd",
+        "outputs/%00",
+        "outputs/../../../token",
+        "outputs/.%2e/.%2e/token",
+        "..;/token",
+        "#/../token",
+        "%23/..%2f..%2ftoken",
+        "C:%5cwindows",
+    ],
+)
+def test_no_name_leads_outside(desk: Desk, path: str) -> None:
+    run = submit(desk.house)
+    secret = Path(desk.house.facts.home) / "token"
+    secret.write_text("the secret token")
+    for method, address, body in (
+        ("GET", f"/api/runs/{run.id}/files/{path}", None),
+        ("GET", f"/api/runs/{run.id}/streams/{path}", None),
+        ("POST", f"/api/runs/{run.id}/streams/{path}?offset=0", b"x"),
+        ("GET", f"/api/runs/{run.id}/files?prefix={path}", None),
+    ):
+        answer = desk.person.call(method, address, body)
+        assert answer.status < 500
+        assert b"the secret" not in answer.body
+    assert secret.read_text() == "the secret token"
+
+
+def test_streams_grow_and_are_waited_for(desk: Desk) -> None:
+    run = submit(desk.house)
+    path = f"/api/runs/{run.id}/streams/{LOG}"
+    with ThreadPoolExecutor(2) as pool:
+        reading = pool.submit(desk.person.get, f"{path}?offset=0&wait=30")
+        _wait_for_listener(desk, run.id)
+        assert desk.person.post(f"{path}?offset=0", b"epoch 1\n").json == {"offset": 8}
+        answer = reading.result()
+        assert (answer.status, answer.body) == (200, b"epoch 1\n")
+        assert [answer.headers[f"roost-{key}"] for key in ("offset", "status", "sealed")] == ["8", "NotStarted", "0"]
+        reading = pool.submit(desk.person.get, f"{path}?offset=8&wait=30")
+        _wait_for_listener(desk, run.id)
+        runs.move(desk.house, run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
+        answer = reading.result()
+        assert (answer.body, answer.headers["roost-status"]) == (b"", "Canceled")
+
+
+def test_a_stream_is_sealed_by_its_file(desk: Desk) -> None:
+    run = submit(desk.house)
+    desk.person.post(f"/api/runs/{run.id}/streams/{LOG}?offset=0", b"epoch 1\n")
+    assert desk.person.get(f"/api/runs/{run.id}/files/{LOG}").body == b"epoch 1\n"
+    (live,) = desk.person.get(f"/api/runs/{run.id}/files").json["files"]
+    assert (live["path"], live["blob"], live["size"]) == (LOG, "", 8)
+    file = {"path": LOG, "blob": _put(desk, b"epoch 1\n"), "size": 8, "modified_at": 1.0}
+    desk.person.put(f"/api/runs/{run.id}/files", {"files": [file]})
+    answer = desk.person.get(f"/api/runs/{run.id}/streams/azureml-logs/70_driver_log.txt?offset=6")
+    assert (answer.body, answer.headers["roost-sealed"]) == (b"1\n", "1")
+    (sealed,) = desk.person.get(f"/api/runs/{run.id}/files").json["files"]
+    assert sealed["blob"] == file["blob"]
+
+
+def test_a_piece_is_no_longer_than_asked(desk: Desk) -> None:
+    run = submit(desk.house)
+    path = f"/api/runs/{run.id}/streams/{LOG}"
+    desk.person.post(f"{path}?offset=0", b"0123456789")
+    answer = desk.person.get(f"{path}?offset=2&limit=3")
+    assert (answer.body, answer.headers["roost-offset"]) == (b"234", "5")
+    assert desk.person.post(f"{path}?offset=0&reset=1", b"anew").json == {"offset": 4}

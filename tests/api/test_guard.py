@@ -1,0 +1,55 @@
+"""Who may speak to the server at all: Host and Origin, before any route and any token."""
+
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+from tests.api.desks import Desk
+
+from roost.api.guard import host_headers
+
+
+def _port(desk: Desk) -> int:
+    return urlsplit(desk.url).port or 0
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
+def test_loopback_names_with_the_port(desk: Desk, name: str) -> None:
+    assert desk.stranger.get("/api/health", headers={"Host": f"{name}:{_port(desk)}"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "", "127.0.0.1.evil:{port}"]
+)
+def test_foreign_hosts_are_refused_even_with_a_token(desk: Desk, host: str) -> None:
+    answer = desk.person.get("/api/workspaces", headers={"Host": host.format(port=_port(desk))})
+    assert (answer.status, answer.error["code"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])
+def test_foreign_origins_are_refused(desk: Desk, origin: str) -> None:
+    answer = desk.person.get("/api/workspaces", headers={"Origin": origin})
+    assert (answer.status, answer.error["code"]) == (403, "forbidden")
+
+
+def test_its_own_origin_is_taken(desk: Desk) -> None:
+    assert desk.person.get("/api/workspaces", headers={"Origin": desk.url}).status == 200
+
+
+def test_two_hosts_and_none(desk: Desk) -> None:
+    for hosts in (f"Host: 127.0.0.1:{_port(desk)}\r\nHost: evil\r\n", ""):
+        with socket.create_connection(("127.0.0.1", _port(desk)), 10) as raw:
+            raw.sendall(f"GET /api/health HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
+            assert raw.recv(100).split()[1] in (b"400", b"403")
+
+
+def test_which_hosts_mean_this_server() -> None:
+    assert host_headers((), 80) >= {"localhost", "localhost:80", "[::1]"}
+    assert host_headers(("gpu.lan", "proxy.lan:443", "fe80::1"), 8000) == {
+        "127.0.0.1:8000",
+        "localhost:8000",
+        "[::1]:8000",
+        "gpu.lan:8000",
+        "proxy.lan:443",
+        "[fe80::1]:8000",
+    }

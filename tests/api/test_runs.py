@@ -1,0 +1,121 @@
+"""Runs over HTTP: submitted, listed, waited for, reported on."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.api.desks import Desk
+from tests.services.houses import submission, submit, submit_interactive
+
+from roost.domain.codec import decode, encode
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.services import runs
+from roost.services.signals import run_topic
+
+
+def _until_waiting(desk: Desk, run_id: str, count: int) -> None:
+    """Polls are sent in threads; this is the moment when all of them wait."""
+    deadline = time.monotonic() + 30
+    while desk.house.signals.waiting(run_topic(run_id)) < count:
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.005)
+
+
+def test_submitted_twice(desk: Desk) -> None:
+    body = encode(submission(desk.house, tags={"a": None, "b": "1"}))
+    first = desk.person.post("/api/workspaces/vision/runs", body)
+    again = desk.person.post("/api/workspaces/vision/runs", body)
+    assert (first.status, again.status) == (201, 200)
+    run = decode(Run, first.json)
+    assert decode(Run, again.json) == run == runs.get(desk.house, body["id"])
+    body["experiment"] = "other"
+    changed = desk.person.post("/api/workspaces/vision/runs", body)
+    assert (changed.status, changed.error["code"]) == (409, "conflict")
+
+
+def test_listing_by_what_is_asked(desk: Desk) -> None:
+    made = [submit(desk.house, experiment="listing", tags={"n": str(n), "all": None}) for n in range(3)]
+    path = "/api/workspaces/vision/runs?experiment=listing"
+
+    def found(query: str) -> list[str]:
+        return [run["id"] for run in desk.person.get(path + query).json["runs"]]
+
+    newest_first = [run.id for run in reversed(made)]
+    assert found("") == newest_first
+    assert found("&tag=all") == newest_first
+    assert found("&tag=all&tag=n%3D1") == [made[1].id]
+    assert found("&status=NotStarted&status=Queued&limit=1") == [made[2].id]
+    assert found("&status=Running") == []
+    assert found(f"&before={made[1].id}") == [made[0].id]
+
+
+def test_events_and_why(desk: Desk) -> None:
+    run = submit(desk.house)
+    runs.move(desk.house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "Waits.")
+    story = desk.person.get(f"/api/runs/{run.id}/events").json
+    assert [event["to"] for event in story["events"]] == ["NotStarted", "Queued"]
+    assert "local" in story["why"]
+
+
+def test_a_report_needs_no_time_and_cannot_set_one(desk: Desk) -> None:
+    run = submit_interactive(desk.house)
+    own = desk.run_client(run.id)
+    path = f"/api/runs/{run.id}/events"
+    now = own.post(path, {"to": "Running", "reason": "logging", "at": 1.0, "handle": "mine"}).json
+    assert (now["status"], now["reason"], now["started_at"], now["handle"]) == (
+        "Running",
+        "logging",
+        desk.house.clock(),
+        "",
+    )
+    assert own.post(path, {"to": "Queued"}).error["code"] == "conflict"
+    ended = own.post(path, {"to": "Failed", "exit_code": -9, "message": "killed"}).json
+    assert (ended["exit_code"], ended["message"]) == (-9, "killed")
+
+
+def test_labels_over_the_wire(desk: Desk) -> None:
+    run = submit(desk.house)
+    path = f"/api/runs/{run.id}"
+    changed = desk.person.call("PATCH", path, {"tags": {"a": "1"}, "display_name": "first"}).json
+    assert (changed["tags"], changed["display_name"]) == ({"a": "1"}, "first")
+    same = desk.person.call("PATCH", path, {"remove_tags": ["a"]}).json
+    assert (same["tags"], same["display_name"]) == ({}, "first")
+
+
+def test_a_poll_returns_at_once_when_there_is_news(desk: Desk) -> None:
+    run = submit(desk.house)
+    assert desk.person.get(f"/api/runs/{run.id}?after=0&wait=30").json["revision"] == 1
+    assert desk.person.get(f"/api/runs/{run.id}?after=1&wait=0.01").json["revision"] == 1
+
+
+def test_fifty_polls_wake_together(desk: Desk) -> None:
+    run = submit(desk.house)
+    path = f"/api/runs/{run.id}?after={run.revision}&wait=30"
+    with ThreadPoolExecutor(50) as pool:
+        polls = [pool.submit(desk.person.get, path) for _ in range(50)]
+        _until_waiting(desk, run.id, 50)
+        assert desk.person.get("/api/workspaces").status == 200, "waiting polls hold nothing that others need"
+        began = time.monotonic()
+        runs.move(desk.house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+        statuses = {poll.result().json["status"] for poll in polls}
+        assert time.monotonic() - began < 20, "woken, not timed out"
+    assert statuses == {"Queued"}
+
+
+def test_a_heartbeat_brings_a_cancel(desk: Desk) -> None:
+    run = submit(desk.house)
+    for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
+        runs.move(desk.house, run.id, status, Reason.NONE, "")
+    own = desk.run_client(run.id)
+    revision = own.post(f"/api/runs/{run.id}/heartbeat").json["revision"]
+    assert runs.get(desk.house, run.id).heard_at == desk.house.clock()
+    with ThreadPoolExecutor(1) as pool:
+        poll = pool.submit(own.post, f"/api/runs/{run.id}/heartbeat?after={revision}&wait=30")
+        _until_waiting(desk, run.id, 1)
+        assert desk.person.post(f"/api/runs/{run.id}/cancel").json["status"] == "CancelRequested"
+        assert poll.result().json["status"] == "CancelRequested"
+
+
+def test_a_poll_of_a_run_that_is_not_there(desk: Desk) -> None:
+    assert desk.person.get("/api/runs/train_1_ffffffff?after=1&wait=30").status == 404
+    assert desk.person.post("/api/runs/train_1_ffffffff/heartbeat?after=1&wait=30").status == 404

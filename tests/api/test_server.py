@@ -1,0 +1,54 @@
+"""What the server says of itself: health, facts, its own description."""
+
+from tests.api.desks import Desk
+from tests.services.houses import submit
+
+from roost.version import API_LEVEL, VERSION
+
+
+def test_health_is_for_everybody(desk: Desk) -> None:
+    assert desk.stranger.get("/api/health").json == {
+        "name": "roost",
+        "version": VERSION,
+        "api_level": API_LEVEL,
+        "instance": "test",
+    }
+
+
+def test_facts_are_for_those_with_a_token(desk: Desk) -> None:
+    facts = desk.run_client(submit(desk.house).id).get("/api/server").json
+    assert set(facts) == {
+        "version",
+        "api_level",
+        "instance",
+        "pid",
+        "home",
+        "started_at",
+        "active_runs",
+        "blob_folder",
+    }
+
+
+def test_the_description_has_every_route_and_record(desk: Desk) -> None:
+    document = desk.person.get("/api/openapi.json").json
+    assert document["openapi"].startswith("3.")
+    submit_route = document["paths"]["/api/workspaces/{workspace}/runs"]["post"]
+    assert submit_route["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/Submission")
+    assert submit_route["x-access"] == "person"
+    assert "/api/runs/{run_id}/files/{path}" in document["paths"]
+    schemas = document["components"]["schemas"]
+    assert {"Run", "RunSpec", "Submission", "RunFile", "RunStatus"} <= set(schemas)
+    assert "security" not in document["paths"]["/api/health"]["get"]
+
+
+def test_workspaces_and_experiments(desk: Desk) -> None:
+    made = desk.person.put("/api/workspaces/team-a", {"subscription_id": "s", "location": "west"}).json
+    assert (made["name"], made["user"], made["subscription_id"], made["location"]) == ("team-a", "ann", "s", "west")
+    assert desk.person.put("/api/workspaces/team-a").json == made == desk.person.get("/api/workspaces/team-a").json
+    assert made in desk.person.get("/api/workspaces").json["workspaces"]
+    experiment = desk.person.put("/api/workspaces/team-a/experiments/train").json
+    assert desk.person.get("/api/workspaces/team-a/experiments/train").json == experiment
+    assert desk.person.get("/api/workspaces/team-a/experiments").json == {"experiments": [experiment]}
+    assert desk.person.get("/api/workspaces/team-a/experiments/other").error["code"] == "not_found"
+    assert desk.person.put("/api/workspaces/..").error["code"] in ("invalid_input", "not_found")
+    assert desk.person.put("/api/workspaces/team-a/experiments/a.b").error["code"] == "invalid_input"
