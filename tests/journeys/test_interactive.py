@@ -1,0 +1,101 @@
+"""Runs that live in the caller's own process."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roost import Experiment, Workspace
+from roost.sdk import interactive, salvage
+
+pytestmark = pytest.mark.slow
+
+
+def told(code: str, *arguments: object) -> str:
+    """What a process of its own prints."""
+    argv = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60).stdout
+
+
+BEGIN = (
+    "from roost import Experiment, Workspace\nrun = Experiment(Workspace(), 'tests').start_logging()\nprint(run.id)\n"
+)
+
+
+def test_log_upload_and_complete(experiment: Experiment, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/model.txt").write_text("weights")
+    with experiment.start_logging(outputs=str(tmp_path / "mine"), snapshot_directory=str(tmp_path / "mine")) as run:
+        assert run.get_status() == "Running"
+        for step in range(100):
+            run.log("loss", step)
+        run.upload_file("notes/a.txt", str(tmp_path / "mine/model.txt"))
+        run.tag("kind", "notebook")
+        assert run.get_metrics()["loss"] == list(range(100))
+        (spools,) = interactive.spools_of(home).iterdir()
+    assert run.get_status() == "Completed"
+    assert run.get_file_names() == ["notes/a.txt", "outputs/model.txt"]
+    assert run.tags == {"kind": "notebook"}
+    assert not spools.exists()
+
+
+def test_an_exception_in_the_block_fails_the_run(experiment: Experiment) -> None:
+    with pytest.raises(ZeroDivisionError), experiment.start_logging() as run:
+        run.log("loss", 1)
+        raise ZeroDivisionError("no data")
+    assert run.get_status() == "Failed"
+    assert "no data" in run.get_details()["error"]["error"]["message"]
+    assert run.get_metrics() == {"loss": 1}
+
+
+@pytest.mark.parametrize(("ending", "status"), [("", "Completed"), ("raise ValueError('bad data')", "Failed")])
+def test_a_process_that_ends_without_saying(ending: str, status: str, workspace: Workspace, home: Path) -> None:
+    run_id = told(BEGIN + "for i in range(1000): run.log('loss', i)\n" + ending).strip()
+    run = workspace.get_run(run_id)
+    assert run.get_metrics()["loss"] == list(range(1000))
+    assert run.get_status() == status
+    assert list(interactive.spools_of(home).iterdir()) == []
+
+
+def test_a_killed_process_is_delivered_once_by_who_comes_next(workspace: Workspace, home: Path) -> None:
+    dying = "import os\nfor i in range(5000): run.log('loss', i)\nos.kill(os.getpid(), 9)\n"
+    run_id = told("import sys\n" + BEGIN + "sys.stdout.flush()\n" + dying).strip()
+    run = workspace.get_run(run_id)
+    assert run.get_status() == "Running"
+    told("from roost import Workspace\nWorkspace()")
+    assert run.get_metrics()["loss"] == list(range(5000))
+    assert run.get_status() == "Failed"
+    assert run.get_details()["error"]["error"]["code"] == "client_lost"
+    assert list(interactive.spools_of(home).iterdir()) == []
+
+
+def test_a_living_process_is_left_alone(experiment: Experiment, workspace: Workspace) -> None:
+    with experiment.start_logging() as run:
+        run.log("loss", 1)
+        told("from roost import Workspace\nWorkspace()")
+        assert salvage.salvage(workspace._connection, "") == []
+        assert run.get_status() == "Running"
+        run.log("loss", 2)
+    assert run.get_metrics() == {"loss": [1, 2]}
+
+
+def test_points_added_to_a_run_of_another_process(experiment: Experiment, workspace: Workspace) -> None:
+    with experiment.start_logging() as run:
+        told("import sys\nfrom roost import Workspace\nWorkspace().get_run(sys.argv[1]).log('seen', 1)\n", run.id)
+        assert run.get_metrics() == {"seen": 1}
+        assert run.get_status() == "Running"
+
+
+def test_forked_workers_log_to_the_same_run(experiment: Experiment) -> None:
+    import multiprocessing
+
+    with experiment.start_logging() as run:
+        run.log("loss", 0)
+        context = multiprocessing.get_context("fork")
+        workers = [context.Process(target=run.log, args=("worker", number)) for number in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert sorted(run.get_metrics()["worker"]) == [0, 1, 2]
