@@ -18,8 +18,12 @@ _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 
 
 def answer(value: object, status: int = 200) -> Response:
-    """A record, or plain values, as JSON."""
-    plain = codec.encode(value)
+    """A record as JSON."""
+    return plain_answer(codec.encode(value), status)
+
+
+def plain_answer(plain: object, status: int = 200) -> Response:
+    """Values that are plain already: a million numbers need not be looked at one by one."""
     try:
         text = json.dumps(plain, allow_nan=False, separators=(",", ":"))
     except ValueError:

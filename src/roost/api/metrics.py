@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query, Response
 
-from roost.api.answers import answer
+from roost.api.answers import answer, plain_answer
 from roost.api.bodies import SpoolBytes
 from roost.api.doors import Access, Desk, TheHouse
 from roost.domain.metrics import Space
@@ -51,7 +51,7 @@ def take_in(
 
 @desk.route("GET", "/api/runs/{run_id}/metrics", Access.RUN, answer=Values)
 def read_back(house: TheHouse, run_id: str, name: str | None = None) -> Response:
-    return answer(Values(metrics=dict(metrics.read_back(house, run_id, name))))
+    return plain_answer({"metrics": metrics.read_back(house, run_id, name)})
 
 
 @desk.route("GET", "/api/runs/{run_id}/metrics/summary", Access.RUN, answer=SummaryList)

@@ -4,6 +4,7 @@ Heavy imports come after the lock, so that the second of two servers ends at onc
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -41,6 +42,7 @@ def _serve(settings: Settings, ready_fd: int | None) -> int:
         _say(error.message, "`roost status` shows it, `roost down` ends it.")
         return ALREADY_RUNNING
     listener = home.bind(settings)
+    gc.disable()  # a fifth of the start otherwise goes into collecting what is being loaded; `serving` turns it on again
     from roost.server.serving import serve  # noqa: PLC0415 loads the web framework and the database, half a second
 
     return serve(settings, listener, ready_fd)

@@ -107,8 +107,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         # What was loaded by now stays: the collector need not look at it again.
-        gc.collect()
         gc.freeze()
+        gc.enable()
         self._listening()
 
     @contextlib.contextmanager

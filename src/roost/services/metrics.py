@@ -6,7 +6,7 @@ from typing import Any
 
 from roost.domain import metrics as meaning
 from roost.domain import names
-from roost.domain.metrics import Batch, Chart, Space
+from roost.domain.metrics import Batch, Chart, Encoding, Series, Space
 from roost.services.house import House
 from roost.store.base import MetricSummary, SpoolState
 
@@ -60,13 +60,19 @@ def read_back(house: House, run_id: str, name: str | None = None) -> Mapping[str
     wanted = [name] if name is not None else [each.name for each in house.store.metrics.summaries(run_id)]
     found: dict[str, Any] = {}
     for each in wanted:
-        by_spool = [
-            [point for series in group for point in meaning.points(series)]
-            for group in house.store.metrics.series(run_id, each)
-        ]
+        by_spool = house.store.metrics.series(run_id, each)
         if any(by_spool):
-            found[each] = meaning.read_back(meaning.in_order(by_spool))
+            found[each] = _values(by_spool)
     return found
+
+
+def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
+    if len(by_spool) == 1 and all(series.encoding is not Encoding.OBJECT for series in by_spool[0]):
+        # By far the most are numbers from one process: no object per point for those.
+        numbers = [value for series in by_spool[0] for value in meaning.numbers(series)]
+        return numbers[0] if len(numbers) == 1 else numbers
+    points = [[point for series in group for point in meaning.points(series)] for group in by_spool]
+    return meaning.read_back(meaning.in_order(points))
 
 
 def summaries(house: House, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
