@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from roost.domain.errors import Incompatible, RoostError, Unavailable
 from roost.sdk import discovery
@@ -93,14 +94,20 @@ def _ask(record: ServerRecord) -> str:
     return ""
 
 
-def _client(record: ServerRecord, home: Path) -> Client:
+def _call(record: ServerRecord, home: Path, method: str, path: str) -> dict[str, Any]:
+    """One question to this very server, which may be on its way out."""
     token = discovery.read_token(home)
-    return Client(lambda: Endpoint(record.url, token), patience=1.0)
+    client = Client(lambda: Endpoint(record.url, token), patience=1.0)
+    try:
+        answer: dict[str, Any] = client.call(method, path)
+        return answer
+    finally:
+        client.close()
 
 
 def ask_facts(record: ServerRecord, home: Path) -> dict[str, object]:
     """What the control plane says of itself that its file does not."""
-    facts = _client(record, home).call("GET", "/api/server")
+    facts = _call(record, home, "GET", "/api/server")
     return {"active_runs": facts["active_runs"], "api_level": facts["api_level"], "instance": facts["instance"]}
 
 
@@ -117,7 +124,7 @@ def _is_replaceable(record: ServerRecord, home: Path) -> bool:
     if not _is_older(record):
         return False
     try:
-        facts = _client(record, home).call("GET", "/api/server")
+        facts = _call(record, home, "GET", "/api/server")
     except RoostError:
         return False
     return int(facts.get("active_runs", 1)) == 0
@@ -153,7 +160,7 @@ def stop(record: ServerRecord, home: Path, *, seconds: float = 15.0) -> None:
     """Ends a control plane politely and waits for it; agents go on. NotStarted when it does not end."""
     discovery.note_down(home, record)
     with suppress(Unavailable):  # it may end before it can answer
-        _client(record, home).call("POST", "/api/server/shutdown")
+        _call(record, home, "POST", "/api/server/shutdown")
     deadline = time.monotonic() + seconds
     while discovery.is_alive(record):
         if time.monotonic() > deadline:

@@ -1,0 +1,188 @@
+"""Finding and starting the embedded control plane: one for two clients, stale files, hung and older servers."""
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sdk.folders import tree
+
+from roost import Experiment, ScriptRunConfig, Workspace
+from roost.domain.errors import Incompatible
+from roost.sdk import connections, discovery, embedded, waiting
+from roost.version import API_LEVEL, VERSION
+
+pytestmark = pytest.mark.slow
+
+
+def rewrite(home: Path, **facts: Any) -> None:
+    record = json.loads((home / "server.json").read_bytes())
+    (home / "server.json").write_text(json.dumps({**record, **facts}))
+
+
+@pytest.fixture
+def running(home: Path) -> discovery.ServerRecord:
+    return embedded.ensure(home)
+
+
+def test_clients_that_come_at_once_start_one(home: Path) -> None:
+    code = "from roost.sdk import discovery, embedded; print(embedded.ensure(discovery.home()).instance)"
+    clients = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = [client.communicate(timeout=60) for client in clients]
+    assert len({out for out, _ in said}) == 1
+    assert [err for _, err in said if "starting the control plane" in err] == [
+        f"Roost: starting the control plane on this machine. Its files are in {home}.\n"
+    ]
+
+
+def test_it_is_found_again_and_keeps_its_port(home: Path, running: discovery.ServerRecord) -> None:
+    assert embedded.ensure(home) == running
+    embedded.stop(running, home)
+    assert embedded.find(home) is None
+    again = embedded.ensure(home)
+    assert (again.url, again.instance != running.instance) == (running.url, True)
+
+
+class TestStale:
+    def test_killed(self, home: Path, running: discovery.ServerRecord) -> None:
+        os.kill(running.pid, signal.SIGKILL)
+        assert embedded.ensure(home).instance != running.instance
+
+    def test_its_process_id_belongs_to_another_now(self, home: Path, running: discovery.ServerRecord) -> None:
+        os.kill(running.pid, signal.SIGKILL)
+        rewrite(home, pid=os.getpid())
+        again = embedded.ensure(home)
+        assert again.pid != os.getpid()
+
+    def test_its_port_is_taken_by_something_else(self, home: Path, running: discovery.ServerRecord) -> None:
+        embedded.stop(running, home)
+        port = int(running.url.rpartition(":")[2])
+        with http.server.HTTPServer(("127.0.0.1", port), http.server.BaseHTTPRequestHandler) as other:
+            serving = threading.Thread(target=other.serve_forever)
+            serving.start()
+            try:
+                again = embedded.ensure(home)
+                assert again.url != running.url
+            finally:
+                other.shutdown()
+                serving.join()
+
+    def test_nonsense_in_the_file(self, home: Path, running: discovery.ServerRecord) -> None:
+        embedded.stop(running, home)
+        (home / "server.json").write_text("{half a rec")
+        assert embedded.ensure(home).pid != running.pid
+
+
+def test_one_that_hangs_is_named(home: Path, running: discovery.ServerRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "_ANSWER_SECONDS", 0.5)
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(embedded.NotStarted) as raised:
+            embedded.ensure(home)
+    finally:
+        os.kill(running.pid, signal.SIGCONT)
+    assert f"process {running.pid}" in raised.value.message
+    assert str(discovery.log_path(home)) in raised.value.hint
+
+
+def test_one_that_cannot_start_shows_its_log(home: Path) -> None:
+    home.mkdir()
+    (home / "roost.db").mkdir()
+    with pytest.raises(embedded.NotStarted, match="The last lines of its log:\n") as raised:
+        embedded.ensure(home)
+    assert str(discovery.log_path(home)) in raised.value.hint
+
+
+def test_a_large_log_is_put_aside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "_LARGEST_LOG", 100)
+    tree(home, {"logs/server.log": "x" * 101})
+    embedded.ensure(home)
+    assert (home / "logs/server.log.1").read_text() == "x" * 101
+    assert "xxx" not in (home / "logs/server.log").read_text()
+
+
+def test_without_the_servers_packages_the_error_says_what_to_install(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_NEEDED", ("uvicorn", "no_such_package"))
+    with pytest.raises(embedded.NotStarted, match="no_such_package") as raised:
+        embedded.ensure(home)
+    assert "pip install 'roost[server]'" in raised.value.hint
+
+
+class TestVersions:
+    def test_an_idle_older_one_is_replaced(self, home: Path, running: discovery.ServerRecord) -> None:
+        rewrite(home, version="0.0.1", api_level=API_LEVEL - 1)
+        again = embedded.ensure(home)
+        assert (again.version, again.pid != running.pid) == (VERSION, True)
+        assert discovery.process_started(running.pid) != running.pid_started
+
+    def test_a_busy_older_one_is_used_with_a_warning(
+        self, home: Path, workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        source = tree(tmp_path / "s", {"wait.py": "import time\nprint('on', flush=True)\ntime.sleep(600)"})
+        run = Experiment(workspace, "busy").submit(ScriptRunConfig(str(source), script="wait.py"))
+        assert waiting.Tail(workspace._connection.client, run.id).read() == "on\n"
+        record = discovery.read_record(home)
+        assert record
+        rewrite(home, version="0.0.1")
+        assert embedded.ensure(home).pid == record.pid
+        assert "is version 0.0.1" in capsys.readouterr().err
+        rewrite(home, version="0.0.1", api_level=API_LEVEL - 1)
+        with pytest.raises(Incompatible, match=r"0\.0\.1"):
+            embedded.ensure(home)
+        rewrite(home, version=VERSION, api_level=API_LEVEL)
+        run.cancel()
+        assert run.wait_for_completion()["status"] == "Canceled"
+
+    def test_a_newer_level_is_refused_with_a_hint(self, home: Path, running: discovery.ServerRecord) -> None:
+        rewrite(home, version="99.0.0", api_level=API_LEVEL + 1)
+        with pytest.raises(Incompatible) as raised:
+            embedded.ensure(home)
+        assert "99.0.0" in raised.value.message
+        assert "Install" in raised.value.hint
+        assert discovery.process_started(running.pid) == running.pid_started
+
+    def test_a_newer_version_of_the_same_level_is_used(
+        self, home: Path, running: discovery.ServerRecord, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        capsys.readouterr()
+        rewrite(home, version="99.0.0")
+        assert embedded.ensure(home).pid == running.pid
+        assert capsys.readouterr().err == ""
+
+
+def test_waiting_does_not_undo_a_shutdown(home: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from roost.domain.errors import Unavailable
+    from roost.transport.client import Client
+
+    record = discovery.read_record(home)
+    assert record
+    embedded.stop(record, home)
+    finder = connections._Finder(home)
+    watcher = Client(finder.watch, patience=0.2)
+    with pytest.raises(Unavailable, match="was shut down"):
+        watcher.call("GET", "/api/workspaces")
+    assert embedded.find(home) is None
+    assert workspace.experiments == {}, "asking for something does bring it back"
+
+
+def test_another_control_plane_by_address(
+    home: Path, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Experiment(workspace, "there")
+    monkeypatch.setenv("ROOST_URL", workspace._connection.url + "/")
+    monkeypatch.setenv("ROOST_TOKEN", discovery.read_token(home))
+    monkeypatch.setenv("ROOST_HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert set(Workspace().experiments) == {"there"}
+    assert not (tmp_path / "elsewhere" / "server.json").exists()
