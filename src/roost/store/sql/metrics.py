@@ -117,7 +117,7 @@ class SqlMetrics:
         return state
 
     def append(self, run_id: str, spool: str, offset: int, batch: Batch) -> int:
-        chunks = {series.name: series for series in batch.series if series.count}
+        chunks = _by_name(batch.series)
         news = {name: summarize(series) for name, series in chunks.items()}
 
         def work(connection: sa.Connection) -> int:
@@ -174,6 +174,14 @@ class SqlMetrics:
         names = self._remembered(run_id, spool, before)
         if names is not None:
             self._remember(run_id, spool, mark, {**names, **fresh} if fresh else names)
+
+
+def _by_name(series: Iterable[Series]) -> dict[str, Series]:
+    parts: dict[str, list[Series]] = {}
+    for part in series:
+        if part.count:
+            parts.setdefault(part.name, []).append(part)
+    return {name: join(found) for name, found in parts.items()}
 
 
 def _find_spool(connection: sa.Connection, run_id: str, name: str) -> _Spool:

@@ -1,0 +1,115 @@
+"""Revisions, tables and HEAD say the same; a database is opened, migrated or refused by its revision."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from roost.domain.errors import Incompatible, InvalidInput
+from roost.store import migrations, open_store
+from roost.store.migrations.upgrade import config, upgrade
+from roost.store.sql.engine import SqliteDatabase
+from roost.store.sql.tables import metadata
+
+
+def shape(connection: sa.Connection) -> dict[str, set[str]]:
+    """Every table and index, as words: order of lines and quoting aside."""
+    found = connection.exec_driver_sql(
+        "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'"
+    )
+    return {name: {line.strip(" ,\t").replace('"', "") for line in sql.splitlines()} for name, sql in found}
+
+
+def made(work) -> tuple[dict[str, set[str]], list[object]]:  # type: ignore[no-untyped-def]
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        work(connection)
+        differences = compare_metadata(MigrationContext.configure(connection), metadata)
+        found = shape(connection), differences
+    engine.dispose()
+    return found
+
+
+def test_head_is_the_last_revision() -> None:
+    scripts = ScriptDirectory.from_config(config())
+    assert scripts.get_heads() == [migrations.HEAD]
+    assert tuple(script.revision for script in reversed(list(scripts.walk_revisions()))) == migrations.REVISIONS
+
+
+def test_migrating_and_making_give_the_same_tables() -> None:
+    migrated, differences = made(upgrade)
+    created, _ = made(metadata.create_all)
+    assert migrated == created
+    assert differences == []
+
+
+def test_a_new_store_is_at_head(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path / 'a.db'}").close()
+    assert revision(tmp_path / "a.db") == [(migrations.HEAD,)]
+
+
+def revision(path: Path) -> list[tuple[str]]:
+    connection = sqlite3.connect(path)
+    found = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    connection.close()
+    return found
+
+
+def change(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_migrated_store_is_used_as_it_is(tmp_path: Path) -> None:
+    database = SqliteDatabase(str(tmp_path / "a.db"))
+    database.write(upgrade)
+    database.close()
+    assert revision(tmp_path / "a.db") == [(migrations.HEAD,)]
+    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    assert store.workspaces.list() == []
+    store.close()
+
+
+def test_a_newer_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    open_store(f"sqlite:///{path}").close()
+    change(path, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(Incompatible, match="newer Roost") as caught:
+        open_store(f"sqlite:///{path}")
+    assert "Upgrade" in caught.value.hint
+    assert revision(path) == [("9999",)]
+
+
+def test_somebody_elses_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    change(path, "CREATE TABLE theirs (x INTEGER)")
+    with pytest.raises(Incompatible, match="not Roost's"):
+        open_store(f"sqlite:///{path}")
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+    connection.close()
+
+
+@pytest.mark.parametrize("url", ["mysql://x", "sqlite:a.db", "sqlite:///", "", "sqlite://a.db"])
+def test_an_unknown_url_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput):
+        open_store(url)
+
+
+def test_opening_needs_no_alembic(tmp_path: Path) -> None:
+    program = """
+import sys
+from roost.store import open_store
+for _ in range(2):
+    open_store(sys.argv[1]).close()
+sys.exit("alembic" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", program, f"sqlite:///{tmp_path / 'a.db'}"], check=True)
