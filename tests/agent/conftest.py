@@ -26,6 +26,7 @@ class ControlPlane:
     def __init__(self, home):
         self.home = home
         self.process = None
+        self.submitted = []
         self.client = Client(self._locate, patience=20)
         self.carrier = Carrier(self.client)
 
@@ -63,7 +64,9 @@ class ControlPlane:
         submission = Submission(
             id=new_run_id("exp", time.time()), experiment="exp", spec=RunSpec(snapshot=manifest, **spec)
         )
-        return decode(Run, self.client.call("POST", "/api/workspaces/default/runs", json=encode(submission)))
+        run = decode(Run, self.client.call("POST", "/api/workspaces/default/runs", json=encode(submission)))
+        self.submitted.append(run)
+        return run
 
     def run(self, script, **spec):
         """Submits one script and waits for its end."""
@@ -92,6 +95,10 @@ class ControlPlane:
     def log(self, run):
         return self.read(run, "user_logs/std_log.txt").decode("utf-8", "replace")
 
+    def says(self, run, words):
+        """Whether its log has come so far."""
+        return "user_logs/std_log.txt" in self.names(run) and words in self.log(run)
+
     def metrics(self, run):
         return self.client.call("GET", path_of("runs", run.id, "metrics"))["metrics"]
 
@@ -118,10 +125,20 @@ def control_plane(home):
 
 
 @pytest.fixture(scope="session")
-def plane(tmp_path_factory):
-    """One control plane for all stories that leave it alone."""
+def shared_plane(tmp_path_factory):
     with control_plane(tmp_path_factory.mktemp("home")) as plane:
         yield plane
+
+
+@pytest.fixture
+def plane(shared_plane):
+    """One control plane for all stories that leave it alone. A run that a failed test has left gives its place back."""
+    yield shared_plane
+    while shared_plane.submitted:
+        run = shared_plane.get(shared_plane.submitted.pop())
+        if not run.status.is_terminal:
+            shared_plane.cancel(run)
+            shared_plane.wait(run)
 
 
 @pytest.fixture

@@ -6,7 +6,10 @@ from roost.agent import outcomes
 from roost.agent.folder import Folder
 from roost.domain.runs import Reason, RunStatus
 
-TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    raise ValueError("bad lr")\nValueError: bad lr'
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    raise ValueError("bad lr")
+ValueError: bad lr"""
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     _stdio_to(folder.agent_log)
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         log.warning("This process cannot be a subreaper: %s.", os.strerror(ctypes.get_errno()))
+    log.info("The keeper is here.")
     try:
         plan, _ = folder.read_plan()
         if plan.errand is Errand.SALVAGE:

@@ -44,7 +44,8 @@ def _look(path: Path, name: str, inside: Path, above: tuple[Path, ...], found: F
     try:
         if path.is_symlink():
             target = path.resolve()
-            if not target.is_relative_to(inside) or target in above:
+            goes_round = target in above or path.parent.resolve().is_relative_to(target)
+            if goes_round or not target.is_relative_to(inside):
                 log.warning("%r is a link to %s and is not followed.", name, target)
                 return
         mode = path.stat().st_mode

@@ -30,6 +30,7 @@ log = logging.getLogger("roost.agent")
 def run(folder: Folder) -> None:
     """Prepare, launch, ship, finish. Returns when the control plane has everything, or when nobody wants it any more."""
     plan, access = folder.read_plan()
+    log.info("Run %s begins.", plan.run_id)
     link = Link(folder, access)
     orders = Orders(link)
     orders.listen()
@@ -56,6 +57,7 @@ def _script(folder: Folder, plan: Plan, access: Access, link: Link, orders: Orde
         return outcomes.failed(Reason.PREPARE_FAILED, f"The run could not be prepared. {error}")
     if orders.halted:
         return _halted(orders.halted, None)
+    log.info("Prepared.")
     tree = Tree(plan.run_id, _parent())
     door.listen()
     try:
@@ -63,6 +65,7 @@ def _script(folder: Folder, plan: Plan, access: Access, link: Link, orders: Orde
     except RoostError as error:
         tree.end()
         return outcomes.failed(Reason.START_FAILED, str(error))
+    log.info("Started: %s.", ", ".join(f"pid {process.pid}" for process in processes))
     ship.start()
     vitals = Vitals(folder, plan.node_rank, lambda: tree.members(marks=False))
     vitals.start()
@@ -81,6 +84,7 @@ def _watch(folder: Folder, plan: Plan, processes: Sequence[Started], orders: Ord
     code = _exit_code(processes)
     if code is not None:
         outcome = outcomes.of_exit(code, folder.std_log)
+        log.info("The script ended with %d.", code)
         _note(folder, outcome)  # before anything else: from here on a salvage pass can tell it
         left = tree.end()
         if left:

@@ -122,7 +122,9 @@ class Ship(threading.Thread):
                 )
 
     def finish(self) -> None:
-        """One last round, at once; returns when the thread has ended."""
+        """One last round, at once; returns when the thread has ended. Nothing happens when no script was ever started."""
+        if self.ident is None:
+            return
         self._stopping = True
         self._hurry.set()
         self.join()

@@ -1,0 +1,124 @@
+"""Each process of a run killed with -9 while it works: what was logged is kept, and nothing stays behind."""
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+from roost.agent.processes import look, marked
+from roost.domain.runs import Reason, RunStatus
+from tests.contracts.engine import eventually
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = """
+    import os, pathlib, subprocess, sys, time
+    from roost_job.spool import Writer
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    writer = Writer(os.environ["ROOST_SPOOL"])
+    pathlib.Path("outputs/early.txt").write_text("kept")
+    pathlib.Path("logs/a.log").write_text("a line")
+    for step in range(100):
+        writer.number("loss", float(step), step)
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def keeper_of(pid):
+    return look(pid).parent
+
+
+@pytest.fixture
+def running(plane):
+    run = plane.submit({"train.py": SCRIPT})
+    eventually(lambda: plane.says(run, "ready"))
+    return run
+
+
+def assert_kept(plane, run):
+    assert plane.metrics(run)["loss"] == [float(step) for step in range(100)]
+    assert plane.log(run) == "ready\n"
+    assert plane.read(run, "outputs/early.txt") == b"kept"
+    assert plane.read(run, "logs/a.log") == b"a line"
+    assert marked(run.id) == []
+    eventually(lambda: not plane.folder(run).exists())
+
+
+def test_a_killed_agent(plane, running):
+    began = time.monotonic()
+    os.kill(plane.agent(running), signal.SIGKILL)
+    run = plane.wait(running)
+    assert (run.status, run.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
+    assert run.message.startswith("The run's agent ended unexpectedly")
+    assert time.monotonic() - began < 30
+    assert_kept(plane, run)
+
+
+def test_a_killed_agent_and_its_keeper(plane, running):
+    agent = plane.agent(running)
+    os.kill(keeper_of(agent), signal.SIGKILL)
+    os.kill(agent, signal.SIGKILL)
+    run = plane.wait(running)
+    assert (run.status, run.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
+    assert_kept(plane, run)
+
+
+def test_a_killed_keeper_changes_nothing(plane, running):
+    agent = plane.agent(running)
+    os.kill(keeper_of(agent), signal.SIGKILL)
+    plane.cancel(running)
+    run = plane.wait(running)
+    assert run.status is RunStatus.CANCELED
+    assert_kept(plane, run)
+
+
+def test_an_agent_that_is_killed_after_the_script_s_end_still_tells_it(own_plane):
+    plane = own_plane
+    run = plane.submit({"train.py": SCRIPT.replace("time.sleep(600)", "time.sleep(1); sys.exit(3)")})
+    eventually(lambda: plane.says(run, "ready"))
+    plane.kill()  # the agent cannot report the end
+    eventually((plane.folder(run) / "ended.json").exists)
+    os.kill(plane.agent(run), signal.SIGKILL)
+    plane.start()
+    run = plane.wait(run)
+    assert (run.status, run.reason, run.exit_code) == (RunStatus.FAILED, Reason.EXIT_CODE, 3)
+    assert_kept(plane, run)
+
+
+def test_a_killed_control_plane_is_waited_for(own_plane):
+    plane = own_plane
+    run = plane.submit(
+        {
+            "train.py": """
+                import os, pathlib, time
+                from roost_job.spool import Writer
+                writer = Writer(os.environ["ROOST_SPOOL"])
+                print("ready", flush=True)
+                for step in range(2000):
+                    writer.number("loss", float(step), step)
+                    time.sleep(0.001)
+                print("done", flush=True)
+                pathlib.Path("outputs/model").write_text("m")
+            """
+        }
+    )
+    eventually(lambda: plane.says(run, "ready"))
+    plane.kill()
+    eventually((plane.folder(run) / "ended.json").exists)
+    plane.start()
+    run = plane.wait(run)
+    assert run.status is RunStatus.COMPLETED
+    assert plane.metrics(run)["loss"] == [float(step) for step in range(2000)]
+    assert plane.log(run) == "ready\ndone\n"
+    assert plane.read(run, "outputs/model") == b"m"
+
+
+def test_a_run_whose_folder_disappears_ends_with_all_its_processes(plane, running):
+    agent = plane.agent(running)
+    keeper = keeper_of(agent)
+    shutil.rmtree(plane.folder(running))
+    eventually(lambda: not marked(running.id))
+    eventually(lambda: look(agent) is None and look(keeper) is None)
