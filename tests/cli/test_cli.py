@@ -1,0 +1,172 @@
+"""The command line from outside: what it prints, its exit codes, its JSON; and one whole story."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sdk.folders import tree
+
+ROOST = str(Path(sys.executable).with_name("roost"))
+
+SCRIPT = """
+import os, sys
+from azureml.core import Run
+run = Run.get_context()
+for step in range(5):
+    run.log("loss", 1.0 / (step + 1), step=step)
+run.log("bad", float("nan"))
+os.makedirs("outputs", exist_ok=True)
+open("outputs/model.txt", "w").write("weights")
+print("args", sys.argv[1:])
+sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 0)
+"""
+
+
+def roost(*words: str, code: int = 0) -> str:
+    """What a command prints; its exit code must be `code`. An error is two lines on stderr, never a stack trace."""
+    done = subprocess.run([ROOST, *words], capture_output=True, text=True, timeout=90)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+class TestWithoutAControlPlane:
+    def test_help_and_version(self, home: Path) -> None:
+        assert {"up", "down", "status", "submit", "run"} <= set(roost("--help").split())
+        assert {"list", "show", "logs", "metrics", "cancel", "download"} <= set(roost("run", "--help").split())
+        assert roost("--version").startswith("roost 0.")
+        assert not home.exists()
+
+    def test_status_starts_nothing(self, home: Path) -> None:
+        done = subprocess.run([ROOST, "status", "--json"], capture_output=True, text=True, timeout=30)
+        assert (done.returncode, json.loads(done.stdout)) == (3, {"running": False, "home": str(home)})
+        assert "No control plane runs" in roost("down")
+        assert not home.exists()
+
+    @pytest.mark.parametrize("words", [["nonsense"], ["run", "show"], ["run", "list", "--limit", "0"], ["--nope"]])
+    def test_wrong_usage(self, words: list[str], home: Path) -> None:
+        roost(*words, code=2)
+        assert not home.exists()
+
+    def test_a_missing_script_is_refused_before_anything_starts(self, home: Path, tmp_path: Path) -> None:
+        tree(tmp_path, {"train.py": ""})
+        said = roost("submit", "trian.py", code=1)
+        assert said.startswith("error: There is no script 'trian.py'")
+        assert "hint: Did you mean 'train.py'?" in said
+        assert "hint: --tag model=resnet" in roost("submit", "--tag", "=x", "train.py", code=1)
+        assert not home.exists()
+
+    def test_a_control_plane_that_cannot_be_reached(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ROOST_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("ROOST_TOKEN", "t")
+        said = roost("run", "list", code=3)
+        assert said.startswith("error: No control plane answers at http://127.0.0.1:9")
+        assert "hint: " in said
+
+
+@pytest.mark.slow
+class TestStory:
+    def test_up_submit_look_and_down(self, home: Path, tmp_path: Path) -> None:
+        tree(tmp_path, {"code/train.py": SCRIPT})
+        assert str(home) in roost("up")
+        status = json.loads(roost("status", "--json"))
+        assert status["running"] is True
+        assert set(status) >= {"url", "pid", "version", "home"}
+
+        out = roost("submit", "-e", "vision", "--name", "first", "--tag", "a=b", "code/train.py", "--epochs", "3")
+        assert "args ['--epochs', '3']" in out
+        assert "Execution Summary" in out
+        (listed,) = self.load("run", "list", "--json")
+        run_id = listed["id"]
+        assert (listed["status"], listed["experiment"], listed["display_name"]) == ("Completed", "vision", "first")
+        assert listed["tags"] == {"a": "b"}
+
+        for typed in (run_id, run_id[:-2], run_id[-8:], "@latest", "-"):
+            assert self.load("run", "show", typed, "--json")["run"]["id"] == run_id
+        shown = self.load("run", "show", run_id, "--json")
+        assert set(shown) == {"run", "events", "why", "metrics", "files"}
+        assert shown["events"][-1]["to"] == "Completed"
+        text = roost("run", "show", run_id)
+        assert "Completed, exit code 0" in text
+        assert "outputs/model.txt" in text
+        assert f"roost run logs {run_id}" in text
+
+        assert roost("run", "logs", run_id) == "args ['--epochs', '3']\n"
+        assert roost("run", "logs", "-f", run_id) == "args ['--epochs', '3']\n"
+        metrics = self.load("run", "metrics", run_id, "--json")
+        assert metrics["loss"] == [1.0, 0.5, 1 / 3, 0.25, 0.2]
+        assert metrics["bad"] == {"float": "NaN"}
+        assert roost("run", "metrics", run_id, "--name", "loss").split() == [str(each) for each in metrics["loss"]]
+        assert "loss" in roost("run", "metrics", run_id)
+        assert "1 file in" in roost("run", "download", run_id, "--prefix", "outputs", "-o", "got")
+        assert (tmp_path / "got/outputs/model.txt").read_text() == "weights"
+
+        roost("submit", "--source", "code", "train.py", "7", code=1)
+        (failed,) = self.load("run", "list", "--status", "Failed", "--json")
+        assert (failed["exit_code"], failed["experiment"]) == (7, "train")
+        assert len(self.load("run", "list", "--json", "--limit", "1")) == 1
+        assert "vision" in roost("run", "list", "-e", "vision")
+        assert "No runs" in roost("run", "list", "-e", "other")
+
+        roost("down")
+        roost("status", code=3)
+
+    def test_detach_cancel_and_control_c(self, home: Path, tmp_path: Path) -> None:
+        tree(tmp_path, {"wait.py": "import time\nprint('on', flush=True)\ntime.sleep(600)"})
+        run_id = roost("submit", "--detach", "wait.py").strip()
+        with subprocess.Popen([ROOST, "run", "logs", "-f", run_id], stdout=subprocess.PIPE, text=True) as following:
+            assert following.stdout
+            assert following.stdout.readline() == "on\n"
+            following.send_signal(signal.SIGINT)
+            assert following.wait(30) == 130
+        assert self.load("run", "show", run_id, "--json")["run"]["status"] == "Running"
+        assert run_id in roost("run", "cancel", run_id)
+        assert roost("run", "logs", "-f", run_id) == "on\n"
+        assert self.load("run", "show", run_id, "--json")["run"]["status"] == "Canceled"
+
+        timed = roost("submit", "--timeout", "0.5", "wait.py", code=1)
+        assert timed == ""
+        (late,) = self.load("run", "list", "--status", "Failed", "--json")
+        assert late["reason"] == "timed_out"
+
+    def test_errors_are_two_lines(self, home: Path, tmp_path: Path) -> None:
+        tree(tmp_path, {"train.py": "print(1)"})
+        assert "error: There is no run 'nothing_here'" in roost("run", "show", "nothing_here", code=1)
+        assert "error: ComputeTargetNotFound" in roost("submit", "--target", "gpu", "train.py", code=1)
+        assert "error: Experiment name 'a/b'" in roost("submit", "-e", "a/b", "train.py", code=1)
+        assert "error: There is no run in workspace" in roost("run", "show", "@latest", code=1)
+        for _ in range(2):
+            roost("submit", "-d", "train.py")
+        said = roost("run", "show", "train_", code=1)
+        assert "error: 2 runs begin with 'train_'" in said
+        tree(tmp_path, {"config.json": '{"workspace_name": "vision"}'})
+        assert "has no 'subscription_id'" in roost("run", "list", code=1)
+        tree(tmp_path, {"config.json": '{"workspace_name": "vision", "subscription_id": "s", "resource_group": "g"}'})
+        assert self.load("run", "list", "--json") == []
+
+    def load(self, *words: str) -> Any:
+        return json.loads(roost(*words))
+
+
+@pytest.mark.slow
+def test_what_a_killed_notebook_left_is_shown_by_the_next_command(home: Path) -> None:
+    code = """
+import os
+from roost import Experiment, Workspace
+run = Experiment(Workspace(), "notebook").start_logging()
+for i in range(100):
+    run.log("loss", i)
+print(run.id, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert told.returncode == -signal.SIGKILL
+    shown = json.loads(roost("run", "show", told.stdout.strip(), "--json"))
+    assert (shown["run"]["status"], shown["run"]["reason"]) == ("Failed", "client_lost")
+    assert [each["count"] for each in shown["metrics"]] == [100]
+    assert os.listdir(home / "spools") == []
