@@ -16,6 +16,8 @@ def config() -> Config:
 
 
 def upgrade(connection: sa.Connection, revision: str = "head") -> None:
+    if not connection.in_transaction():
+        connection.begin()  # Alembic commits what it began itself, and only that
     made = config()
     made.attributes["connection"] = connection
     command.upgrade(made, revision)
