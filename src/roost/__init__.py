@@ -1,10 +1,10 @@
 """Roost: train where you are. The public names, each exported on purpose and loaded when it is first used."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from roost import version
 
+TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
 if TYPE_CHECKING:
     from roost.domain import errors
     from roost.sdk.experiments import Experiment

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from roost.transport.carrying import Carrier
 
 URL_VARIABLE, TOKEN_VARIABLE = "ROOST_URL", "ROOST_TOKEN"
-_WATCH_PATIENCE = 120.0
+_FIRST_PATIENCE, _WATCH_PATIENCE = 2.0, 120.0
 
 
 class Connection:
@@ -104,12 +104,15 @@ def _remote(home: Path, url: str, token: str) -> Connection:
             hint=f"Set {TOKEN_VARIABLE}, or unset {URL_VARIABLE} to use the one on this machine.",
         )
     endpoint = Endpoint(url.rstrip("/"), token)
-    connection = Connection(home, lambda: endpoint, lambda: endpoint)
-    health = connection.client.call("GET", "/api/health")
+    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE)
+    try:
+        health = first.call("GET", "/api/health")
+    finally:
+        first.close()
     if not isinstance(health, dict) or health.get("name") != "roost":
         raise Unavailable(f"What answers at {url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
     check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), url)
-    return connection
+    return Connection(home, lambda: endpoint, lambda: endpoint)
 
 
 def _embedded(home: Path) -> Connection:
