@@ -6,10 +6,10 @@ import signal
 import time
 
 import pytest
+from tests.contracts.engine import eventually
 
 from roost.agent.processes import look, marked
 from roost.domain.runs import Reason, RunStatus
-from tests.contracts.engine import eventually
 
 pytestmark = pytest.mark.slow
 

@@ -1,13 +1,12 @@
 """Whole runs through a real control plane: what a script does, and what is kept of it."""
 
-import sys
 import time
 
 import pytest
+from tests.contracts.engine import eventually
 
 from roost.agent.processes import marked
 from roost.domain.runs import Reason, RunStatus
-from tests.contracts.engine import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -122,7 +121,8 @@ def test_a_cancel_ends_what_ignores_sigterm_and_what_left_the_session(plane):
             "train.py": """
                 import os, pathlib, signal, subprocess, sys, time
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-                subprocess.Popen([sys.executable, "-c", "import signal, time; signal.signal(15, 1); time.sleep(600)"], start_new_session=True)
+                deaf = "import signal, time; signal.signal(15, 1); time.sleep(600)"
+                subprocess.Popen([sys.executable, "-c", deaf], start_new_session=True)
                 if os.fork() == 0:
                     os.setsid()
                     if os.fork() == 0:
@@ -234,12 +234,13 @@ def test_a_thousand_small_outputs(plane):
     [
         ("import os, shutil; shutil.rmtree(os.getcwd())", []),
         ("import os; os.rmdir('outputs'); open('outputs', 'w').write('a file')", ["outputs"]),
-        ("import os; os.symlink('/etc', 'outputs/etc'); os.symlink('/etc/passwd', 'outputs/p'); open('outputs/a', 'w')", ["outputs/a"]),
-        ("import os; open('outputs/a', 'w'); os.symlink('a', 'outputs/b'); os.symlink('..', 'outputs/up')", ["outputs/a", "outputs/b"]),
+        ("import os; os.symlink('/etc', 'outputs/e'); os.symlink('/etc/passwd', 'outputs/p')", []),
+        ("import os; open('outputs/a', 'w'); os.symlink('a', 'outputs/b')", ["outputs/a", "outputs/b"]),
+        ("import os; open('outputs/a', 'w'); os.symlink('..', 'outputs/up')", ["outputs/a"]),
         ("import os; os.mkfifo('outputs/pipe'); os.mkfifo('logs/pipe'); open('outputs/a', 'w')", ["outputs/a"]),
         ("import os; os.chmod('outputs', 0o500); os.chmod('.', 0o500)", []),
     ],
-)  # fmt: skip
+)
 def test_odd_outputs(plane, script, kept):
     run = plane.run(script)
     assert run.status is RunStatus.COMPLETED, run.message

@@ -23,7 +23,8 @@ from roost.domain.errors import InvalidInput, RoostError, as_wire
 
 _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024
-_FLUSH_SECONDS = 60.0
+PATIENCE = 60.0
+"""Seconds that a script's question waits for a control plane that is away; then it gets Unavailable."""
 log = logging.getLogger("roost.agent")
 
 Request = Mapping[str, Any]
@@ -112,8 +113,8 @@ class Door:
         return {"count": self._staging.add(pairs)}
 
     def _files(self, request: Request) -> object:
-        self._flush(request)
         prefix = _text(request, "prefix")
+        self._settle()
         answer = self._link.client.call("GET", self._link.path("files"), params={"prefix": prefix or None})
         return [file["path"] for file in answer["files"]]
 
@@ -121,16 +122,25 @@ class Door:
         name, target = names.path(request.get("name")), _absolute(request.get("path"))
         if not target.parent.is_dir():
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
-        self._flush(request)
+        self._settle()
         return {"size": self._link.client.download(self._link.path("files", name), target)}
 
     def _metrics(self, request: Request) -> object:
-        self._flush(request)
         name = _text(request, "name")
         return self._link.client.call("GET", self._link.path("metrics"), params={"name": name or None})["metrics"]
 
-    def _flush(self, _: Request) -> object:
-        self._ship.flush(_FLUSH_SECONDS)
+    def _settle(self) -> None:
+        """What the script has uploaded is among the run's files when it looks."""
+        if self._staging.waits():
+            self._ship.flush(PATIENCE)
+
+    def _flush(self, request: Request) -> object:
+        seconds = request.get("timeout_seconds")
+        if seconds is None:
+            seconds = PATIENCE
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= 0:
+            raise InvalidInput(f"`timeout_seconds` must be a number of seconds, got {seconds!r}.")
+        self._ship.flush(seconds)
         return None
 
 

@@ -2,7 +2,7 @@
 
 plan.json      plan and access, written by the engine (0600)       work/       the script's working copy
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
-agent.json     who works here now: pid and its start time          staged/     uploads that have not arrived yet
+agent.json     who works here now: pid, its start time, errand     staged/     uploads that have not arrived yet
 ended.json     how the script ended, as soon as that is known      std_log.txt, agent.log
 """
 

@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -29,7 +29,9 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     """Does the errand of the plan in this folder, and exits. The caller holds the folder's lock and has no threads."""
     folder = Folder(root)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A control plane that was started in the background ignores these two; the script must not inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if daemon:
         os.setsid()
     _stdio_to(folder.agent_log)
@@ -39,28 +41,32 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     try:
         plan, _ = folder.read_plan()
         if plan.errand is Errand.SALVAGE:
-            _watch(_fork(folder, salvage.salvage))
-        elif _watch(_fork(folder, main.run)) != 0:
+            _watch(_fork(folder, Errand.SALVAGE))
+        elif _watch(_fork(folder, Errand.RUN)) != 0:
             _clean_up(folder)
-            _watch(_fork(folder, salvage.salvage))
+            _watch(_fork(folder, Errand.SALVAGE))
     except BaseException:
         log.exception("The keeper failed.")
         os._exit(1)
     os._exit(0)
 
 
-def _fork(folder: Folder, deed: Callable[[Folder], None]) -> int:
-    """Runs the deed in a child: 0 when it returns, anything else when it does not."""
+_DEEDS: Mapping[Errand, Callable[[Folder], None]] = {Errand.RUN: main.run, Errand.SALVAGE: salvage.salvage}
+
+
+def _fork(folder: Folder, errand: Errand) -> int:
+    """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not."""
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # To end a salvage pass would only lose what it ships: whoever wants the run to end has that already.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if errand is Errand.RUN else signal.SIG_IGN)
         me = known(os.getpid())
         assert me is not None
-        write(folder.agent, json.dumps({"pid": me.pid, "started": me.started}).encode())
-        deed(folder)
+        write(folder.agent, json.dumps({"pid": me.pid, "started": me.started, "errand": errand}).encode())
+        _DEEDS[errand](folder)
         code = 0
     except BaseException:
         log.exception("The agent failed.")

@@ -29,9 +29,10 @@ _FILES_AT_ONCE = 5000
 class Link:
     """May be used from any thread."""
 
-    def __init__(self, folder: Folder, access: Access) -> None:
+    def __init__(self, folder: Folder, access: Access, *, patience: float = math.inf) -> None:
+        """`patience` is how many seconds it tries while nobody answers; less than for ever only where a script waits."""
         self.run_id = folder.run_id
-        self.client = Client(lambda: locate(access), patience=math.inf, wanted=folder.root.exists)
+        self.client = Client(lambda: locate(access), patience=patience, wanted=folder.root.exists)
         self.carrier = Carrier(self.client, folder.home / "cache" / "blobs")
 
     def say(self, to: RunStatus, reason: Reason, message: str = "", exit_code: int | None = None) -> Run:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 
 from roost.agent import launch, outcomes
-from roost.agent.door import Door
+from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link
@@ -37,15 +37,15 @@ def run(folder: Folder) -> None:
     staging = Staging(folder)
     cargo = Cargo(folder, link, staging)
     ship = Ship(folder, link, cargo, orders)
-    door = Door(folder, link, ship, staging)
+    door = Door(folder, Link(folder, access, patience=PATIENCE), ship, staging)
     try:
         outcome = _script(folder, plan, access, link, orders, ship, door)
         if orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
             log.error("Nobody takes what this run has made (%s).", orders.halted)
             return
-        orders.close()
         finish(folder, link, cargo, outcome, ship.finish)
     finally:
+        orders.close()
         door.close()
 
 

@@ -87,6 +87,7 @@ class Ship(threading.Thread):
         self._stopping = False
         self._turn = threading.Condition()
         self._begun = self._done = 0
+        self._told = ""
 
     def run(self) -> None:
         self._try(self._say_running)
@@ -136,9 +137,12 @@ class Ship(threading.Thread):
     def _try(self, deed: Callable[[], object]) -> bool:
         try:
             deed()
+            self._told = ""
             return True
         except NotFound:
             self._orders.halt(Halt.DISOWNED)
         except (RoostError, OSError) as error:
-            log.warning("Shipping stumbles: %s", error)
+            if str(error) != self._told:  # once, however often it is tried
+                self._told = str(error)
+                log.warning("Shipping stumbles: %s", error)
         return False

@@ -51,6 +51,10 @@ class Staging:
             data.unlink(missing_ok=True)
             raise DiskFull(f"{str(path)!r} cannot be copied for its upload: {error.strerror}.") from error
 
+    def waits(self) -> bool:
+        """Whether anything is on its way."""
+        return any(self._root.glob("[0-9]*.json"))
+
     def send(self, link: Link) -> bool:
         """Sends what is there, oldest first; whether there was anything. A name that was given twice ends as the later one."""
         notes = sorted(self._root.glob("[0-9]*.json"))

@@ -40,7 +40,7 @@ class InlineEngine:
         handle = json.dumps({"run_id": plan.run_id})
         try:
             command = [sys.executable, "-P", "-m", "roost.agent", str(folder), "--lock", str(lock)]
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[lock])
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[lock], start_new_session=True)
         except OSError as error:
             raise Unavailable(f"No process can be started for {plan.run_id}: {error.strerror}.") from error
         finally:

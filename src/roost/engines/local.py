@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from roost.domain.errors import RoostError, Unavailable
-from roost.domain.plans import Access, Plan
+from roost.domain.plans import Access, Errand, Plan
 from roost.engines import folders
 from roost.engines.base import AgentState
 
@@ -68,7 +68,7 @@ class LocalEngine:
         """SIGTERM to the agent, which ends its processes, keeps their outputs and reports. If its processes are not gone in time
         it is killed, and its keeper ends what is left."""
         agent, keeper = self._living(handle)
-        if agent or keeper:
+        if (agent or keeper) and not self._ended(handle):
             _kill(agent or keeper, signal.SIGTERM)
             timer = threading.Timer(_GRACE, self._insist, [handle])
             timer.daemon = True
@@ -83,21 +83,22 @@ class LocalEngine:
     def _living(self, handle: str) -> tuple[int, int]:
         """The pids of agent and keeper; 0 for one that is gone."""
         keeper = json.loads(handle)
-        try:
-            agent = json.loads((self._folder(keeper["run_id"]) / "agent.json").read_bytes())
-        except (OSError, ValueError):
-            agent = {"pid": 0, "started": 0}
-        return _alive(agent["pid"], agent["started"]), _alive(keeper["pid"], keeper["started"])
+        agent = _read(self._folder(keeper["run_id"]) / "agent.json")
+        return _alive(agent.get("pid", 0), agent.get("started", 0)), _alive(keeper["pid"], keeper["started"])
 
     def _insist(self, handle: str) -> None:
-        run_id = str(json.loads(handle)["run_id"])
         agent, keeper = self._living(handle)
-        if not agent or (self._folder(run_id) / "ended.json").exists():
-            return  # its processes are gone, and it ships what they made: that may take its time
+        if not agent or self._ended(handle):
+            return
         _kill(agent, signal.SIGKILL)
         if not keeper:
-            for pid in _marked(run_id):
+            for pid in _marked(str(json.loads(handle)["run_id"])):
                 _kill(pid, signal.SIGKILL)
+
+    def _ended(self, handle: str) -> bool:
+        """Whether the run's processes are gone, or being ended, and what is left only ships: that may take its time."""
+        folder = self._folder(json.loads(handle)["run_id"])
+        return (folder / "ended.json").exists() or _read(folder / "agent.json").get("errand") == Errand.SALVAGE
 
 
 class _WarmDied(RoostError):
@@ -154,6 +155,13 @@ class _Warm:
 
 def _handle(pid: int, started: int, run_id: str) -> str:
     return json.dumps({"pid": pid, "started": started, "run_id": run_id})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (OSError, ValueError):
+        return {}
 
 
 def _alive(pid: int, started: int) -> int:
