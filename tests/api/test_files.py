@@ -1,10 +1,13 @@
 """Files, streams and blobs over HTTP: ranges, waiting for bytes, names that try to lead outside."""
 
+import socket
 import struct
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from tests.api.desks import Desk
@@ -24,11 +27,15 @@ def _put(desk: Desk, data: bytes) -> str:
     return name
 
 
-def _wait_for_listener(desk: Desk, run_id: str) -> None:
+def _until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
-    while not desk.house.signals.waiting(run_topic(run_id)):
+    while not true():
         assert time.monotonic() < deadline
         threading.Event().wait(0.005)
+
+
+def _wait_for_listener(desk: Desk, run_id: str) -> None:
+    _until(lambda: desk.house.signals.waiting(run_topic(run_id)) > 0)
 
 
 def test_blobs_there_and_back(desk: Desk) -> None:
@@ -47,6 +54,21 @@ def test_a_blob_with_another_content_is_refused(desk: Desk, tmp_path: Path) -> N
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
     assert desk.person.get(f"/api/blobs/{name}").status == 404
     assert desk.person.put("/api/blobs/nothing", b"x").status == 400
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(desk: Desk) -> None:
+    data = b"x" * 3_000_000
+    name, place = hash_bytes(data), urlsplit(desk.url)
+    head = (
+        f"PUT /api/blobs/{name} HTTP/1.1\r\nHost: {place.netloc}\r\n"
+        f"Authorization: Bearer {desk.person.token}\r\nContent-Length: {len(data)}\r\n\r\n"
+    )
+    folder = Path(desk.house.facts.blob_folder)
+    with socket.create_connection((place.hostname or "", place.port or 0), 10) as raw:
+        raw.sendall(head.encode() + data[:2_000_000])
+        _until(lambda: any((folder / "tmp").iterdir()))
+    _until(lambda: not any((folder / "tmp").iterdir()))
+    assert desk.person.get(f"/api/blobs/{name}").status == 404
 
 
 def test_batches(desk: Desk) -> None:

@@ -5,7 +5,7 @@ from tests.control.engines import ScriptedEngine
 from tests.services.houses import ANN, Clock, submit, submit_interactive
 
 from roost.control.runs import RunsControl
-from roost.domain.errors import DiskFull, Unavailable
+from roost.domain.errors import Conflict, DiskFull, Unavailable
 from roost.domain.plans import Access, Errand
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.engines.base import AgentState
@@ -303,3 +303,29 @@ def test_a_silent_notebook_is_not_responding_and_comes_back(plane: Plane) -> Non
     plane.later(200)
     assert plane.run(run).status is RunStatus.NOT_RESPONDING
     assert runs.heartbeat(plane.house, run.id).status is RunStatus.RUNNING
+
+
+def test_a_lease_that_is_renewed_keeps_others_away(plane: Plane) -> None:
+    submit(plane.house)
+    (lease,) = plane.control.load()
+    other = RunsControl(plane.house, {"scripted": plane.engine}, _access)
+    for _ in range(5):
+        plane.clock.pass_by(4)
+        plane.control.renew(lease)
+        assert list(other.load()) == []
+    plane.clock.pass_by(6)
+    (taken,) = other.load()
+    with pytest.raises(Conflict):
+        plane.control.apply(lease, plane.control.act(lease))
+    other.apply(taken, other.act(taken))
+    assert plane.engine.errands() == [Errand.RUN], "the node had refused the second start"
+
+
+def test_a_run_on_a_target_that_is_gone_waits_for_it(plane: Plane) -> None:
+    run = _running(plane)
+    without = RunsControl(plane.house, {}, _access)
+    plane.clock.pass_by(20)
+    (lease,) = without.load()
+    with pytest.raises(Unavailable, match="does not have now"):
+        without.act(lease)
+    assert plane.run(run).status is RunStatus.RUNNING

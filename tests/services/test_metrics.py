@@ -121,3 +121,20 @@ def test_a_shelf_forgets_the_oldest() -> None:
     assert shelf.get("a") == 1
     shelf.put("c", 3)
     assert (shelf.get("a"), shelf.get("b"), shelf.get("c")) == (1, None, 3)
+
+
+def test_several_spools_of_one_metric_are_read_back_by_time(house: House) -> None:
+    run = submit(house)
+    for spool, values in (("rank-0", (1, 3, 5)), ("rank-1", (2, 4))):
+        data = HEAD + records.name(1, "x") + b"".join(_int(1, value, float(value)) for value in values)
+        metrics.take_in(house, run.id, spool, 0, data)
+    assert metrics.read_back(house, run.id) == {"x": [1, 2, 3, 4, 5]}
+
+
+def test_one_value_is_that_value_and_objects_are_themselves(house: House) -> None:
+    run = submit(house)
+    data = HEAD + records.name(1, "once") + _float(1, 0.5) + records.name(2, "words")
+    data += records.obj(2, records.NO_STEP, 1.0, "text", "hello")
+    metrics.take_in(house, run.id, "s", 0, data)
+    assert metrics.read_back(house, run.id) == {"once": 0.5, "words": "hello"}
+    assert metrics.read_back(house, run.id, "once") == {"once": 0.5}

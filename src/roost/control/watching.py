@@ -105,11 +105,11 @@ class Watch:
             return self._lost(run) if quiet >= QUIET_SECONDS else Finding(seconds=QUIET_SECONDS - quiet + 0.1)
         asked = [event.at for event in self._events(run) if event.to is RunStatus.CANCEL_REQUESTED]
         waited = self._house.clock() - (asked[0] if asked else self._up_since)
-        if state is AgentState.ALIVE and waited >= CANCEL_SECONDS:
+        if waited < CANCEL_SECONDS:
+            return Finding(seconds=min(LOOK_SECONDS, CANCEL_SECONDS - waited))
+        if state is AgentState.ALIVE:
             self.stop(run, run.handle)
-        return Finding(
-            seconds=max(0.1, min(LOOK_SECONDS, CANCEL_SECONDS - waited)) if waited < CANCEL_SECONDS else LOOK_SECONDS
-        )
+        return Finding(seconds=LOOK_SECONDS)
 
     def client(self, run: Run) -> Finding:
         """An interactive run: its process is the user's own, nobody can be asked about it."""
