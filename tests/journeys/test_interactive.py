@@ -49,6 +49,14 @@ def test_an_exception_in_the_block_fails_the_run(experiment: Experiment) -> None
     assert run.get_metrics() == {"loss": 1}
 
 
+def test_what_is_logged_after_the_end_is_not_lost(experiment: Experiment) -> None:
+    with experiment.start_logging() as run:
+        run.log("loss", 1)
+    run.log("loss", 2)
+    assert run.get_metrics() == {"loss": [1, 2]}
+    assert run.get_status() == "Completed"
+
+
 @pytest.mark.parametrize(("ending", "status"), [("", "Completed"), ("raise ValueError('bad data')", "Failed")])
 def test_a_process_that_ends_without_saying(ending: str, status: str, workspace: Workspace, home: Path) -> None:
     run_id = told(BEGIN + "for i in range(1000): run.log('loss', i)\n" + ending).strip()

@@ -55,11 +55,14 @@ def logs(
 ) -> None:
     """Print a run's output."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import waiting  # noqa: PLC0415
+    from roost.sdk import records, waiting  # noqa: PLC0415
 
     run = session.find(session.workspace(), run_id)
     tail = waiting.Tail(run._connection.watcher, run.id, file or waiting.STD_LOG)
     text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
+    if not text and not follow:
+        _, why = records.events(run._connection.client, run.id)
+        print(f"It has written nothing{'' if tail.over else ' yet'}. {why}", file=sys.stderr)
     while text or (follow and not tail.over):
         sys.stdout.write(text)
         sys.stdout.flush()

@@ -41,7 +41,7 @@ def show(run: Run, as_json: bool) -> None:
         for file in files[:_MANY]:
             print(f"  {file.path}  {rendering.size(file.size) if file.blob else 'live'}")
         _more(len(files), "files", f"roost run show {run.id} --json")
-    _next(record, bool(files))
+    _next(record, any(file.path.startswith("outputs/") for file in files))
 
 
 def metrics(run: Run, name: str | None, as_json: bool) -> None:
@@ -119,11 +119,11 @@ def _more(count: int, what: str, command: str) -> None:
         print(f"  … and {count - _MANY} more {what}: {command}")
 
 
-def _next(run: RunRecord, has_files: bool) -> None:
+def _next(run: RunRecord, has_outputs: bool) -> None:
     print("Next")
     if not run.status.is_terminal:
         print(f"  roost run logs -f {run.id}\n  roost run cancel {run.id}")
         return
     print(f"  roost run logs {run.id}")
-    if has_files:
+    if has_outputs:
         print(f"  roost run download {run.id} --prefix outputs")

@@ -43,7 +43,7 @@ class Session:
     neither. `owns`: the run is this process, and ends with it; without it only points are added to somebody else's run."""
 
     def __init__(self, connection: Connection, run_id: str, *, owns: bool = True) -> None:
-        self._owns = owns
+        self.owns = owns
         self._connection = connection
         self._run_id = run_id
         self._pid = os.getpid()
@@ -67,7 +67,7 @@ class Session:
             "pid_started": discovery.process_started(pid),
             "url": os.environ.get(URL_VARIABLE, ""),
             "run_id": self._run_id,
-            "owns": self._owns,
+            "owns": self.owns,
         }
         part = self.folder / f"{OWNER}.part"
         part.write_text(json.dumps(owner), encoding="utf-8")
@@ -87,7 +87,7 @@ class Session:
         if threading.current_thread() is not self._thread:
             self._thread.join()
         self.flush()
-        if self._owns:
+        if self.owns:
             report(self._connection.client, self._run_id, to, reason, message)
         self._ended = True
         atexit.unregister(self._at_exit)

@@ -10,7 +10,7 @@ if sys.platform != "win32":
 
 
 class FileLock:
-    """Holds `path` exclusively; made if missing. Not inherited by child processes that are executed."""
+    """Holds `path` exclusively; made if missing. Programs that the holder starts do not inherit it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -19,7 +19,7 @@ class FileLock:
     def acquire(self, *, wait: bool = True) -> bool:
         """Whether it is held now. On Windows, where nothing is shared through ROOST_HOME, it always is."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         if sys.platform != "win32":
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

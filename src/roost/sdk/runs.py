@@ -22,7 +22,7 @@ from roost.sdk.connections import Connection
 from roost.sdk.links import HttpLink
 from roost.transport.client import path_of
 from roost_job import run as job
-from roost_job.exceptions import ExperimentExecutionException, RunEnvironmentException
+from roost_job.exceptions import AzureMLException, ExperimentExecutionException, RunEnvironmentException
 from roost_job.spool import Writer
 
 if TYPE_CHECKING:
@@ -179,8 +179,7 @@ class Run(job.Run):
             return
         answer = self._reach.client.call("POST", path_of("runs", self.id, "cancel"))
         self._seen = codec.decode(RunRecord, answer)
-        if self._session is not None:
-            self._session.finish(RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+        self._finish(RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
 
     def complete(self, _set_status: bool = True) -> None:
         """Ends an interactive run: everything it logged and its outputs are kept when this returns."""
@@ -204,10 +203,23 @@ class Run(job.Run):
             )
         if self._outputs and Path(self._outputs).is_dir():
             self.upload_folder("outputs", os.fspath(self._outputs))
-        if self._session is not None:
-            self._session.finish(to, reason, message)
-        else:
+        if not self._finish(to, reason, message):
             interactive.report(self._connection.client, self.id, to, reason, message)
+
+    def _finish(self, to: RunStatus, reason: Reason, message: str) -> bool:
+        """Ends what this process ships for the run, if it does. What is logged afterwards begins anew: it is never lost."""
+        session, self._session = self._session, None
+        spool, self._spool = self._spool, None
+        if spool is not None:
+            spool.close()
+        if session is None:
+            return False
+        try:
+            session.finish(to, reason, message)
+        except AzureMLException:
+            self._session = session  # the control plane is away: nothing was lost, and it can be said again
+            raise
+        return session.owns
 
 
 def _moment(seconds: float | None) -> datetime | None:

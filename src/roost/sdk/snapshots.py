@@ -7,7 +7,8 @@ plain strings and `os.scandir`. Nothing is half-made: the manifest, which alone 
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -87,18 +88,25 @@ def _walk(walk: _Walk, folder: str, prefix: str) -> None:
     """Sorts the entries of one folder into the walk, then enters those below."""
     below: list[str] = []
     try:
-        # By descriptor: each stat then looks up one name, not the whole path again.
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with os.scandir(opened) as found:
-                entries = list(found)
-            _sort(walk, entries, prefix, below)
-        finally:
-            os.close(opened)
+        with _opened(folder) as place, os.scandir(place) as found:
+            _sort(walk, list(found), prefix, below)
     except OSError as error:
         raise _unreadable(folder, error) from None
     for path in below:
         _walk(walk, f"{walk.root}/{path}", path + "/")
+
+
+@contextmanager
+def _opened(folder: str) -> Iterator[int | str]:
+    """The folder by descriptor, where scandir takes one: each stat then looks up one name, not the whole path again."""
+    if os.scandir not in os.supports_fd:
+        yield folder
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: list[str]) -> None:
