@@ -72,7 +72,7 @@ def path(name: object) -> str:
         problem = "it is empty"
     elif ".." in parts:
         problem = "it climbs out with `..`"
-    elif "\\" in name or (len(parts[0]) == 2 and parts[0][1] == ":"):
+    elif "\\" in name or parts[0][1:2] == ":":
         problem = "it has a backslash or a drive letter"
     elif any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
         problem = "it has a control character"
@@ -87,12 +87,16 @@ def path(name: object) -> str:
 
 
 def link(at: str, target: object) -> str:
-    """The target of a symbolic link at path `at`, which must stay inside the same folder; InvalidInput otherwise."""
-    if not isinstance(target, str) or not target or target.startswith("/") or "\\" in target or "\0" in target:
-        raise InvalidInput(f"Link {at!r} to {target!r} is not allowed: it leads outside its folder.")
-    depth = at.count("/")
-    for part in target.split("/"):
-        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
-        if depth < 0:
-            raise InvalidInput(f"Link {at!r} to {target!r} is not allowed: it leads outside its folder.")
-    return target
+    """The target of a symbolic link at path `at`, which must stay inside the same folder; InvalidInput otherwise.
+
+    `..` may only come first: after a name that is itself a link it would climb from wherever that one leads.
+    """
+    if isinstance(target, str) and target and not target.startswith("/") and "\\" not in target and "\0" not in target:
+        parts = [part for part in target.split("/") if part not in ("", ".")]
+        climbs = parts.count("..")
+        if climbs <= at.count("/") and ".." not in parts[climbs:]:
+            return target
+    raise InvalidInput(
+        f"Link {at!r} to {str(target)[:200]!r} is not allowed: it leads outside its folder.",
+        hint="Give a relative target inside the folder, with `..` only at its beginning.",
+    )
