@@ -1,4 +1,4 @@
-"""Metrics: any spool, cut or damaged anywhere, gives a prefix of what was logged; what was logged reads back as people know it."""
+"""Metrics: a spool, cut or damaged anywhere, gives a prefix of what was logged; and it reads back as people know it."""
 
 import json
 import math
@@ -38,9 +38,9 @@ numbers = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
 )
 steps = st.one_of(st.just(records.NO_STEP), st.integers(0, 2**62))
-record = st.tuples(
-    st.sampled_from([1, 2, 3]), steps, st.floats(0, 2e9), numbers | st.dictionaries(st.text(max_size=3), st.integers())
-)
+objects = st.dictionaries(st.text(max_size=3), st.integers())
+record = st.tuples(st.sampled_from([1, 2, 3]), steps, st.floats(0, 2e9), numbers | objects)
+Log = list[tuple[int, int, float, Any]]
 # Long stretches of numbers take another path than short ones: both, and their borders, must be met.
 spools = st.lists(st.tuples(record, st.sampled_from([1, 2, 7, 8, 9, 40])), max_size=12).map(
     lambda found: [one for one, times in found for _ in range(times)]
@@ -55,7 +55,7 @@ def written(number: int, step: int, time: float, value: Any) -> bytes:
     return records.obj(number, step, time, "row", value)
 
 
-def by_name(log: list[tuple[int, int, float, Any]]) -> dict[str, list[str]]:
+def by_name(log: Log) -> dict[str, list[str]]:
     """What was logged, as texts: NaN is not equal to itself, and 1 must not pass for 1.0."""
     found: dict[str, list[str]] = {}
     for number, step, time, value in log:
@@ -70,7 +70,7 @@ def told(batch: Batch) -> dict[str, list[str]]:
 
 
 @given(spools)
-def test_what_is_written_is_read(log: list[tuple[int, int, float, Any]]) -> None:
+def test_what_is_written_is_read(log: Log) -> None:
     data = HEAD + b"".join(written(*one) for one in log)
     batch = decode(data, {})
     assert (batch.consumed, batch.damaged, batch.space, batch.names) == (len(data), False, Space.USER, NAMES)
@@ -79,9 +79,7 @@ def test_what_is_written_is_read(log: list[tuple[int, int, float, Any]]) -> None
 
 
 @given(spools, st.data())
-def test_a_cut_anywhere_gives_whole_frames_and_goes_on_from_there(
-    log: list[tuple[int, int, float, Any]], data: st.DataObject
-) -> None:
+def test_a_cut_anywhere_gives_whole_frames_and_goes_on_from_there(log: Log, data: st.DataObject) -> None:
     frames = [HEAD, *(written(*one) for one in log)]
     whole = b"".join(frames)
     cut = data.draw(st.integers(0, len(whole)))
@@ -100,7 +98,7 @@ def test_a_cut_anywhere_gives_whole_frames_and_goes_on_from_there(
 
 
 @given(spools, st.data())
-def test_damage_anywhere_gives_a_prefix(log: list[tuple[int, int, float, Any]], data: st.DataObject) -> None:
+def test_damage_anywhere_gives_a_prefix(log: Log, data: st.DataObject) -> None:
     frames = [HEAD, *(written(*one) for one in log)]
     whole = bytearray(b"".join(frames))
     place = data.draw(st.integers(len(HEAD), len(whole) - 1)) if log else None
@@ -241,6 +239,8 @@ def test_the_summary_of_what_is_no_number() -> None:
     assert (rows.kind, rows.count, rows.numeric, rows.last, rows.least) == ("row", 2, False, None, None)
     assert add(summarize(series_of(1.0)), rows).last == 1.0
     assert add(summarize(series_of(1.0)), rows).kind == "row"
+    (huge,) = decode(records.obj(1, 0, 1.0, "scalar", 10**400), NAMES).series
+    assert (summarize(huge).kind, summarize(huge).numeric) == ("scalar", False)
 
 
 # What a person sees.
@@ -260,6 +260,7 @@ def test_points_are_read_back_as_the_sdk_did() -> None:
     assert shown(("text", "a")) == "a"
     assert shown(("flag", True), ("flag", False)) == [True, False]
     assert shown(("list", [7])) == 7
+    assert shown(("list", None)) is None
     assert shown(("list", [1, 2])) == [1, 2]
     assert shown(("list", [1, 2]), ("list", [3])) == [1, 2, 3]
     assert shown(("scalar", 1), ("list", [2, 3])) == [1, 2, 3]

@@ -54,7 +54,11 @@ def read_manifest(data: bytes) -> list[Entry]:
     entries: list[Entry] = []
     if not data:
         return entries
-    for number, text in enumerate(data.decode("utf-8").removesuffix("\n").split("\n"), 1):
+    try:
+        lines = data.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"The manifest is damaged: it is not text, but begins with {data[:40]!r}.") from None
+    for number, text in enumerate(lines, 1):
         try:
             kind, mode, size, content, path = text.split("\t")
             entry = Entry(names.path(path), EntryKind(kind), int(mode, 8) & 0o777, int(size), content)

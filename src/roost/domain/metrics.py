@@ -295,7 +295,8 @@ def summarize(series: Series) -> Summary:
     if series.encoding is Encoding.OBJECT:
         texts = series.values.split(b"\n")[:-1]
         kind = _object(texts[-1])["kind"]
-        values: Sequence[float] = [_object(text)["value"] for text in texts if text.startswith(_SCALAR)]
+        found = (_number(_object(text)["value"]) for text in texts if text.startswith(_SCALAR))
+        values: Sequence[float] = [value for value in found if value is not None]
     else:
         values = numbers(series)
     ends = _ends(values)
@@ -327,6 +328,14 @@ def add(before: Summary, later: Summary) -> Summary:
         last_step=later.last_step,
         last_at=later.last_at,
     )
+
+
+def _number(value: object) -> float | None:
+    """None for what is no number, or one too large to be drawn."""
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return None
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float] | None:
@@ -385,11 +394,15 @@ def read_back(found: Sequence[Point]) -> Any:
         return _columns(point.value for point in found if isinstance(point.value, dict))
     values: list[Any] = []
     for point in found:
-        if point.kind == "list":
+        if _is_list(point):
             values.extend(point.value)
         else:
             values.append(point.value)
     return values[0] if len(values) == 1 else values
+
+
+def _is_list(point: Point) -> bool:
+    return point.kind == "list" and isinstance(point.value, list)
 
 
 def _columns(cells: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -433,8 +446,8 @@ def _only_numbers(series: Series) -> Series:
     """The numbers among a series of objects, as a series of numbers."""
     steps, times, values = array("q"), array("d"), array("d")
     for point in points(series):
-        for value in point.value if point.kind == "list" and isinstance(point.value, list) else (point.value,):
-            if isinstance(value, int | float):
+        for value in map(_number, point.value if _is_list(point) else (point.value,)):
+            if value is not None:
                 steps.append(records.NO_STEP if point.step is None else point.step)
                 times.append(point.time)
                 values.append(value)
