@@ -7,13 +7,10 @@ import subprocess
 import sys
 import textwrap
 import uuid
-from pathlib import Path
 
 import pytest
 
 from roost.agent.processes import MARK, Known, Started, Tree, descendants, known, marked, wait
-
-NOBODY = Known(0, 0)
 
 
 @pytest.fixture
@@ -66,7 +63,7 @@ DOUBLE_FORK = """
 def test_a_tree_with_setsid_grandchildren_is_ended(run_id, spawn):
     child = spawn(DOUBLE_FORK)
     assert len(marked(run_id)) == 2
-    assert Tree(run_id, NOBODY).end() == 2
+    assert Tree(run_id).end() == 2
     assert marked(run_id) == []
     assert child.wait() == -signal.SIGTERM
 
@@ -80,7 +77,7 @@ def test_a_process_that_ignores_sigterm_is_killed(run_id, spawn):
         time.sleep(600)
         """
     )
-    assert Tree(run_id, NOBODY).end(polite=0.2) == 1
+    assert Tree(run_id).end(polite=0.2) == 1
     assert child.wait() == -signal.SIGKILL
 
 
@@ -96,7 +93,7 @@ def test_sigterm_comes_first_so_that_a_script_can_save_its_work(run_id, spawn, t
         time.sleep(600)
         """
     )
-    Tree(run_id, NOBODY).end()
+    Tree(run_id).end()
     assert child.wait() == 7
     assert (tmp_path / "saved").read_text() == "checkpoint"
 
@@ -104,7 +101,7 @@ def test_sigterm_comes_first_so_that_a_script_can_save_its_work(run_id, spawn, t
 def test_a_stopped_process_is_ended_too(run_id, spawn):
     child = spawn("import time; print('ready'); time.sleep(600)")
     os.kill(child.pid, signal.SIGSTOP)
-    Tree(run_id, NOBODY).end()
+    Tree(run_id).end()
     assert child.wait() == -signal.SIGTERM
 
 
@@ -123,7 +120,7 @@ def test_fifty_children_that_start_children_are_ended(run_id, spawn):
         time.sleep(600)
         """
     )
-    assert Tree(run_id, NOBODY).end(polite=0.3) >= 51
+    assert Tree(run_id).end(polite=0.3) >= 51
     child.wait()
     assert marked(run_id) == []
 
@@ -137,12 +134,13 @@ def test_descendants_are_found_without_a_mark(run_id, spawn):
         inner.wait()
         """
     )
-    me = known(os.getpid())
-    pids = {process.pid for process in descendants(child.pid)}
-    assert len(pids) == 1
-    assert pids < {process.pid for process in Tree(run_id, me).members(marks=False)}
-    assert Tree(run_id, me).end() >= 2
-    assert not any(Path(f"/proc/{pid}").exists() and known(pid).lives for pid in pids)
+    [inner] = descendants(child.pid)
+    assert Tree(run_id).members(marks=False) == []
+    tree = Tree(run_id, known(child.pid))
+    assert tree.members() == [inner]
+    assert tree.end() == 1
+    assert not inner.lives
+    assert child.wait() == 0
 
 
 def test_a_mark_is_taken_whole(run_id, spawn):

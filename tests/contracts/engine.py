@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, RoostError
 from roost.domain.plans import Access, Errand, Plan
 from roost.domain.runs import RunSpec
@@ -45,8 +46,9 @@ class EngineContract:
         with contextlib.closing(make_engine(home)) as engine:
             yield engine
 
-    def plan(self, home, code="import time; time.sleep(600)", run_id="exp_1_ab"):
-        """A run whose script says that it is there and then does as told."""
+    def plan(self, home, code="import time; time.sleep(600)"):
+        """A run whose script says that it is there and then does as told. Its id is its processes' mark, so no two are alike."""
+        run_id = names.new_run_id("exp", 1)
         ready = home / f"{run_id}.ready"
         code = f"import os, pathlib; pathlib.Path({str(ready)!r}).write_text(str(os.getpid())); {code}"
         return Plan(
@@ -88,7 +90,7 @@ class EngineContract:
         plan = self.plan(home)
         running = self.begin(engine, home, plan)
         before = (home / "runs" / plan.run_id / "plan.json").read_bytes()
-        with pytest.raises(Conflict, match="exp_1_ab"):
+        with pytest.raises(Conflict, match=plan.run_id):
             engine.start(Plan(**{**vars(plan), "errand": Errand.SALVAGE}), NOWHERE)
         assert (home / "runs" / plan.run_id / "plan.json").read_bytes() == before
         self.end(home, plan, *running)

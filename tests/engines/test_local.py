@@ -93,14 +93,14 @@ class TestLocalEngine(EngineContract):
         warm = engine._warm._process
         warm.kill()
         warm.wait()
-        second, *_ = self.started(engine, home, self.plan(home, run_id="exp_2_cd"))
+        second, *_ = self.started(engine, home, self.plan(home))
         assert engine.status(first) is engine.status(second) is AgentState.ALIVE
 
     def test_the_handle_of_another_life_is_gone(self, engine):
         assert engine.status(json.dumps({"pid": os.getpid(), "started": 1, "run_id": "exp_9_zz"})) is AgentState.GONE
 
     def test_twenty_at_once(self, engine, home):
-        plans = [self.plan(home, run_id=f"exp_{n}_x", code="pass") for n in range(20)]
+        plans = [self.plan(home, code="pass") for _ in range(20)]
         handles = [engine.start(plan, NOWHERE) for plan in plans]
         for plan in plans:
             eventually((home / "runs" / plan.run_id / "ended.json").exists)

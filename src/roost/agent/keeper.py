@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -51,11 +50,9 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     os._exit(0)
 
 
-_DEEDS: Mapping[Errand, Callable[[Folder], None]] = {Errand.RUN: main.run, Errand.SALVAGE: salvage.salvage}
-
-
 def _fork(folder: Folder, errand: Errand) -> int:
     """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not."""
+    keeper = known(os.getpid())  # known here: an orphaned child would see init as its parent
     pid = os.fork()
     if pid:
         return pid
@@ -64,9 +61,11 @@ def _fork(folder: Folder, errand: Errand) -> int:
         # To end a salvage pass would only lose what it ships: whoever wants the run to end has that already.
         signal.signal(signal.SIGTERM, signal.SIG_DFL if errand is Errand.RUN else signal.SIG_IGN)
         me = known(os.getpid())
-        assert me is not None
         write(folder.agent, json.dumps({"pid": me.pid, "started": me.started, "errand": errand}).encode())
-        _DEEDS[errand](folder)
+        if errand is Errand.RUN:
+            main.run(folder, keeper)
+        else:
+            salvage.salvage(folder)
         code = 0
     except BaseException:
         log.exception("The agent failed.")
@@ -97,9 +96,7 @@ def _clean_up(folder: Folder) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
 
-    me = known(os.getpid())
-    assert me is not None
-    count = Tree(folder.run_id, me).end(meanwhile=reap)
+    count = Tree(folder.run_id, known(os.getpid())).end(meanwhile=reap)
     reap()
     log.warning("The agent died; %d processes of the run were ended.", count)
 

@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from roost.agent import launch, outcomes
 from roost.agent.door import PATIENCE, Door
@@ -15,7 +16,7 @@ from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.orders import Halt, Orders
 from roost.agent.outcomes import Outcome
-from roost.agent.prepare import prepare
+from roost.agent.prepare import Prepared, prepare
 from roost.agent.processes import Known, Started, Tree, known, wait
 from roost.agent.ship import Cargo, Ship
 from roost.agent.staging import Staging
@@ -27,77 +28,102 @@ from roost.domain.runs import Reason
 log = logging.getLogger("roost.agent")
 
 
-def run(folder: Folder) -> None:
+@dataclass(frozen=True)
+class _Crew:
+    """Everyone who works for one run."""
+
+    folder: Folder
+    plan: Plan
+    access: Access
+    link: Link
+    orders: Orders
+    cargo: Cargo
+    ship: Ship
+    door: Door
+    tree: Tree
+
+
+def run(folder: Folder, keeper: Known) -> None:
     """Prepare, launch, ship, finish. Returns when the control plane has everything, or when nobody wants it any more."""
+    crew = _gather(folder, keeper)
+    crew.orders.listen()
+    try:
+        outcome = _prepare(crew)
+        if isinstance(outcome, Prepared):
+            outcome = _script(crew, outcome)
+        if crew.orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
+            log.error("Nobody takes what this run has made (%s).", crew.orders.halted)
+            return
+        finish(folder, crew.link, crew.cargo, outcome, crew.ship.finish)
+    finally:
+        crew.orders.close()
+        crew.door.close()
+
+
+def _gather(folder: Folder, keeper: Known) -> _Crew:
     plan, access = folder.read_plan()
     log.info("Run %s begins.", plan.run_id)
     link = Link(folder, access)
     orders = Orders(link)
-    orders.listen()
     staging = Staging(folder)
     cargo = Cargo(folder, link, staging)
     ship = Ship(folder, link, cargo, orders)
     door = Door(folder, Link(folder, access, patience=PATIENCE), ship, staging)
-    try:
-        outcome = _script(folder, plan, access, link, orders, ship, door)
-        if orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
-            log.error("Nobody takes what this run has made (%s).", orders.halted)
-            return
-        finish(folder, link, cargo, outcome, ship.finish)
-    finally:
-        orders.close()
-        door.close()
+    tree = Tree(plan.run_id, keeper, known(os.getpid()))
+    return _Crew(folder, plan, access, link, orders, cargo, ship, door, tree)
 
 
-def _script(folder: Folder, plan: Plan, access: Access, link: Link, orders: Orders, ship: Ship, door: Door) -> Outcome:
-    """Everything around the script's processes, which are all gone when this returns."""
+def _prepare(crew: _Crew) -> Prepared | Outcome:
+    """What the script needs; or the run's end, when that cannot be had or is not wanted any more."""
     try:
-        prepared = prepare(folder, plan, access, link.carrier, door.path)
+        prepared = prepare(crew.folder, crew.plan, crew.access, crew.link.carrier, crew.door.path)
     except (RoostError, OSError) as error:
         return outcomes.failed(Reason.PREPARE_FAILED, f"The run could not be prepared. {error}")
-    if orders.halted:
-        return _halted(orders.halted, None)
     log.info("Prepared.")
-    tree = Tree(plan.run_id, _parent())
-    door.listen()
+    return _halted(crew.orders.halted, None) if crew.orders.halted else prepared
+
+
+def _script(crew: _Crew, prepared: Prepared) -> Outcome:
+    """From the script's start to its end; all its processes are gone when this returns."""
+    crew.door.listen()
     try:
-        processes = launch.start(folder, plan, prepared.environment)
+        processes = launch.start(crew.folder, crew.plan, prepared.environment)
     except RoostError as error:
-        tree.end()
+        crew.tree.end()
         return outcomes.failed(Reason.START_FAILED, str(error))
     log.info("Started: %s.", ", ".join(f"pid {process.pid}" for process in processes))
-    ship.start()
-    vitals = Vitals(folder, plan.node_rank, lambda: tree.members(marks=False))
+    crew.ship.start()
+    vitals = Vitals(crew.folder, crew.plan.node_rank, lambda: crew.tree.members(marks=False))
     vitals.start()
-    outcome = _watch(folder, plan, processes, orders, tree)
+    outcome = _watch(crew, processes)
     vitals.stop()
     return outcome
 
 
-def _watch(folder: Folder, plan: Plan, processes: Sequence[Started], orders: Orders, tree: Tree) -> Outcome:
+def _watch(crew: _Crew, processes: Sequence[Started]) -> Outcome:
     """Waits for the script's end, or brings it about; then ends whatever it left behind."""
-    limit = plan.spec.timeout_seconds
+    limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
     in_time = True
-    while in_time and not orders.halted and _all_well(processes):
-        in_time = wait(processes, orders.wake, deadline)
+    while in_time and not crew.orders.halted and _all_well(processes):
+        in_time = wait(processes, crew.orders.wake, deadline)
     code = _exit_code(processes)
     if code is not None:
-        outcome = outcomes.of_exit(code, folder.std_log)
         log.info("The script ended with %d.", code)
-        _note(folder, outcome)  # before anything else: from here on a salvage pass can tell it
-        left = tree.end()
+        outcome = outcomes.of_exit(code, crew.folder.std_log)
+        _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
+        left = crew.tree.end()
         if left:
             log.info("%d processes that the script left behind were ended.", left)
         return outcome
-    tree.end()
+    crew.tree.end()
     code = _exit_code(processes)
-    if orders.halted:
-        outcome = _halted(orders.halted, code)
+    if crew.orders.halted:
+        outcome = _halted(crew.orders.halted, code)
     else:
         words = f"The script ran longer than its limit of {limit:g} s and was ended."
         outcome = outcomes.failed(Reason.TIMED_OUT, words, code)
-    _note(folder, outcome)
+    _note(crew.folder, outcome)
     return outcome
 
 
@@ -124,7 +150,3 @@ def _note(folder: Folder, outcome: Outcome) -> None:
         outcomes.save(folder, outcome)
     except OSError as error:
         log.warning("The outcome cannot be noted: %s", error.strerror)
-
-
-def _parent() -> Known:
-    return known(os.getppid()) or Known(0, 0)

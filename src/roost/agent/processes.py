@@ -58,9 +58,10 @@ def look(pid: int) -> Look | None:
     return Look(pid, int(fields[1]), int(fields[19]), fields[0].decode())
 
 
-def known(pid: int) -> Known | None:
+def known(pid: int) -> Known:
+    """The process of that number now; one that is not there is known as gone."""
     found = look(pid)
-    return Known(pid, found.started) if found else None
+    return Known(pid, found.started if found else 0)
 
 
 def descendants(root: int) -> list[Known]:
@@ -106,14 +107,14 @@ def marked(run_id: str) -> list[Known]:
 
 
 class Tree:
-    """The processes of one run: all below the keeper or this process, all that carry the mark; not these two themselves."""
+    """The processes of one run: all below its roots (keeper, agent), all that carry the mark; not the roots."""
 
-    def __init__(self, run_id: str, keeper: Known) -> None:
+    def __init__(self, run_id: str, *roots: Known) -> None:
         self._run_id = run_id
-        self._keeper = keeper
+        self._roots = roots
 
     def members(self, *, marks: bool = True) -> list[Known]:
-        roots = {os.getpid(), *([self._keeper.pid] if self._keeper.lives else [])}
+        roots = {root.pid for root in self._roots if root.lives}
         found = {process.pid: process for root in roots for process in descendants(root)}
         if marks:
             found.update((process.pid, process) for process in marked(self._run_id))
@@ -125,7 +126,7 @@ class Tree:
         `meanwhile` is called as the processes go, so that a parent can reap its children.
         """
         # While the keeper lives, whatever escaped has become its child, and no look through all of /proc is needed.
-        first = self.members(marks=not self._keeper.lives)
+        first = self.members(marks=not self._roots or not all(root.lives for root in self._roots))
         if not first:
             return 0
         met = {process.pid for process in first}

@@ -7,7 +7,7 @@ from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.outcomes import Outcome
-from roost.agent.processes import Known, Tree
+from roost.agent.processes import Tree
 from roost.agent.ship import Cargo
 from roost.agent.staging import Staging
 from roost.domain.codec import decode
@@ -23,8 +23,7 @@ def salvage(folder: Folder) -> None:
     link = Link(folder, access)
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
-    nobody = Known(0, 0)  # the agent's keeper may be gone too: what is left is found by its mark
-    count = Tree(folder.run_id, nobody).end()
+    count = Tree(folder.run_id).end()  # the agent's keeper may be gone too: what is left is found by its mark
     log.info("Salvage: %d processes were left.", count)
     try:
         run = persist(lambda: decode(Run, link.client.call("GET", link.path())))

@@ -39,8 +39,7 @@ def _start(channel: socket.socket, folder: Path, fds: list[int]) -> dict[str, ob
         if pid == 0:
             channel.close()
             keep(folder)
-        keeper = known(pid)
-        return {"pid": pid, "started": keeper.started if keeper else 0}
+        return {"pid": pid, "started": known(pid).started}
     except OSError as error:
         return {"error": f"No process can be started for {folder.name}: {error.strerror}."}
     finally:
