@@ -102,6 +102,12 @@ def test_one_that_cannot_start_shows_its_log(home: Path) -> None:
     assert str(discovery.log_path(home)) in raised.value.hint
 
 
+def test_a_run_starts_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOST_RUN_ID", "train_1_00000000")
+    with pytest.raises(embedded.NotStarted, match="would end with the run"):
+        embedded.ensure(home)
+
+
 def test_a_large_log_is_put_aside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "_LARGEST_LOG", 100)
     tree(home, {"logs/server.log": "x" * 101})

@@ -1,5 +1,7 @@
 """A run's files on this machine. Where the control plane shares this machine they are copied from its folder, else fetched."""
 
+import os
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,6 +42,29 @@ def _there(connection: Connection, run_id: str) -> str:
     return f"It has: {', '.join(every[:10])}{more}" if every else "It has no files."
 
 
+def fetch_folder(
+    connection: Connection,
+    run_id: str,
+    prefix: str,
+    output_directory: str | None,
+    output_paths: Sequence[str] | None,
+    append_prefix: bool,
+) -> None:
+    """The files below `prefix`, a folder: `outputs/model` has `outputs/model/a`, not `outputs/model.pt`."""
+    if output_directory is not None and output_paths is not None:
+        raise InvalidInput("Both `output_directory` and `output_paths` are given.", hint="Give one or the other.")
+    folder = names.path(prefix) if prefix.strip("/") else ""
+    found = [file for file in listing(connection, run_id, folder) if not folder or file.path.startswith(f"{folder}/")]
+    if output_paths is not None:
+        if len(output_paths) != len(found):
+            raise InvalidInput(f"There are {len(output_paths)} `output_paths` for {len(found)} files.")
+        fetch_all(connection, run_id, found, [Path(path) for path in output_paths])
+        return
+    cut = len(folder) + 1 if folder and not append_prefix and output_directory is not None else 0
+    root = Path(output_directory or ".")
+    fetch_all(connection, run_id, found, [root / names.path(file.path)[cut:] for file in found])
+
+
 def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], targets: Sequence[Path]) -> None:
     """Files of a run, each to its target. All targets are made before the first file is fetched, none twice."""
     if len(set(targets)) != len(targets):
@@ -61,7 +86,7 @@ def _bring(connection: Connection, run_id: str, file: RunFile, target: Path) -> 
         raise InvalidInput(f"{target} is a folder; {file.path!r} cannot be written there.")
     shared = connection.bytes.shared if file.blob else None
     if shared is not None:
-        part = target.with_name(f".{target.name}.part")
+        part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
         part.unlink(missing_ok=True)
         try:
             shared.copy_to(file.blob, part, 0o644)
@@ -70,8 +95,3 @@ def _bring(connection: Connection, run_id: str, file: RunFile, target: Path) -> 
             part.unlink(missing_ok=True)
         return file.size
     return connection.client.download(path_of("runs", run_id, "files", file.path), target)
-
-
-def in_folder(path: str, prefix: str) -> bool:
-    """Whether a file stands in the folder `prefix`: `outputs/model` has `outputs/model/a`, not `outputs/model.pt`."""
-    return not prefix or path == prefix or path.startswith(prefix + "/")

@@ -179,6 +179,11 @@ def _start(home: Path, port: int | None) -> ServerRecord:
             f"The embedded control plane needs packages that are not installed: {', '.join(missing)}.",
             hint=f"{sys.executable} -m pip install 'roost[server]', or set ROOST_URL and ROOST_TOKEN to use another one.",
         )
+    if os.environ.get("ROOST_RUN_ID"):
+        raise NotStarted(
+            f"The control plane of {home} is away, and a run cannot start it: it would end with the run.",
+            hint="`roost up` outside the run brings it back.",
+        )
     first = not (home / "token").exists()
     log = _open_log(home)
     try:

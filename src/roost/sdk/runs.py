@@ -17,7 +17,7 @@ from roost.domain import codec
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunKind, RunStatus
 from roost.domain.runs import Run as RunRecord
-from roost.sdk import interactive, records, waiting
+from roost.sdk import downloads, interactive, records, waiting
 from roost.sdk.connections import Connection
 from roost.sdk.links import HttpLink
 from roost.transport.client import path_of
@@ -146,8 +146,11 @@ class Run(job.Run):
         batch_size: int = 100,
         append_prefix: bool = True,
     ) -> None:
-        """Downloads the run's files, or those below the folder `prefix`; see `roost_job.files`."""
-        super().download_files(prefix, output_directory, output_paths, append_prefix)
+        """Downloads the run's files, or those below the folder `prefix`; see `roost_job.files`. Several at once here."""
+        if self._reach is None:
+            super().download_files(prefix, output_directory, output_paths, append_prefix)
+        else:
+            downloads.fetch_folder(self._reach, self.id, prefix or "", output_directory, output_paths, append_prefix)
 
     # ---- waiting for its end
 
