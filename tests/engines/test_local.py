@@ -45,6 +45,7 @@ class TestLocalEngine(EngineContract):
         with contextlib.closing(make_engine(home)) as other:
             assert other.status(handle) is AgentState.ALIVE
 
+    @pytest.mark.slow
     def test_stop_ends_the_script_politely(self, engine, home):
         saved = home / "saved"
         code = (
@@ -63,6 +64,7 @@ class TestLocalEngine(EngineContract):
         assert alive(agent)  # nobody has taken what the run made: it keeps trying
         assert engine.status(handle) is AgentState.ALIVE
 
+    @pytest.mark.slow
     def test_a_keeper_that_was_killed_leaves_the_agent_alive(self, engine, home):
         handle, keeper, agent, script = self.started(engine, home, self.plan(home))
         os.kill(keeper, signal.SIGKILL)
@@ -73,6 +75,7 @@ class TestLocalEngine(EngineContract):
         engine.stop(handle)
         eventually(lambda: not alive(script))
 
+    @pytest.mark.slow
     def test_a_killed_agent_is_survived_by_its_keeper_which_ends_the_script(self, engine, home):
         handle, keeper, agent, script = self.started(engine, home, self.plan(home))
         os.kill(agent, signal.SIGKILL)
@@ -80,6 +83,7 @@ class TestLocalEngine(EngineContract):
         assert alive(keeper)  # its salvage pass waits for a control plane
         assert engine.status(handle) is AgentState.ALIVE
 
+    @pytest.mark.slow
     def test_keeper_and_agent_killed_are_gone_though_the_script_lives(self, engine, home):
         handle, keeper, agent, script = self.started(engine, home, self.plan(home))
         os.kill(keeper, signal.SIGKILL)
@@ -88,6 +92,7 @@ class TestLocalEngine(EngineContract):
         assert alive(script)
         os.kill(script, signal.SIGKILL)
 
+    @pytest.mark.slow
     def test_a_warm_process_that_died_is_replaced(self, engine, home):
         first, *_ = self.started(engine, home, self.plan(home))
         warm = engine._warm._process
@@ -99,6 +104,7 @@ class TestLocalEngine(EngineContract):
     def test_the_handle_of_another_life_is_gone(self, engine):
         assert engine.status(json.dumps({"pid": os.getpid(), "started": 1, "run_id": "exp_9_zz"})) is AgentState.GONE
 
+    @pytest.mark.slow
     def test_twenty_at_once(self, engine, home):
         plans = [self.plan(home, code="pass") for _ in range(20)]
         handles = [engine.start(plan, NOWHERE) for plan in plans]
