@@ -19,7 +19,8 @@ from roost.domain.metrics import Batch, Encoding, Series, Space, Summary, add, j
 from roost.store.base import MetricSummary, SpoolState
 from roost.store.sql import rows
 from roost.store.sql import tables as t
-from roost.store.sql.engine import Database, insert
+from roost.store.sql.engine import Database
+from roost.store.sql.statements import Statement
 
 T = TypeVar("T")
 
@@ -32,31 +33,27 @@ _SPOOL = (
     .join(t.runs, t.runs.c.seq == t.spools.c.run_seq)
     .where(t.runs.c.id == sa.bindparam("run_id"), t.spools.c.name == sa.bindparam("spool"))
 )
-_LOCKED_SPOOL = _SPOOL.with_for_update(of=t.spools)
-_MARK = (
-    t.spools.update()
-    .where(t.spools.c.id == sa.bindparam("spool_id"))
-    .values(mark=sa.bindparam("mark"), space=sa.bindparam("space"), damaged=sa.bindparam("damaged"))
+_FIND_SPOOL = Statement(_SPOOL)
+_LOCK_SPOOL = Statement(_SPOOL.with_for_update(of=t.spools))
+_MARK = Statement(t.spools.update().where(t.spools.c.id == sa.bindparam("spool_id")))
+_NAMES = Statement(
+    sa.select(t.spool_names.c.number, t.spool_names.c.name).where(t.spool_names.c.spool_id == sa.bindparam("spool_id"))
 )
-_NAMES = sa.select(t.spool_names.c.number, t.spool_names.c.name).where(
-    t.spool_names.c.spool_id == sa.bindparam("spool_id")
+_FORGET_NAME = Statement(
+    t.spool_names.delete().where(
+        t.spool_names.c.spool_id == sa.bindparam("of_spool"), t.spool_names.c.number == sa.bindparam("of_number")
+    )
 )
-_KNOWN = sa.select(t.metrics).where(
+_ADD_NAMES = Statement(sa.insert(t.spool_names))
+_NAMED = sa.and_(
     t.metrics.c.run_seq == sa.bindparam("run_seq"),
     t.metrics.c.space == sa.bindparam("space"),
     t.metrics.c.name.in_(sa.bindparam("names", expanding=True)),
 )
-_UPDATE = (
-    t.metrics.update()
-    .where(t.metrics.c.id == sa.bindparam("metric_id"))
-    .values(
-        {
-            name: sa.bindparam(f"new_{name}")
-            for name in ("kind", "length", "numeric", "last", "least", "most", "last_step", "last_at")
-        }
-    )
-)
-_SMALL = (
+_KNOWN = Statement(sa.select(t.metrics).where(_NAMED))
+_IDS = Statement(sa.select(t.metrics.c.id, t.metrics.c.name).where(_NAMED))
+_UPDATE = Statement(t.metrics.update().where(t.metrics.c.id == sa.bindparam("metric_id")))
+_LIGHT = Statement(
     sa.select(t.metric_chunks.c.id, t.metric_chunks.c.metric_id, t.metric_chunks.c.weight)
     .where(
         t.metric_chunks.c.metric_id.in_(sa.bindparam("metric_ids", expanding=True)),
@@ -66,19 +63,18 @@ _SMALL = (
     .order_by(t.metric_chunks.c.id)
 )
 _COLUMNS = [t.metric_chunks.c[name] for name in ("encoding", "length", "steps", "times", "content")]
-_CHUNKS = sa.select(t.metric_chunks.c.id, *_COLUMNS).where(
-    t.metric_chunks.c.id.in_(sa.bindparam("ids", expanding=True))
+_CHUNKS = Statement(
+    sa.select(t.metric_chunks.c.id, *_COLUMNS).where(t.metric_chunks.c.id.in_(sa.bindparam("ids", expanding=True)))
 )
-_ADD_SPOOL = sa.insert(t.spools).returning(t.spools.c.id)
-_ADD_METRICS = sa.insert(t.metrics).returning(t.metrics.c.name, t.metrics.c.id)
-_ADD_CHUNKS = sa.insert(t.metric_chunks)
-_FORGET = t.metric_chunks.delete().where(t.metric_chunks.c.id == sa.bindparam("chunk_id"))
-_SERIES = (
+_ADD_SPOOL = Statement(sa.insert(t.spools).returning(t.spools.c.id))
+_ADD_METRICS = Statement(sa.insert(t.metrics))
+_ADD_CHUNKS = Statement(sa.insert(t.metric_chunks))
+_FORGET_CHUNK = Statement(t.metric_chunks.delete().where(t.metric_chunks.c.id == sa.bindparam("chunk_id")))
+_SERIES = Statement(
     sa.select(t.metric_chunks.c.spool_id, *_COLUMNS)
     .join(t.metrics, t.metrics.c.id == t.metric_chunks.c.metric_id)
-    .join(t.runs, t.runs.c.seq == t.metrics.c.run_seq)
     .where(
-        t.runs.c.id == sa.bindparam("run_id"),
+        t.metrics.c.run_seq == sa.bindparam("run_seq"),
         t.metrics.c.space == sa.bindparam("space"),
         t.metrics.c.name == sa.bindparam("name"),
     )
@@ -103,14 +99,14 @@ class SqlMetrics:
 
     def spool(self, run_id: str, spool: str) -> SpoolState:
         def work(connection: sa.Connection) -> SpoolState:
-            found = connection.execute(_SPOOL, {"run_id": run_id, "spool": spool}).one_or_none()
+            found = _FIND_SPOOL.one(connection, run_id=run_id, spool=spool)
             if found is None:
                 rows.run_seq(connection, run_id)
                 return SpoolState(0, {}, Space.USER, False)
             names = self._remembered(run_id, spool, found.mark)
             if names is None:
-                names = {row.number: row.name for row in connection.execute(_NAMES, {"spool_id": found.id})}
-            return SpoolState(found.mark, names, Space(found.space), found.damaged)
+                names = dict(_NAMES.all(connection, spool_id=found.id))
+            return SpoolState(found.mark, names, Space(found.space), bool(found.damaged))
 
         state = self._database.read(work)
         self._remember(run_id, spool, state.offset, state.names)
@@ -126,8 +122,8 @@ class SqlMetrics:
                 return known.mark
             space = batch.space.value if batch.space is not None else known.space
             mark = known.mark + batch.consumed
-            state = {"mark": mark, "space": space, "damaged": known.damaged or batch.damaged}
-            connection.execute(_MARK, {"spool_id": known.id, **state})
+            damaged = bool(known.damaged or batch.damaged)
+            _MARK.run(connection, spool_id=known.id, mark=mark, space=space, damaged=damaged)
             if batch.names:
                 _intern(connection, known.id, batch.names)
             if news:
@@ -150,8 +146,8 @@ class SqlMetrics:
 
     def series(self, run_id: str, name: str, space: Space = Space.USER) -> Sequence[Sequence[Series]]:
         def work(connection: sa.Connection) -> Sequence[rows.Row]:
-            rows.run_seq(connection, run_id)
-            return connection.execute(_SERIES, {"run_id": run_id, "name": name, "space": space.value}).all()
+            seq = rows.run_seq(connection, run_id)
+            return _SERIES.all(connection, run_seq=seq, name=name, space=space.value)
 
         found = self._database.read(work)
         return [[_series(name, row) for row in chunks] for _, chunks in groupby(found, key=lambda row: row.spool_id)]
@@ -186,21 +182,17 @@ def _by_name(series: Iterable[Series]) -> dict[str, Series]:
 
 def _find_spool(connection: sa.Connection, run_id: str, name: str) -> _Spool:
     """The spool's row, made if it is new."""
-    found = connection.execute(_LOCKED_SPOOL, {"run_id": run_id, "spool": name}).one_or_none()
+    found = _LOCK_SPOOL.one(connection, run_id=run_id, spool=name)
     if found is not None:
         return _Spool(*found)
-    seq = rows.run_seq(connection, run_id)
-    values = {"run_seq": seq, "name": name, "mark": 0, "space": Space.USER.value, "damaged": False}
-    spool_id = connection.execute(_ADD_SPOOL, values).scalar_one()
-    return _Spool(spool_id, seq, 0, Space.USER.value, False)
+    seq, space = rows.run_seq(connection, run_id), Space.USER.value
+    (made,) = _ADD_SPOOL.all(connection, run_seq=seq, name=name, mark=0, space=space, damaged=False)
+    return _Spool(made.id, seq, 0, space, False)
 
 
 def _intern(connection: sa.Connection, spool_id: int, names: Mapping[int, str]) -> None:
-    upsert = insert(connection, t.spool_names)
-    connection.execute(
-        upsert.on_conflict_do_update(index_elements=["spool_id", "number"], set_={"name": upsert.excluded.name}),
-        [{"spool_id": spool_id, "number": number, "name": name} for number, name in names.items()],
-    )
+    _FORGET_NAME.many(connection, [{"of_spool": spool_id, "of_number": number} for number in names])
+    _ADD_NAMES.many(connection, [{"spool_id": spool_id, "number": n, "name": name} for n, name in names.items()])
 
 
 def _add_summaries(
@@ -209,40 +201,34 @@ def _add_summaries(
     """Brings the metrics' rows up to date; their ids by name, and which of them are new."""
     known: dict[str, rows.Row] = {}
     for names in _groups(news):
-        found = connection.execute(_KNOWN, {"run_seq": run_seq, "space": space, "names": names})
-        known.update((row.name, row) for row in found)
-    ids = {name: int(row.id) for name, row in known.items()}
-    if known:
-        changed = [(row.id, _columns(add(_stored(row), news[name]))) for name, row in known.items()]
-        connection.execute(
-            _UPDATE,
-            [{"metric_id": id_, **{f"new_{key}": value for key, value in columns.items()}} for id_, columns in changed],
-        )
+        known.update((row.name, row) for row in _KNOWN.all(connection, run_seq=run_seq, space=space, names=names))
+    changed = [{"metric_id": row.id, **_columns(add(_stored(row), news[name]))} for name, row in known.items()]
+    _UPDATE.many(connection, changed)
     fresh = [name for name in news if name not in known]
-    if fresh:
-        values = [{"run_seq": run_seq, "space": space, "name": name, **_columns(news[name])} for name in fresh]
-        made = connection.execute(_ADD_METRICS, values)
-        ids.update((row.name, int(row.id)) for row in made)
-    return ids, {ids[name] for name in fresh}
+    values = [{"run_seq": run_seq, "space": space, "name": name, **_columns(news[name])} for name in fresh]
+    _ADD_METRICS.many(connection, values)
+    made: dict[str, int] = {}
+    for names in _groups(fresh):
+        made.update((row.name, row.id) for row in _IDS.all(connection, run_seq=run_seq, space=space, names=names))
+    return {**{name: row.id for name, row in known.items()}, **made}, set(made.values())
 
 
 def _add_chunks(connection: sa.Connection, spool_id: int, chunks: Mapping[int, Series], fresh: set[int]) -> None:
     """Writes each metric's new chunk, with the light ones before it merged in. `fresh` metrics have none."""
     light: dict[int, list[rows.Row]] = {}
     for metric_ids in _groups(id_ for id_ in chunks if id_ not in fresh):
-        for row in connection.execute(_SMALL, {"metric_ids": metric_ids, "spool_id": spool_id}):
+        for row in _LIGHT.all(connection, metric_ids=metric_ids, spool_id=spool_id):
             light.setdefault(row.metric_id, []).append(row)
     merged = {metric_id: _carry(light.get(metric_id, []), _weight(chunk)) for metric_id, chunk in chunks.items()}
     before: dict[int, rows.Row] = {}
     for chunk_ids in _groups(id_ for ids in merged.values() for id_ in ids):
-        before.update((row.id, row) for row in connection.execute(_CHUNKS, {"ids": chunk_ids}))
-    if before:
-        connection.execute(_FORGET, [{"chunk_id": id_} for id_ in before])
+        before.update((row.id, row) for row in _CHUNKS.all(connection, ids=chunk_ids))
+    _FORGET_CHUNK.many(connection, [{"chunk_id": id_} for id_ in before])
     values = []
     for metric_id, chunk in chunks.items():
         whole = join([*(_series(chunk.name, before[id_]) for id_ in merged[metric_id]), chunk])
         values.append({"metric_id": metric_id, "spool_id": spool_id, **_chunk_columns(whole)})
-    connection.execute(_ADD_CHUNKS, values)
+    _ADD_CHUNKS.many(connection, values)
 
 
 def _carry(light: Sequence[rows.Row], weight: int) -> list[int]:
@@ -299,7 +285,7 @@ def _columns(summary: Summary) -> dict[str, Any]:
 
 def _stored(row: rows.Row) -> Summary:
     last = math.nan if row.numeric and row.last is None else row.last
-    return Summary(row.kind, row.length, row.numeric, last, row.least, row.most, row.last_step, row.last_at)
+    return Summary(row.kind, row.length, bool(row.numeric), last, row.least, row.most, row.last_step, row.last_at)
 
 
 def _summary(row: rows.Row) -> MetricSummary:

@@ -12,19 +12,20 @@ from roost.domain import codec
 from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunEvent, RunSpec, RunStatus, Submission
 from roost.store.sql import tables as t
+from roost.store.sql.statements import Statement
 
 Row: TypeAlias = sa.Row[*tuple[Any, ...]]
 HEAD = 200  # characters of a label's value that are indexed
 
-_SEQ = sa.select(t.runs.c.seq).where(t.runs.c.id == sa.bindparam("run_id"))
+_SEQ = Statement(sa.select(t.runs.c.seq).where(t.runs.c.id == sa.bindparam("run_id")))
 
 
 def run_seq(connection: sa.Connection, run_id: str) -> int:
     """The number by which a run's rows refer to it; NotFound."""
-    seq: int | None = connection.execute(_SEQ, {"run_id": run_id}).scalar()
-    if seq is None:
+    found = _SEQ.one(connection, run_id=run_id)
+    if found is None:
         raise no_run(run_id)
-    return seq
+    return int(found.seq)
 
 
 def no_run(run_id: str) -> NotFound:
