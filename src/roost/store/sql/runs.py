@@ -3,7 +3,6 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,28 +13,29 @@ from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 from roost.store.sql.searches import search
+from roost.store.sql.statements import Statement
 
-_BY_ID = sa.select(t.runs).where(t.runs.c.id == sa.bindparam("run_id"))
-_LOCKED = _BY_ID.with_for_update()
-_EVENTS = (
+_RUN = sa.select(t.runs).where(t.runs.c.id == sa.bindparam("run_id"))
+_BY_ID = Statement(_RUN)
+_LOCKED = Statement(_RUN.with_for_update())
+_EVENTS = Statement(
     sa.select(t.run_events)
     .join(t.runs, t.runs.c.seq == t.run_events.c.run_seq)
     .where(t.runs.c.id == sa.bindparam("run_id"))
     .order_by(t.run_events.c.id)
 )
-# Statements are built once: building one costs several times what running it does.
-_ADD_EVENT = sa.insert(t.run_events)
-_ADD_RUN = sa.insert(t.runs).returning(t.runs.c.seq)
-_ADD_LABELS = sa.insert(t.run_labels)
-_NUMBER = (
+_ADD_EVENT = Statement(sa.insert(t.run_events))
+_ADD_RUN = Statement(sa.insert(t.runs).returning(t.runs.c.seq))
+_ADD_LABELS = Statement(sa.insert(t.run_labels))
+_NUMBER = Statement(
     t.experiments.update()
     .where(t.experiments.c.workspace == sa.bindparam("in_workspace"), t.experiments.c.name == sa.bindparam("of_name"))
     .values(run_count=t.experiments.c.run_count + 1)
     .returning(t.experiments.c.run_count)
 )
-_BY_SEQ = t.runs.update().where(t.runs.c.seq == sa.bindparam("run_seq"))
-_COMPUTE = sa.select(t.computes.c.name).where(t.computes.c.name == sa.bindparam("target")).with_for_update()
-_DUE = (
+_BY_SEQ = Statement(t.runs.update().where(t.runs.c.seq == sa.bindparam("run_seq")))
+_COMPUTE = Statement(sa.select(t.computes.c.name).where(t.computes.c.name == sa.bindparam("target")).with_for_update())
+_DUE = Statement(
     sa.select(t.runs)
     .where(
         t.runs.c.status.in_(sa.bindparam("statuses", expanding=True)),
@@ -49,22 +49,22 @@ _DUE = (
 _HELD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"), t.runs.c.lease_token == sa.bindparam("token"))
 # A touch while the lease was held sets 0, which then stands.
 _DUE_UNLESS_TOUCHED = sa.case((t.runs.c.due_at == 0.0, 0.0), else_=sa.bindparam("due"))
-_RENEW = _HELD.values(lease_until=sa.bindparam("due"), due_at=_DUE_UNLESS_TOUCHED)
-_RELEASE = _HELD.values(lease_token="", lease_until=0.0, due_at=_DUE_UNLESS_TOUCHED)
-_HEARD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id")).values(heard_at=sa.bindparam("at"))
-_TOUCH = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id")).values(due_at=0.0)
-_HOLDING = (
-    sa.select(sa.func.count())
-    .select_from(t.runs)
-    .where(
+_RENEW = Statement(_HELD.values(lease_until=sa.bindparam("due"), due_at=_DUE_UNLESS_TOUCHED))
+_RELEASE = Statement(_HELD.values(lease_token="", lease_until=0.0, due_at=_DUE_UNLESS_TOUCHED))
+_THIS = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"))
+_HEARD = Statement(_THIS.values(heard_at=sa.bindparam("at")))
+_TOUCH = Statement(_THIS.values(due_at=0.0))
+_COUNT = sa.select(sa.func.count().label("runs")).select_from(t.runs)
+_HOLDING = Statement(
+    _COUNT.where(
         t.runs.c.target == sa.bindparam("target"),
         t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
         t.runs.c.kind == RunKind.SCRIPT.value,  # an interactive run lives in its user's own process
     )
 )
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
-_OLDEST = sa.select(t.runs).where(_QUEUED).order_by(t.runs.c.seq).limit(1).with_for_update()
-_AHEAD = sa.select(sa.func.count()).select_from(t.runs).where(_QUEUED, t.runs.c.seq < sa.bindparam("seq"))
+_OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(t.runs.c.seq).limit(1).with_for_update())
+_AHEAD = Statement(_COUNT.where(_QUEUED, t.runs.c.seq < sa.bindparam("seq")))
 
 
 class SqlRuns:
@@ -75,7 +75,7 @@ class SqlRuns:
         digest, spec = rows.digest(workspace, submission), rows.dumps(submission.spec)
 
         def work(connection: sa.Connection) -> tuple[Run, bool]:
-            found = connection.execute(_BY_ID, {"run_id": submission.id}).one_or_none()
+            found = _BY_ID.one(connection, run_id=submission.id)
             if found is not None:
                 if found.submission != digest:
                     raise Conflict(f"Run {submission.id!r} exists already, from another submission.")
@@ -107,7 +107,7 @@ class SqlRuns:
         return self._database.read(lambda connection: [rows.run(row) for row in search(connection, query)])
 
     def events(self, run_id: str) -> Sequence[RunEvent]:
-        found = self._database.read(lambda connection: connection.execute(_EVENTS, {"run_id": run_id}).all())
+        found = self._database.read(lambda connection: _EVENTS.all(connection, run_id=run_id))
         if not found:  # a run has at least its first one
             raise rows.no_run(run_id)
         return [rows.event(row) for row in found]
@@ -155,7 +155,7 @@ class SqlRuns:
 
     def heard(self, run_id: str, at: float) -> Run:
         def work(connection: sa.Connection) -> Run:
-            connection.execute(_HEARD, {"run_id": run_id, "at": at})
+            _HEARD.run(connection, run_id=run_id, at=at)
             return rows.run(_row(connection, run_id))
 
         return self._database.write(work)
@@ -163,10 +163,10 @@ class SqlRuns:
     def claim(self, target: str, limit: int, *, at: float, event: Callable[[Run], RunEvent]) -> Run | None:  # noqa: ARG002
         def work(connection: sa.Connection) -> Run | None:
             # Two control planes on one PostgreSQL take turns here; SQLite has one writer anyway.
-            connection.execute(_COMPUTE, {"target": target})
-            if connection.execute(_HOLDING, {"target": target}).scalar_one() >= limit:
+            _COMPUTE.all(connection, target=target)
+            if _count(connection, _HOLDING, target=target) >= limit:
                 return None
-            row = connection.execute(_OLDEST, {"target": target}).one_or_none()
+            row = _OLDEST.one(connection, target=target)
             return None if row is None else _move(connection, row, event(rows.run(row)))[0]
 
         return self._database.write(work)
@@ -174,48 +174,52 @@ class SqlRuns:
     def ahead(self, run: Run) -> int:
         def work(connection: sa.Connection) -> int:
             seq = rows.run_seq(connection, run.id)
-            return int(connection.execute(_AHEAD, {"target": run.spec.target, "seq": seq}).scalar_one())
+            return _count(connection, _AHEAD, target=run.spec.target, seq=seq)
 
         return self._database.read(work)
 
     def holding(self, target: str) -> int:
-        return self._database.read(
-            lambda connection: int(connection.execute(_HOLDING, {"target": target}).scalar_one())
-        )
+        return self._database.read(lambda connection: _count(connection, _HOLDING, target=target))
 
     def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
-        due = {"statuses": [status.value for status in statuses], "at": at}
+        wanted = [status.value for status in statuses]
         # Most looks find nothing, so the look itself does not queue behind the writer.
-        if not self._database.read(lambda connection: connection.execute(_DUE, {**due, "most": 1}).first()):
+        if not wanted or not self._database.read(
+            lambda connection: _DUE.all(connection, statuses=wanted, at=at, most=1)
+        ):
             return []
         until = at + seconds
 
         def work(connection: sa.Connection) -> list[Lease]:
             taken = []
-            for row in connection.execute(_DUE, {**due, "most": limit}).all():
+            for row in _DUE.all(connection, statuses=wanted, at=at, most=limit):
                 token = secrets.token_hex(16)
-                values = {"lease_token": token, "lease_until": until, "due_at": until}
-                connection.execute(_BY_SEQ, {"run_seq": row.seq, **values})
+                _BY_SEQ.run(connection, run_seq=row.seq, lease_token=token, lease_until=until, due_at=until)
                 taken.append(Lease(run=rows.run(row), token=token, until=until))
             return taken
 
         return self._database.write(work)
 
     def renew(self, run_id: str, token: str, *, until: float) -> bool:
-        held = {"run_id": run_id, "token": token, "due": until}
-        return bool(token) and self._database.write(lambda connection: connection.execute(_RENEW, held).rowcount == 1)
+        return bool(token) and self._database.write(
+            lambda connection: _RENEW.run(connection, run_id=run_id, token=token, due=until) == 1
+        )
 
     def release(self, run_id: str, token: str, *, due_at: float) -> None:
-        held = {"run_id": run_id, "token": token, "due": due_at}
         if token:
-            self._database.write(lambda connection: connection.execute(_RELEASE, held).close())
+            self._database.write(lambda connection: _RELEASE.run(connection, run_id=run_id, token=token, due=due_at))
 
     def touch(self, run_id: str) -> None:
-        self._database.write(lambda connection: connection.execute(_TOUCH, {"run_id": run_id}).close())
+        self._database.write(lambda connection: _TOUCH.run(connection, run_id=run_id))
 
 
-def _row(connection: sa.Connection, run_id: str, statement: sa.Select[*tuple[Any, ...]] = _BY_ID) -> rows.Row:
-    row = connection.execute(statement, {"run_id": run_id}).one_or_none()
+def _count(connection: sa.Connection, statement: Statement, **values: object) -> int:
+    (found,) = statement.all(connection, **values)
+    return int(found.runs)
+
+
+def _row(connection: sa.Connection, run_id: str, statement: Statement = _BY_ID) -> rows.Row:
+    row: rows.Row | None = statement.one(connection, run_id=run_id)
     if row is None:
         raise rows.no_run(run_id)
     return row
@@ -226,19 +230,19 @@ def _move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Ru
     after = advance(before, event)
     if after is before:
         return before, False
-    connection.execute(_BY_SEQ, {"run_seq": row.seq, **rows.moved(after)})
-    connection.execute(_ADD_EVENT, rows.event_values(row.seq, event))
+    _BY_SEQ.run(connection, run_seq=row.seq, **rows.moved(after))
+    _ADD_EVENT.run(connection, **rows.event_values(row.seq, event))
     return after, True
 
 
 def _next_number(connection: sa.Connection, workspace: str, experiment: str) -> int:
-    number = connection.execute(_NUMBER, {"in_workspace": workspace, "of_name": experiment}).scalar()
-    if number is None:
+    found = _NUMBER.one(connection, in_workspace=workspace, of_name=experiment)
+    if found is None:
         raise NotFound(
             f"There is no experiment {experiment!r} in workspace {workspace!r}.",
             hint="Make it first: Experiment(workspace, name).",
         )
-    return int(number)
+    return int(found.run_count)
 
 
 def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None:
@@ -264,12 +268,11 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "lease_token": "",
         "lease_until": 0.0,
     }
-    seq = connection.execute(_ADD_RUN, values).scalar_one()
+    seq = _ADD_RUN.all(connection, **values)[0].seq
     labels = rows.labels(seq, "tag", run.tags) + rows.labels(seq, "property", run.properties)
-    if labels:
-        connection.execute(_ADD_LABELS, labels)
+    _ADD_LABELS.many(connection, labels)
     first = RunEvent(to=run.status, at=run.created_at, reason=Reason.SUBMITTED)
-    connection.execute(_ADD_EVENT, rows.event_values(seq, first))
+    _ADD_EVENT.run(connection, **rows.event_values(seq, first))
 
 
 def _annotated(connection: sa.Connection, seq: int, before: Run, after: Run) -> None:
@@ -279,7 +282,7 @@ def _annotated(connection: sa.Connection, seq: int, before: Run, after: Run) -> 
         "display_name": after.display_name,
         "revision": after.revision,
     }
-    connection.execute(_BY_SEQ, {"run_seq": seq, **values})
+    _BY_SEQ.run(connection, run_seq=seq, **values)
     gone = [key for key in before.tags if key not in after.tags]
     if gone:
         connection.execute(

@@ -44,7 +44,7 @@ class Statement:
         self._prepared: dict[_Key, _Prepared] = {}
         returned = getattr(clause, "exported_columns", None)
         columns = [column.key for column in returned] if returned is not None else []
-        self._make = namedtuple("Row", columns, rename=True)._make if columns else None  # type: ignore[misc]
+        self._make = namedtuple("Row", columns, rename=True)._make if columns else None  # type: ignore[attr-defined]
 
     def all(self, connection: sa.Connection, **values: Any) -> list[Any]:
         prepared = self._prepare(connection, values)
