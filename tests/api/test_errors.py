@@ -142,3 +142,25 @@ def test_a_full_disk_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(server_routes.runs, "active", fail)
     answer = desk.person.get("/api/server")
     assert (answer.status, answer.error["code"]) == (507, "disk_full")
+
+
+def test_values_that_no_row_can_hold(desk: Desk) -> None:
+    run = submit(desk.house)
+    path, huge = f"/api/runs/{run.id}", 10**30
+    file = {"path": "outputs/a", "blob": desk.house.blobs.put(b"x"), "size": 1}
+    for method, address, body in (
+        ("PATCH", path, b'{"tags": {"a": "\\ud800"}}'),
+        ("PATCH", path, b'{"tags": {"\\uDFFF": "a"}}'),
+        ("POST", f"{path}/events", {"to": "Failed", "exit_code": huge}),
+        ("GET", f"{path}/streams/logs/a?offset={huge}", None),
+        ("POST", f"{path}/streams/logs/a?offset={huge}", b"x"),
+        ("POST", f"{path}/spools/s?offset={huge}", b"x"),
+        ("PUT", f"{path}/files", json.dumps({"files": [file | {"modified_at": 0}]}).replace("0}", "1e999}").encode()),
+        ("GET", f"{path}/metrics/points?name=a&buckets=-{huge}", None),
+    ):
+        answer = desk.person.call(method, address, body)
+        assert (answer.status, answer.error["code"]) == (400, "invalid_input"), (method, address, answer)
+    assert desk.person.get(f"{path}?after={huge}&wait=0").status == 200
+    assert desk.person.get(f"{path}/metrics/points?name=a&buckets={huge}").status == 200
+    paired = desk.person.call("PATCH", path, b'{"tags": {"a": "\\ud83d\\ude00"}}')
+    assert paired.json["tags"] == {"a": "\N{GRINNING FACE}"}

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,10 @@ def test_killed_while_metrics_arrive_every_point_is_there_once(tmp_path: Path) -
             threading.Timer(0.02, server.process.kill).start()
         try:
             path = f"/api/runs/{RUN}/spools/s?offset={mark}"
-            mark = server.person.post(path, spool[mark : mark + 9_999]).json["offset"]
-        except (OSError, ValueError):
+            answer = server.person.post(path, spool[mark : mark + 9_999])
+            assert answer.status == 200, answer
+            mark = answer.json["offset"]
+        except (OSError, HTTPException):
             server.kill()
             server = start(tmp_path / "home")
             mark = 0  # forgotten on purpose: the server knows
@@ -91,19 +94,17 @@ def test_killed_while_metrics_arrive_every_point_is_there_once(tmp_path: Path) -
 def test_a_queue_survives_a_kill(tmp_path: Path) -> None:
     """Runs that waited are taken up in their order by the next server; a run that went on meanwhile ends as it should."""
     server = start(tmp_path / "home")
-    person = server.person
-    ids = [f"train_2_{number:08x}" for number in range(4)]
-    for run_id in ids:
-        spec = {"command": ["/bin/sh", "-c", "sleep 0.5; echo done"]}
-        answer = person.post("/api/workspaces/default/runs", {"id": run_id, "experiment": "train", "spec": spec})
-        assert answer.status == 201, answer
-    _until(server, ids[0], "Running")
-    server.kill()
-    server = start(tmp_path / "home")
     try:
+        ids = [f"train_2_{number:08x}" for number in range(4)]
         for run_id in ids:
-            ended = _until(server, run_id, "Completed")
-            assert ended["exit_code"] == 0
+            spec = {"command": ["/bin/sh", "-c", "sleep 0.5; echo done"]}
+            body = {"id": run_id, "experiment": "train", "spec": spec}
+            assert server.person.post("/api/workspaces/default/runs", body).status == 201
+        _until(server, ids[0], "Running")
+        server.kill()
+        server = start(tmp_path / "home")
+        for run_id in ids:
+            assert _until(server, run_id, "Completed")["exit_code"] == 0
     finally:
         server.end()
 
@@ -112,6 +113,6 @@ def _until(server: ServerProcess, run_id: str, status: str) -> dict[str, object]
     run = server.person.get(f"/api/runs/{run_id}").json
     while run["status"] not in (status, "Completed", "Failed", "Canceled"):
         run = server.person.get(f"/api/runs/{run_id}?after={run['revision']}&wait=30").json
-    assert run["status"] in (status, "Completed"), run
+    assert run["status"] in (status, "Completed"), (run["status"], run["reason"], run["message"])
     found: dict[str, object] = run
     return found

@@ -44,7 +44,7 @@ class Points:
 
 @desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Access.RUN, body=bytes, answer=Mark)
 def take_in(
-    house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Annotated[int, Query(ge=0)]
+    house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Annotated[int, Query(ge=0, le=2**62)]
 ) -> Response:
     return answer(metrics.take_in(house, run_id, spool, offset, data))
 

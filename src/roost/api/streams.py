@@ -13,7 +13,7 @@ from roost.services import streams
 
 desk = Desk("streams")
 
-Offset = Annotated[int, Query(ge=0)]
+Offset = Annotated[int, Query(ge=0, le=2**62)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,6 +58,7 @@ class Loop(Generic[W, O]):
         self._busy: dict[str, W] = {}
         self._delays: dict[str, float] = {}
         self._thread: threading.Thread | None = None
+        self._complaint = ""
 
     def start(self, make: Callable[[], Noun[W, O]]) -> None:
         """Runs in threads of its own from now on; `make` is called there, again and again until it succeeds."""
@@ -111,9 +112,12 @@ class Loop(Generic[W, O]):
                 with self._lock:
                     self._busy[noun.key(work)] = work
                 self._jobs.put(work)
-        except Exception:
-            if not self._stopping.is_set():
-                log.exception("the control loop could not look for work; again in %.1f s", TICK_SECONDS)
+            self._complaint = ""
+        except Exception as error:
+            # A full disk is met every second: said once, not until the log has filled what is left.
+            if not self._stopping.is_set() and self._complaint != (complaint := repr(error)):
+                self._complaint = complaint
+                log.exception("the control loop cannot look for work, and tries again every %.1f s", TICK_SECONDS)
 
     def _work(self, noun: Noun[W, O]) -> None:
         while (work := self._jobs.get()) is not None:

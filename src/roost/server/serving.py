@@ -9,6 +9,7 @@ import secrets
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import uvicorn
@@ -20,6 +21,7 @@ from roost.control.loop import Loop
 from roost.control.runs import RunsControl
 from roost.control.watching import Finding
 from roost.domain.plans import Access
+from roost.engines.base import Engine
 from roost.server import home, wiring
 from roost.server.settings import Settings
 from roost.services.house import House
@@ -28,6 +30,8 @@ from roost.store.base import Lease
 log = logging.getLogger("roost.server")
 GRACE_SECONDS = 1
 """How long requests that are under way may take once the server is asked to end."""
+
+CLOSE_SECONDS = 0.5
 
 
 def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = None) -> int:
@@ -66,20 +70,29 @@ class Control:
         self._house = house
         self._address = address
         self._loop: Loop[Lease, Finding] = Loop(house.signals)
+        self._engines: dict[str, Engine] = {}
 
     def start(self) -> None:
         self._loop.start(self._make)
 
     def _make(self) -> RunsControl:
-        engines = wiring.engines(self._settings, self._house.computes)
+        self._engines = wiring.engines(self._settings, self._house.computes)
 
         def access(token: str) -> Access:
             return Access(url=self._address, token=token, endpoint_file=str(self._settings.server_file))
 
-        return RunsControl(self._house, engines, access)
+        return RunsControl(self._house, self._engines, access)
 
     def stop(self) -> None:
+        """Waits for engines a moment only: one that is busy ends with this process."""
         self._loop.stop()
+        closer = threading.Thread(target=self._close, name="closer", daemon=True)
+        closer.start()
+        closer.join(CLOSE_SECONDS)
+
+    def _close(self) -> None:
+        for engine in self._engines.values():
+            engine.close()
 
 
 class Server(uvicorn.Server):

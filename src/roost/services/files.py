@@ -1,5 +1,6 @@
 """A run's files: sealed ones by blob, live streams while they grow, under one set of names."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -58,6 +59,8 @@ def _checked(house: House, file: RunFile) -> RunFile:
     path = names.path(file.path)
     if path in ALIASES:
         raise InvalidInput(f"Path {path!r} is another name of {ALIASES[path]!r}.", hint="Put the file under that name.")
+    if not math.isfinite(file.modified_at):
+        raise InvalidInput(f"The time of file {path!r} must be a number of seconds, got {file.modified_at}.")
     size = house.blobs.size(names.blob(file.blob))
     if size is None:
         raise InvalidInput(f"File {path!r} names blob {file.blob}, which is not here.", hint="Put the blob first.")

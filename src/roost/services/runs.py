@@ -119,6 +119,8 @@ def report(house: House, run_id: str, said: Report) -> Run:
             f"{said.to.value} is the control plane's to decide, it cannot be reported.",
             hint=f"What can be reported: {', '.join(sorted(status.value for status in REPORTED))}.",
         )
+    if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
+        raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
     message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
     run, _ = move(house, run_id, said.to, said.reason, message, exit_code=said.exit_code)
     return run
