@@ -3,13 +3,21 @@
 import os
 import shutil
 import signal
+import sys
+import threading
 import time
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from tests.contracts.engine import eventually
 
 from roost.agent.processes import look, marked
-from roost.domain.runs import Reason, RunStatus
+from roost.domain.names import new_run_id
+from roost.domain.plans import Access, Plan
+from roost.domain.runs import Reason, RunSpec, RunStatus
+from roost.engines.base import AgentState
+from roost.engines.local import LocalEngine
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +122,31 @@ def test_a_killed_control_plane_is_waited_for(own_plane):
     assert plane.metrics(run)["loss"] == [float(step) for step in range(2000)]
     assert plane.log(run) == "ready\ndone\n"
     assert plane.read(run, "outputs/model") == b"m"
+
+
+def test_a_run_that_the_control_plane_does_not_know_ends_and_its_folder_stays(tmp_path):
+    class Stranger(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = b'{"error": {"code": "not_found", "message": "No such run.", "hint": ""}}'
+            self.send_response(404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    command = (sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)")
+    plan = Plan(run_id=new_run_id("exp", 1), workspace="ws1", experiment="exp", spec=RunSpec(command=command))
+    folder = tmp_path / "runs" / plan.run_id
+    with ThreadingHTTPServer(("127.0.0.1", 0), Stranger) as server, closing(LocalEngine(tmp_path)) as engine:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        handle = engine.start(plan, Access(url=f"http://127.0.0.1:{server.server_port}", token="t"))
+        eventually(lambda: engine.status(handle) is AgentState.GONE)
+        server.shutdown()
+    assert marked(plan.run_id) == []
+    assert "disowned" in (folder / "agent.log").read_text()
+    assert (folder / "std_log.txt").exists()
 
 
 def test_a_run_whose_folder_disappears_ends_with_all_its_processes(plane, running):

@@ -272,3 +272,23 @@ def test_metrics_of_the_script_and_of_the_node_arrive(plane):
     path = f"/api/runs/{run.id}/metrics/summary"
     measured = {metric["name"] for metric in plane.client.call("GET", path, params={"space": "system"})["metrics"]}
     assert {"node/cpu_percent", "node/memory_bytes", "run/memory_bytes", "run/processes"} <= measured
+
+
+def test_a_node_that_does_not_share_the_control_plane_s_disk(own_plane):
+    plane = own_plane
+    for mark in (plane.home / "blobs").glob(".roost-*"):
+        mark.unlink()
+    sources = {
+        "train.py": """
+            open("outputs/big", "wb").write(b"x" * 3_000_000)
+            open("outputs/copy", "w").write(open("a/b").read())
+        """,
+        "a/b": "small",
+        "a/large": b"y" * 1_000_000,
+    }
+    for _ in range(2):  # the second time its snapshot is in the node's cache
+        run = plane.wait(plane.submit(sources))
+        assert run.status is RunStatus.COMPLETED, run.message
+        assert plane.read(run, "outputs/big") == b"x" * 3_000_000
+        assert plane.read(run, "outputs/copy") == b"small"
+    assert any((plane.home / "cache" / "blobs").iterdir())

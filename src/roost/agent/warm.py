@@ -16,6 +16,9 @@ from pathlib import Path
 from roost.agent import job_library, vitals
 from roost.agent.keeper import keep
 from roost.agent.processes import known
+from roost.domain.codec import decode, encode
+from roost.domain.plans import Access, Plan
+from roost.domain.runs import Run, RunSpec
 
 _LARGEST = 64 * 1024
 
@@ -47,13 +50,23 @@ def _start(channel: socket.socket, folder: Path, fds: list[int]) -> dict[str, ob
             os.close(fd)
 
 
+def rehearse() -> None:
+    """Does once what each agent would else do for its first time, and slowly: libraries that load on use, records' type hints."""
+    job_library.name()
+    vitals.load()
+    "localhost".encode("idna")  # every first connection loads this codec
+    plan = Plan(run_id="r", workspace="w", experiment="e", spec=RunSpec())
+    decode(Plan, encode(plan))
+    decode(Access, encode(Access(url="", token="")))
+    decode(Run, encode(Run(id="r", workspace="w", experiment="e", number=1, spec=plan.spec, user="u", created_at=0.0)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m roost.agent.warm", description=__doc__)
     parser.add_argument("fd", type=int, help="a SOCK_SEQPACKET socket")
     channel = socket.socket(fileno=parser.parse_args().fd)
     channel.set_inheritable(False)
-    job_library.content()
-    vitals.load()
+    rehearse()
     gc.collect()
     gc.freeze()  # forks share these pages as long as the collector does not touch them
     with channel, contextlib.suppress(KeyboardInterrupt):
