@@ -1,6 +1,5 @@
 """Fixtures for tests that need a control plane of their own: each has its own ROOST_HOME, and leaves no process behind."""
 
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ import psutil
 import pytest
 
 from roost import Experiment, Workspace
+from roost.sdk import discovery
 
 
 @pytest.fixture
@@ -37,10 +37,11 @@ def experiment(workspace: Workspace) -> Experiment:
 
 def end_all(home: Path) -> None:
     """Ends the home's control plane, by the id that it wrote down, and every process that carries the mark of one of its runs."""
-    with suppress(OSError, ValueError, KeyError, psutil.NoSuchProcess):
-        record = json.loads((home / "server.json").read_bytes())
-        server = psutil.Process(record["pid"])
-        if str(home) in server.cmdline():
+    with suppress(OSError, psutil.NoSuchProcess):
+        record = discovery.read_record(home)
+        server = psutil.Process(record.pid) if record else None
+        if record and server and str(home) in server.cmdline():
+            discovery.note_down(home, record)  # so that what still ships in this process does not take it for a crash
             server.send_signal(signal.SIGCONT)
             server.terminate()
             _end(server)

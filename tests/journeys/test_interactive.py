@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from roost import Experiment, Workspace
-from roost.sdk import interactive, salvage
+from roost.domain.errors import Unavailable
+from roost.sdk import discovery, embedded, interactive, salvage
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +56,29 @@ def test_what_is_logged_after_the_end_is_not_lost(experiment: Experiment) -> Non
     run.log("loss", 2)
     assert run.get_metrics() == {"loss": [1, 2]}
     assert run.get_status() == "Completed"
+
+
+def test_logging_goes_on_while_the_control_plane_is_down(experiment: Experiment, home: Path) -> None:
+    run = experiment.start_logging()
+    run.log("loss", 1)
+    record = discovery.read_record(home)
+    assert record
+    embedded.stop(record, home)
+    run.log("loss", 2)
+    with pytest.raises(Unavailable, match="was shut down"):
+        experiment.workspace._connection.background.call("GET", "/api/workspaces")
+    assert embedded.find(home) is None
+    run.complete()
+    assert run.get_metrics() == {"loss": [1, 2]}
+    assert run.get_status() == "Completed"
+
+
+def test_two_objects_of_one_run_in_one_process(experiment: Experiment, workspace: Workspace) -> None:
+    with experiment.start_logging() as run:
+        for other in (workspace.get_run(run.id), workspace.get_run(run.id)):
+            other.log("seen", 1)
+            other.flush()
+        assert run.get_metrics() == {"seen": [1, 1]}
 
 
 @pytest.mark.parametrize(("ending", "status"), [("", "Completed"), ("raise ValueError('bad data')", "Failed")])

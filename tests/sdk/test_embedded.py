@@ -102,6 +102,13 @@ def test_one_that_cannot_start_shows_its_log(home: Path) -> None:
     assert str(discovery.log_path(home)) in raised.value.hint
 
 
+def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(embedded.NotStarted, match="cannot write to its home") as raised:
+        embedded.ensure(tmp_path / "file" / "home")
+    assert "ROOST_HOME" in raised.value.hint
+
+
 def test_a_run_starts_none(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROOST_RUN_ID", "train_1_00000000")
     with pytest.raises(embedded.NotStarted, match="would end with the run"):

@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from roost.transport.carrying import Carrier
 
 URL_VARIABLE, TOKEN_VARIABLE = "ROOST_URL", "ROOST_TOKEN"
-_FIRST_PATIENCE, _WATCH_PATIENCE = 2.0, 120.0
+_FIRST_PATIENCE, _WATCH_PATIENCE, _BACKGROUND_PATIENCE = 2.0, 120.0, 0.5
 
 
 class Connection:
-    """`client` for what a person asks for; `watcher` for waiting, which outlasts a restart but undoes no `roost down`."""
+    """`client` for what a person asks for: it brings the embedded control plane back. `watcher` for waiting and `background`
+    for shipping outlast a restart but undo no `roost down`; the first is patient, the second tries again by itself."""
 
     def __init__(self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint]) -> None:
         self.home = home
         self.client = Client(locate)
         self.watcher = Client(watch, patience=_WATCH_PATIENCE)
+        self.background = Client(watch, patience=_BACKGROUND_PATIENCE)
         self._locate = locate
         self.salvaging: threading.Thread | None = None
 

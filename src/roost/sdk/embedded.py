@@ -4,6 +4,7 @@ Two clients at once start one: the start is made under `start.lock`, and whoever
 is a process of its own session that outlives this one; its output goes to `logs/server.log`.
 """
 
+import errno
 import importlib.util
 import os
 import select
@@ -50,6 +51,7 @@ def ensure(home: Path, *, port: int | None = None) -> ServerRecord:
     """The control plane of this home that answers and that this client can work with; started if there is none."""
     record = find(home)
     if record is None or _is_replaceable(record, home):
+        _make(home)
         with FileLock(home / "start.lock"):
             record = find(home)
             if record is not None and _is_replaceable(record, home):
@@ -200,19 +202,28 @@ def _start(home: Path, port: int | None) -> ServerRecord:
     return record
 
 
-def _open_log(home: Path) -> int:
-    """The server's log, for appending; a large one is put aside first."""
-    path = discovery.log_path(home)
+def _make(home: Path) -> None:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.exists() and path.stat().st_size > _LARGEST_LOG:
-            path.replace(path.with_name("server.log.1"))
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        discovery.log_path(home).parent.mkdir(mode=0o700, exist_ok=True)
+        if not os.access(home, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise NotStarted(
             f"Roost cannot write to its home {home}: {error.strerror or error}.",
             hint="Set ROOST_HOME to a folder of yours on a local disk.",
         ) from None
+
+
+def _open_log(home: Path) -> int:
+    """The server's log, for appending; a large one is put aside first."""
+    path = discovery.log_path(home)
+    try:
+        if path.exists() and path.stat().st_size > _LARGEST_LOG:
+            path.replace(path.with_name("server.log.1"))
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise NotStarted(f"The log {path} cannot be written: {error.strerror or error}.") from None
 
 
 def _spawn(home: Path, port: int | None, log: int) -> None:

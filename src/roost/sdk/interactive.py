@@ -6,6 +6,7 @@ What is logged is on disk at once, in ROOST_HOME/spools/<run id>. A process that
 
 import atexit
 import builtins
+import itertools
 import json
 import os
 import shutil
@@ -15,17 +16,19 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from roost.domain.errors import NotFound, RoostError
+from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, RunStatus
 from roost.sdk import discovery
 from roost.sdk.connections import URL_VARIABLE, Connection
 from roost.sdk.locks import FileLock
 from roost.transport.client import Client, path_of
-from roost.transport.shipping import Shipper
+from roost.transport.shipping import SPOOL_SUFFIX, Shipper
+from roost_job.exceptions import AzureMLException
 
 _EVERY = 0.25
 _HEARTBEAT = 15.0
 OWNER, LOCK = "owner.json", "lock"
+_count = itertools.count()
 
 
 def spools_of(home: Path) -> Path:
@@ -50,12 +53,14 @@ class Session:
         self._stop = threading.Event()
         self._shipping = threading.Lock()
         self._ended = False
-        self.folder = spools_of(connection.home) / (run_id if owns else f"{run_id}.{self._pid}")
+        self._sent: dict[str, int] = {}
+        name = run_id if owns else f"{run_id}.{self._pid}.{next(_count)}"
+        self.folder = spools_of(connection.home) / name
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._held = FileLock(self.folder / LOCK)
         self._held.acquire()
         self._write_owner()
-        self._shipper = Shipper(connection.client, run_id)
+        self._shipper = Shipper(connection.background, run_id)
         self._thread = threading.Thread(target=self._ship_along, name=f"roost-ship-{run_id}", daemon=True)
         self._thread.start()
         atexit.register(self._at_exit)
@@ -77,7 +82,21 @@ class Session:
         """Returns when everything logged before is at the control plane; raises when it cannot be reached."""
         if os.getpid() == self._pid and not self._ended:
             with self._shipping:
-                self._shipper.ship_spools(self.folder)
+                if self._sizes() != self._sent:
+                    self._connection.client.call("GET", "/api/health")  # brings it back, if it was shut down meanwhile
+                self._ship()
+
+    def _ship(self) -> None:
+        """Sends what is new; nothing is asked of the control plane when nothing is. With the lock held."""
+        sizes = self._sizes()
+        if sizes != self._sent:
+            self._shipper.ship_spools(self.folder)
+            self._sent = sizes
+
+    def _sizes(self) -> dict[str, int]:
+        return {
+            entry.name: entry.stat().st_size for entry in os.scandir(self.folder) if entry.name.endswith(SPOOL_SUFFIX)
+        }
 
     def finish(self, to: RunStatus, reason: Reason, message: str = "") -> None:
         """Ships the rest, reports the end, and lets go of the folder. A second end changes nothing."""
@@ -98,12 +117,14 @@ class Session:
         """While the run lives: sends what is new, and says now and then that it lives. Nothing here may end the process."""
         said = time.monotonic()
         while not self._stop.wait(_EVERY):
-            with suppress(RoostError, OSError):  # away for a while: it is all on disk, and the next round tries again
+            with suppress(
+                AzureMLException, OSError
+            ):  # away for a while: it is all on disk, and the next round tries again
                 with self._shipping:
-                    self._shipper.ship_spools(self.folder)
-                if time.monotonic() - said > _HEARTBEAT:
+                    self._ship()
+                if self.owns and time.monotonic() - said > _HEARTBEAT:
                     said = time.monotonic()
-                    self._connection.client.call("POST", path_of("runs", self._run_id, "heartbeat"))
+                    self._connection.background.call("POST", path_of("runs", self._run_id, "heartbeat"))
 
     def _at_exit(self) -> None:
         """The process ends and nobody said how the run ended: as the process did."""

@@ -10,7 +10,7 @@ if sys.platform != "win32":
 
 
 class FileLock:
-    """Holds `path` exclusively; made if missing. Programs that the holder starts do not inherit it."""
+    """Holds `path` exclusively; made if missing, its folder is not. Programs that the holder starts do not inherit it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -18,7 +18,6 @@ class FileLock:
 
     def acquire(self, *, wait: bool = True) -> bool:
         """Whether it is held now. On Windows, where nothing is shared through ROOST_HOME, it always is."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         if sys.platform != "win32":
             try:

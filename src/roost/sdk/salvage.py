@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from roost.domain import codec
-from roost.domain.errors import NotFound, RoostError
+from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.sdk.connections import Connection
 from roost.sdk.interactive import LOCK, OWNER, report, spools_of
 from roost.sdk.locks import FileLock
 from roost.transport.client import path_of
 from roost.transport.shipping import Shipper
+from roost_job.exceptions import AzureMLException
 
 
 def begin(connection: Connection, url: str) -> threading.Thread | None:
@@ -39,7 +40,7 @@ def salvage(connection: Connection, url: str) -> list[str]:
         if not (folder / OWNER).is_file():
             continue
         lock = FileLock(folder / LOCK)
-        with suppress(RoostError, OSError):  # what cannot be shipped now stays for the next one
+        with suppress(AzureMLException, OSError):  # what cannot be shipped now stays for the next one
             if lock.acquire(wait=False):
                 run_id = _ship(connection, folder, url)
                 done += [run_id] if run_id else []
