@@ -2,6 +2,9 @@
 
 No fsync: a rename after a write is whole for every process, and for a machine whose programs are killed. A power cut may take
 the last moments, as it may of the database beside it; waiting for the disk would make every small file a hundred times slower.
+
+`ROOT/sizes/N` says that a large blob of N bytes was once stored. A file of such a size may be one that is here already, so it is
+hashed before it is copied; one of another size is copied and hashed at once. A wrong marker costs time, nothing else.
 """
 
 import contextlib
@@ -68,6 +71,8 @@ class FolderBlobs:
             _check(hasher.hexdigest(), expected, "What was sent")
             if not present:
                 self._keep(temporary, expected)
+        if size > _SMALL:
+            self._mark(size)
         return size
 
     def get(self, name: str) -> bytes:
@@ -129,15 +134,16 @@ class FolderBlobs:
         return name, len(data)
 
     def _put_large(self, source: int, size: int, path: Path, expected: str) -> tuple[str, int]:
-        # Hashing alone is cheaper than copying: what is there already is not written again.
-        before = hash_open(source)
-        _check(before, expected, str(path))
-        if (stored := self.size(before)) is not None:
-            return before, stored
+        if expected or os.path.exists(self._marker(size)):
+            before = hash_open(source)
+            _check(before, expected, str(path))
+            if (stored := self.size(before)) is not None:
+                return before, stored
         with self._temporary() as (temporary, target):
             name, copied = copy_hashed(source, target, size)
             _check(name, expected, str(path))
             self._keep(temporary, name)
+        self._mark(copied)
         return name, copied
 
     def _pieces(self, name: str, offset: int, limit: int | None) -> Iterator[bytes]:
@@ -174,6 +180,14 @@ class FolderBlobs:
         except FileNotFoundError:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.rename(temporary, target)
+
+    def _marker(self, size: int) -> str:
+        return f"{self._root}/sizes/{size}"
+
+    def _mark(self, size: int) -> None:
+        with contextlib.suppress(OSError):  # it only saves time
+            os.makedirs(f"{self._root}/sizes", exist_ok=True)
+            os.close(os.open(self._marker(size), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
     def _sweep(self) -> None:
         """Removes what killed processes left; nothing that was written to within the hour."""
