@@ -62,6 +62,14 @@ def test_every_route_is_closed_to_those_who_may_not_enter(desk: Desk) -> None:
         assert all(status < 500 for status in statuses.values()), (where, statuses)
 
 
+def test_whatever_a_run_s_token_asks_says_that_it_lives(desk: Desk) -> None:
+    run = submit(desk.house)
+    assert desk.person.get(f"/api/runs/{run.id}").status == 200
+    assert desk.house.heard.get(run.id) is None
+    assert desk.run_client(run.id).post("/api/blobs/missing", {"names": []}).status == 200
+    assert desk.house.heard.get(run.id) == desk.house.clock()
+
+
 def test_only_a_person_ends_the_server(desk: Desk) -> None:
     run = submit(desk.house)
     assert desk.stranger.post("/api/server/shutdown").status == 401

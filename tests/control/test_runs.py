@@ -173,6 +173,14 @@ def test_silence_alone_fails_no_run(plane: Plane) -> None:
     assert runs.heartbeat(plane.house, run.id).status is RunStatus.RUNNING
 
 
+def test_an_agent_that_ships_is_heard_without_a_heartbeat(plane: Plane) -> None:
+    run = _running(plane)
+    for _ in range(20):
+        plane.later(5)
+        plane.house.heard.put(run.id, plane.clock())
+    assert plane.run(run).status is RunStatus.RUNNING
+
+
 def test_an_engine_that_cannot_tell_is_asked_again(plane: Plane) -> None:
     run = _running(plane)
     plane.engine.states[plane.run(run).handle] = AgentState.UNKNOWN

@@ -66,6 +66,8 @@ async def _identify(request: Request) -> Caller:
     caller = people.remembered(house, token)
     if caller is None:
         caller = await run_in_threadpool(people.caller, house, token)
+    if caller.is_run:
+        house.heard.put(caller.run_id, house.clock())
     request.state.caller = caller
     return caller
 

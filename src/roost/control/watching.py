@@ -165,7 +165,7 @@ class Watch:
 
     def _quiet(self, run: Run) -> float:
         """Seconds since something was heard of the run; the control plane's own start counts as such."""
-        heard = max(run.heard_at or 0.0, self._up_since)
+        heard = max(run.heard_at or 0.0, self._house.heard.get(run.id) or 0.0, self._up_since)
         if self._house.clock() - heard >= QUIET_SECONDS:
             heard = max(heard, self._events(run)[-1].at)
         return self._house.clock() - heard

@@ -36,6 +36,9 @@ CLOSE_SECONDS = 0.5
 
 def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = None) -> int:
     """Serves until it is asked to end."""
+    sys.setswitchinterval(
+        0.001
+    )  # while megabytes of metrics are read, small requests wait a fifth as long for their turn
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     instance = secrets.token_hex(8)
     address = home.url(settings, listener)

@@ -68,3 +68,5 @@ class House:
     """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""
     tokens: Shelf[str, tuple[Token, float]] = field(default_factory=lambda: Shelf(4096))
     """Tokens by digest, with the time they were read."""
+    heard: Shelf[str, float] = field(default_factory=lambda: Shelf(4096))
+    """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
