@@ -9,6 +9,8 @@ from roost.domain.runs import RunSpec
 class Errand(StrEnum):
     RUN = "run"
     """Prepare, launch, ship, finish."""
+    BUILD = "build"
+    """Lock and build the run's environment; the run itself comes later."""
     SALVAGE = "salvage"
     """The agent is gone: end what is left of its processes, ship what it left behind, report the end."""
 
@@ -22,7 +24,13 @@ class Plan:
     experiment: str
     spec: RunSpec
     errand: Errand = Errand.RUN
+    lock: str = ""
+    """Blob of the lock of the run's environment; empty for none."""
     node_rank: int = 0
+    node: str = ""
+    """Id of the cluster's node it runs on; empty on `local`, which has none."""
+    address: str = "127.0.0.1"
+    """Where other nodes of this machine reach it."""
 
 
 @dataclass(frozen=True, kw_only=True)

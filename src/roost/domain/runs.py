@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict
 
 
@@ -54,6 +55,10 @@ class Reason(StrEnum):
 
     NONE = ""
     SUBMITTED = "submitted"
+    WAITING_FOR_ENVIRONMENT = "waiting_for_environment"
+    BUILDING_ENVIRONMENT = "building_environment"
+    BUILD_LOST = "build_lost"
+    ENVIRONMENT_FAILED = "environment_failed"
     WAITING_FOR_NODE = "waiting_for_node"
     NODE_GIVEN = "node_given"
     AGENT_STARTED = "agent_started"
@@ -103,6 +108,8 @@ class RunSpec:
     node_count: int = 1
     launch: str = "single"
     """A key of `roost.launch.LAUNCHES`."""
+    environment: EnvironmentUse | None = None
+    """None for the interpreter as it is; else what its definition asks for is installed first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +214,7 @@ def advance(run: Run, event: RunEvent) -> Run:
         started_at=event.at if event.to is RunStatus.RUNNING and run.started_at is None else run.started_at,
         ended_at=event.at if event.to.is_terminal else run.ended_at,
         exit_code=event.exit_code if event.exit_code is not None else run.exit_code,
-        handle=event.handle or run.handle,
+        # A run that waits for a node has no agent: the one that built its environment is done.
+        handle=event.handle or ("" if event.to is RunStatus.QUEUED else run.handle),
         revision=run.revision + 1,
     )
