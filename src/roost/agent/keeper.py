@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from roost.agent import main, salvage
+from roost.agent import build, main, salvage
 from roost.agent.folder import Folder, write
 from roost.agent.processes import Tree, known
 from roost.domain.plans import Errand
@@ -41,6 +41,9 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
         plan, _ = folder.read_plan()
         if plan.errand is Errand.SALVAGE:
             _watch(_fork(folder, Errand.SALVAGE))
+        elif plan.errand is Errand.BUILD:
+            if _watch(_fork(folder, Errand.BUILD)) != 0:
+                _clean_up(folder)  # the control plane sends another
         elif _watch(_fork(folder, Errand.RUN)) != 0:
             _clean_up(folder)
             _watch(_fork(folder, Errand.SALVAGE))
@@ -59,11 +62,13 @@ def _fork(folder: Folder, errand: Errand) -> int:
     code = 1
     try:
         # To end a salvage pass would only lose what it ships: whoever wants the run to end has that already.
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if errand is Errand.RUN else signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if errand is Errand.SALVAGE else signal.SIG_DFL)
         me = known(os.getpid())
         write(folder.agent, json.dumps({"pid": me.pid, "started": me.started, "errand": errand}).encode())
         if errand is Errand.RUN:
             main.run(folder, keeper)
+        elif errand is Errand.BUILD:
+            build.build(folder)
         else:
             salvage.salvage(folder)
         code = 0

@@ -40,11 +40,12 @@ async def read(
         run_id,
         wait,
         lambda: streams.read(house, run_id, name, offset, limit),
-        lambda seen: bool(seen.data) or seen.status.is_terminal,
+        lambda seen: bool(seen.data) or seen.over,
     )
     headers = {
         "roost-offset": str(piece.offset),
         "roost-status": piece.status.value,
         "roost-sealed": "1" if piece.sealed else "0",
+        "roost-over": "1" if piece.over else "0",
     }
     return Response(piece.data, 200, headers, "application/octet-stream")

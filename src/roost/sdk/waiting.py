@@ -4,6 +4,7 @@ import codecs
 import sys
 from typing import TextIO
 
+from roost.domain.environments import BUILD_LOG
 from roost.domain.runs import Run, RunStatus
 from roost.sdk import records
 from roost.transport.client import Client, path_of
@@ -37,8 +38,8 @@ class Tail:
         params = {"offset": self._offset, "wait": wait, "limit": _AT_ONCE}
         answer = self._client.fetch("GET", self._path, params=params, timeout=wait + 30.0)
         self._offset = int(answer.headers.get("roost-offset", self._offset + len(answer.body)))
-        status = RunStatus(answer.headers.get("roost-status", RunStatus.RUNNING.value))
-        self.over = status.is_terminal and len(answer.body) < _AT_ONCE  # the status is read before the bytes
+        # Whether it is over is looked at before the bytes are read.
+        self.over = answer.headers.get("roost-over") == "1" and len(answer.body) < _AT_ONCE
         return self._decoder.decode(answer.body, final=self.over)
 
 
@@ -47,18 +48,9 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
     file = out if out is not None else sys.stdout
     file.write(f"RunId: {run_id}\nWeb View: {url}\n")
     file.flush()
-    tail = Tail(client, run_id)
-    begun, last = False, "\n"
-    while not tail.over:
-        text = tail.read()
-        if text and not begun:
-            title = f"Streaming {STD_LOG}"
-            file.write(f"\n{title}\n{'=' * len(title)}\n\n")
-            begun = True
-        if text:
-            file.write(text)
-            file.flush()
-            last = text[-1]
+    last = "\n"
+    for name in (BUILD_LOG, STD_LOG) if records.get(client, run_id).spec.environment is not None else (STD_LOG,):
+        last = _show(Tail(client, run_id, name), name, file) or last
     run = until_end(client, run_id)
     file.write("" if last == "\n" else "\n")
     file.write(f"\nExecution Summary\n=================\nRunId: {run_id}\nWeb View: {url}\n")
@@ -67,6 +59,22 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
     file.write("\n")
     file.flush()
     return run
+
+
+def _show(tail: Tail, name: str, file: TextIO) -> str:
+    """Prints one log under its title until it is over; its last character, nothing for an empty one."""
+    last = ""
+    while not tail.over:
+        text = tail.read()
+        if not text:
+            continue
+        if not last:
+            title = f"Streaming {name}"
+            file.write(f"\n{title}\n{'=' * len(title)}\n\n")
+        file.write(text)
+        file.flush()
+        last = text[-1]
+    return last
 
 
 def describe_failure(run: Run) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from roost.domain import names
+from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import RunStatus
 from roost.services import files
@@ -10,6 +11,7 @@ from roost.services.house import House
 from roost.services.signals import run_topic
 
 MAX_READ = 4 * 1024 * 1024
+_BEFORE_BUILT = (RunStatus.NOT_STARTED, RunStatus.STARTING, RunStatus.PREPARING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +24,8 @@ class Piece:
     status: RunStatus
     """Of the run, read before the bytes: when it is an end, these bytes are all there are from here on."""
     sealed: bool
+    over: bool
+    """The run has ended, or has left the stage that writes this stream: nothing more will come."""
 
 
 def append(house: House, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False) -> int:
@@ -44,14 +48,15 @@ def read(house: House, run_id: str, name: str, offset: int, limit: int = MAX_REA
     path = files.real_path(name)
     status = house.store.runs.get(names.run_id(run_id)).status
     limit = min(limit, MAX_READ)
+    over = status.is_terminal or (path == BUILD_LOG and status not in _BEFORE_BUILT)
     if house.store.streams.size(run_id, path) is not None:
         data = house.store.streams.read(run_id, path, offset, limit)
-        return Piece(data=data, offset=offset + len(data), status=status, sealed=False)
+        return Piece(data=data, offset=offset + len(data), status=status, sealed=False, over=over)
     size = _sealed_size(house, run_id, path)
     if size is None or offset >= size:
-        return Piece(data=b"", offset=offset, status=status, sealed=size is not None)
+        return Piece(data=b"", offset=offset, status=status, sealed=size is not None, over=over)
     data = b"".join(house.blobs.open(house.store.files.get(run_id, path).blob, offset, limit))
-    return Piece(data=data, offset=offset + len(data), status=status, sealed=True)
+    return Piece(data=data, offset=offset + len(data), status=status, sealed=True, over=over)
 
 
 def _sealed_size(house: House, run_id: str, path: str) -> int | None:

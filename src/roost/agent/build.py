@@ -1,0 +1,127 @@
+"""The errand of a build agent: lock and build the environment of a run that is Preparing, its log streamed into the run.
+
+Several builds of one lock on this node make one prefix (`environments/base.py`). The run's folder is given back at the
+end: the agent that runs the script has it next.
+"""
+
+import logging
+import time
+
+from roost.agent.finish import remove
+from roost.agent.folder import Folder
+from roost.agent.link import Link, persist
+from roost.agent.orders import Halt, Orders
+from roost.agent.processes import MARK
+from roost.domain import environments
+from roost.domain.environments import BUILD_LOG
+from roost.domain.errors import Conflict, Forbidden, NotFound, RoostError
+from roost.domain.files import RunFile
+from roost.domain.plans import Plan
+from roost.environments import base
+from roost.environments.uv import UvBuilder
+from roost.transport.shipping import Shipper
+
+_EVERY = 0.15
+log = logging.getLogger("roost.agent")
+
+
+class Halted(Exception):
+    """Nobody wants the build any more."""
+
+
+class Diary:
+    """The build log: a file that grows, and is sent while it does."""
+
+    def __init__(self, folder: Folder, link: Link, orders: Orders) -> None:
+        self._folder = folder
+        self._link = link
+        self._orders = orders
+        self._shipper = Shipper(link.client, link.run_id)
+        self._file = folder.build_log.open("ab", buffering=0)
+        self._due = 0.0
+
+    def say(self, line: str) -> None:
+        self._file.write(f"{line}\n".encode("utf-8", "replace"))
+
+    def meanwhile(self) -> None:
+        """Sends what is new; Halted when the build should end."""
+        if self._orders.halted:
+            raise Halted
+        if time.monotonic() >= self._due:
+            self._send()
+            self._due = time.monotonic() + _EVERY
+
+    def seal(self) -> None:
+        """All of it becomes a file of the run."""
+        self._send()
+        data = self._folder.build_log.read_bytes()
+        blob = persist(lambda: self._link.carrier.put(data))
+        file = RunFile(path=BUILD_LOG, blob=blob, size=len(data), modified_at=self._folder.build_log.stat().st_mtime)
+        persist(lambda: self._link.put_files([file]))
+
+    def _send(self) -> None:
+        try:
+            self._shipper.ship_stream(BUILD_LOG, self._folder.build_log)
+        except NotFound:
+            self._orders.halt(Halt.DISOWNED)
+        except (RoostError, OSError) as error:
+            log.warning("The build log is not sent: %s", error)
+
+
+def build(folder: Folder) -> None:
+    """Builds, tells the control plane what came of it, and leaves the run's folder empty."""
+    plan, access = folder.read_plan()
+    link = Link(folder, access)
+    orders = Orders(link)
+    orders.listen()
+    diary = Diary(folder, link, orders)
+    try:
+        said = _outcome(folder, plan, link, diary)
+        diary.seal()
+        persist(lambda: link.client.call("POST", link.path("environment"), json=said))
+    except Halted:
+        log.info("The build was ended: %s.", orders.halted)
+        if orders.halted is Halt.TERMINATED:
+            return
+        if orders.halted in (Halt.OVER, Halt.CANCELED):
+            diary.say("Ended: the run was canceled.")
+            diary.seal()
+    except (NotFound, Forbidden, Conflict) as error:
+        log.error("Nobody takes what was built. %s", error.message)
+    finally:
+        orders.close()
+    remove(folder.root)
+
+
+def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, str]:
+    name = plan.spec.environment.name if plan.spec.environment else ""
+    try:
+        return {"lock": _lock(folder, plan, link, diary)}
+    except (RoostError, OSError) as error:
+        hint = f"\nhint: {error.hint}" if isinstance(error, RoostError) and error.hint else ""
+        words = error.message if isinstance(error, RoostError) else str(error)
+        if not isinstance(error, base.BuildFailed) or words not in folder.build_log.read_text("utf-8", "replace"):
+            diary.say(words)
+        diary.say(f"Environment {name!r} could not be built.{hint}")
+        return {"message": f"Environment {name!r} could not be built.\n{words}{hint}"}
+
+
+def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
+    """Resolves and installs; the blob of the lock."""
+    if plan.spec.environment is None or (recipe := environments.recipe(plan.spec.environment.definition)) is None:
+        raise base.BuildFailed("The run has no environment that could be built.")
+    diary.say(f"Building environment {plan.spec.environment.name!r} ({recipe.key[:12]}) on this node.")
+    image = environments.base_image(plan.spec.environment.definition)
+    if image:
+        diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
+    builder = UvBuilder(diary.say, diary.meanwhile, {MARK: plan.run_id})
+    lock = builder.resolve(recipe)
+    name = link.carrier.put(lock.text.encode())
+    began = time.monotonic()
+    prefix = base.find(folder.home, name)
+    if prefix is None:
+        prefix = base.ensure(folder.home, name, lambda place: builder.install(lock, place), diary.say, diary.meanwhile)
+        diary.say(f"Installed in {time.monotonic() - began:.1f} s: {prefix}")
+    else:
+        diary.say(f"The same packages are installed already: {prefix}")
+    return name

@@ -1,0 +1,39 @@
+"""The environment of a run on its node: the prefix of its lock, found (the build agent made it) or installed now."""
+
+import logging
+import time
+from dataclasses import replace
+
+from roost.agent.folder import Folder
+from roost.agent.link import Link
+from roost.agent.orders import Orders
+from roost.agent.processes import MARK
+from roost.domain.errors import RoostError
+from roost.domain.plans import Plan
+from roost.environments import base
+
+log = logging.getLogger("roost.agent")
+
+
+class NotWanted(RoostError):
+    """The run was halted while its environment was being installed."""
+
+
+def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
+    """The plan with the environment's own interpreter; as it is when the run has no lock. Raises RoostError."""
+    if not plan.lock:
+        return plan
+    prefix = base.find(folder.home, plan.lock)
+    if prefix is None:
+        from roost.environments.uv import UvBuilder  # noqa: PLC0415 - for a node that has not built it; warm ones do without
+
+        def meanwhile() -> None:
+            if orders.halted:
+                raise NotWanted("The run was ended while its environment was being installed.")
+
+        began = time.monotonic()
+        lock = base.read_lock(link.carrier.get(plan.lock).decode())
+        builder = UvBuilder(log.info, meanwhile, {MARK: plan.run_id})
+        prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
+        log.info("The environment was installed in %.1f s.", time.monotonic() - began)
+    return replace(plan, spec=replace(plan.spec, interpreter=str(prefix / "bin" / "python")))

@@ -1,0 +1,50 @@
+"""Routes: environments, and what a build agent says of the one it built."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import Response
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain.environments import Environment
+from roost.domain.runs import Run
+from roost.services import environments
+from roost.services.environments import Outcome
+
+desk = Desk("environments")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    definition: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentList:
+    environments: tuple[Environment, ...]
+
+
+@desk.route(
+    "PUT", "/api/workspaces/{workspace}/environments/{name}", Access.PERSON, body=Definition, answer=Environment
+)
+def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    made, new = environments.register(house, caller, workspace, name, record(Definition, body).definition)
+    return answer(made, 201 if new else 200)
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/environments", Access.PERSON, answer=EnvironmentList)
+def listing(house: TheHouse, workspace: str, name: str | None = None) -> Response:
+    return answer(EnvironmentList(environments=tuple(environments.listing(house, workspace, name))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/environments/{name}", Access.PERSON, answer=Environment)
+def get(house: TheHouse, workspace: str, name: str, version: str | None = None) -> Response:
+    return answer(environments.get(house, workspace, name, version))
+
+
+@desk.route("POST", "/api/runs/{run_id}/environment", Access.RUN, body=Outcome, answer=Run)
+def end_build(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
+    return answer(environments.end_build(house, run_id, record(Outcome, body)))

@@ -1,0 +1,120 @@
+"""The patience an environment needs: one run's agent builds it, all who need the same wait for that one build.
+
+What stands where is in the store (`environment_builds`), so a restarted control plane goes on where it was. A build agent
+that is lost is sent once more; a build that failed fails those who waited for it, and nobody who comes later.
+"""
+
+import logging
+
+from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS, Finding, Watch, words_of
+from roost.domain.environments import Build
+from roost.domain.errors import Conflict
+from roost.domain.plans import Errand
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.engines.base import AgentState
+from roost.services import environments
+from roost.services.house import House
+
+log = logging.getLogger("roost.control")
+
+LEAVING_SECONDS = 0.02
+"""Between looks at a build agent that has said its last word and is about to be gone."""
+WAIT_SECONDS = 2.0
+"""Between looks of those who wait for another's build; its end wakes them at once."""
+
+
+def first_step(house: House, run: Run) -> tuple[RunStatus, Reason, str]:
+    """Where a new run goes: to the queue, or first to have its environment built."""
+    standing = environments.standing(house, run)
+    if standing is None or standing.lock:
+        if standing is not None:
+            environments.keep_lock(house, run, standing.lock)
+        return RunStatus.QUEUED, Reason.WAITING_FOR_NODE, _waits_for_node(run)
+    name = run.spec.environment.name if run.spec.environment else ""
+    words = f"Its environment {name!r} has to be built first."
+    return RunStatus.PREPARING, Reason.WAITING_FOR_ENVIRONMENT, words
+
+
+def _waits_for_node(run: Run) -> str:
+    return f"Waits for a node of {run.spec.target}."
+
+
+def _to_queue(run: Run) -> Finding:
+    return Finding(seconds=0, to=RunStatus.QUEUED, reason=Reason.WAITING_FOR_NODE, message=_waits_for_node(run))
+
+
+class BuildWatch(Watch):
+    """A Watch that also looks after builds."""
+
+    def build(self, run: Run) -> Finding:
+        """A run that is Preparing."""
+        standing = environments.standing(self._house, run)
+        if standing is None:
+            return _to_queue(run)
+        if standing.lock:
+            return self._known(run, standing.lock)
+        if standing.builder != run.id:
+            if standing.failed_at > self._since(run):
+                return _failed(standing)
+            standing = environments.claim(self._house, run, standing)
+            if standing.lock:
+                return Finding(seconds=0)
+            if standing.builder != run.id:
+                return _waits(standing)
+        if not run.handle:
+            return self._begin_build(run)
+        quiet = self._quiet(run)
+        if quiet < QUIET_SECONDS:
+            return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
+        if self._state(run) is AgentState.GONE:
+            return self._build_lost(run)
+        return Finding(seconds=LOOK_SECONDS)
+
+    def _known(self, run: Run, lock: str) -> Finding:
+        """The lock is there: to the queue, once the agent that built it has left the run's folder."""
+        if run.handle and self._state(run) is AgentState.ALIVE:
+            if self._quiet(run) > QUIET_SECONDS:
+                self.stop(run, run.handle)
+            return Finding(seconds=LEAVING_SECONDS)
+        environments.keep_lock(self._house, run, lock)
+        return _to_queue(run)
+
+    def _begin_build(self, run: Run, reason: Reason = Reason.BUILDING_ENVIRONMENT) -> Finding:
+        try:
+            handle = self._start(run, Errand.BUILD)
+        except Conflict:
+            return Finding(seconds=LOOK_SECONDS)  # an agent of an earlier control plane is at it
+        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+            if self._may_pass(run, error):
+                return Finding(seconds=self._later(run))
+            self._attempts.pop(run.id, None)
+            message = f"Its build agent could not be started: {words_of(error)}"
+            return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
+        self._attempts.pop(run.id, None)
+        again = " again: its build agent was lost" if reason is Reason.BUILD_LOST else ""
+        message = f"Its environment is being built{again}."
+        return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=handle)
+
+    def _build_lost(self, run: Run) -> Finding:
+        if any(event.reason is Reason.BUILD_LOST for event in self._events(run)):
+            return self._lost(run)
+        log.warning("the build agent of run %s is gone; its environment is built again", run.id)
+        return self._begin_build(run, Reason.BUILD_LOST)
+
+    def _since(self, run: Run) -> float:
+        """When it began to wait for its environment."""
+        return next((event.at for event in self._events(run) if event.to is RunStatus.PREPARING), run.created_at)
+
+
+def _waits(standing: Build) -> Finding:
+    message = (
+        f"Waits for its environment, which is built for run {standing.builder}."
+        if standing.builder
+        else f"Waits for other environments to be built; {environments.BUILDS_AT_ONCE} are at once."
+    )
+    reason = Reason.WAITING_FOR_ENVIRONMENT
+    return Finding(seconds=WAIT_SECONDS, to=RunStatus.PREPARING, reason=reason, message=message)
+
+
+def _failed(standing: Build) -> Finding:
+    return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.ENVIRONMENT_FAILED, message=standing.message)

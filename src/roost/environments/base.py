@@ -1,0 +1,120 @@
+"""What a builder promises, what a lock looks like, and how a prefix comes to be: once, whole, under a lock of its own."""
+
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from roost.domain import names
+from roost.domain.environments import Recipe
+from roost.domain.errors import InvalidInput, RoostError
+
+READY = ".ready"
+"""The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
+_HEADER = "# roost-lock 1"
+_PYTHON = re.compile(r"^# python (\d+\.\d+\.\d+)$", re.MULTILINE)
+_PAUSE = 0.1
+
+Say = Callable[[str], None]
+"""Takes a line of the build log."""
+Meanwhile = Callable[[], None]
+"""Called several times a second while something takes its time; what it raises ends the work."""
+
+
+class BuildFailed(RoostError):
+    """An environment cannot be resolved or installed; the message is the resolver's own."""
+
+    code = "build_failed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lock:
+    """Exactly what to install; its text is what is hashed and kept."""
+
+    python: str
+    """The Python it was made for, with its patch; any patch of the same minor version will do."""
+    platform: str
+    body: str
+    """Lines of a requirements file: exact versions with their hashes."""
+
+    @property
+    def text(self) -> str:
+        return f"{_HEADER}\n# python {self.python}\n# platform {self.platform}\n{self.body}"
+
+
+def read_lock(text: str) -> Lock:
+    """InvalidInput when it is not one."""
+    python = _PYTHON.search(text)
+    head, _, rest = text.partition("\n# platform ")
+    if not text.startswith(_HEADER) or python is None or not rest:
+        raise InvalidInput(f"This is not a lock of an environment: {head[:80]!r}.")
+    platform, _, body = rest.partition("\n")
+    return Lock(python=python[1], platform=platform, body=body)
+
+
+class Builder(Protocol):
+    """Makes locks and prefixes of one kind. **Processes**: whatever it starts has ended when a call returns or raises.
+    **Twice**: both may be called again after a failure."""
+
+    def resolve(self, recipe: Recipe) -> Lock:
+        """BuildFailed with the resolver's words when there is no solution."""
+
+    def install(self, lock: Lock, prefix: Path) -> None:
+        """Makes `prefix/bin/python` with everything of the lock. The folder is not there before; BuildFailed may leave a part."""
+
+
+def find(home: Path, lock: str) -> Path | None:
+    """The prefix of a lock (its blob's name), when it is there and whole."""
+    prefix = home / "envs" / names.blob(lock)
+    try:
+        os.utime(prefix / READY)
+    except OSError:
+        return None
+    return prefix
+
+
+def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, meanwhile: Meanwhile) -> Path:
+    """The prefix, made if it is not there. Any number may ask at once: one installs, the others wait for it.
+
+    It is made where it stays, for its scripts name their interpreter by its path; until `.ready` is written nobody uses it,
+    and what a killed process left half-made is made anew.
+    """
+    found = find(home, lock)
+    if found is not None:
+        return found
+    prefix = home / "envs" / names.blob(lock)
+    prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _alone(prefix.parent / f".{lock}.lock", say, meanwhile):
+        if find(home, lock) is None:
+            if prefix.exists():
+                shutil.rmtree(prefix)
+            install(prefix)
+            (prefix / READY).touch()
+    return prefix
+
+
+@contextmanager
+def _alone(path: Path, say: Say, meanwhile: Meanwhile) -> Iterator[None]:
+    """While no other process of this machine is at the same; it waits, and says so once."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        told = False
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not told:
+                    say("Another run installs the same environment here; waiting for it.")
+                    told = True
+                meanwhile()
+                time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)

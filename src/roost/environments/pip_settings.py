@@ -1,0 +1,122 @@
+"""How pip is set up on this machine, as uv understands it: indexes, find-links, certificates, proxies.
+
+uv reads no pip configuration. What is read here is handed to uv as variables and to nothing else: no address of it is ever
+written to a lock, a log or the database (`Settings.scrub`).
+"""
+
+import configparser
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+_SECTIONS = ("global", "install")
+_URL = re.compile(r"\b(?:https?|file|git\+https?|git\+ssh|ssh|ftp|s3)://[^\s`'\"<>,)\]]+")
+_UV_ADDRESSES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
+
+
+@dataclass(frozen=True)
+class Settings:
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """For uv's environment, beside the machine's own."""
+    hidden: tuple[str, ...] = ()
+    """Addresses, hosts and folders that must not be told."""
+
+    def scrub(self, text: str, allowed: str = "") -> str:
+        """The text without any address that the user did not write into the environment itself (`allowed`)."""
+
+        def replace(found: re.Match[str]) -> str:
+            url = found[0]
+            if any(url.startswith(given.rstrip("/")) for given in _URL.findall(allowed)):
+                return url
+            name = url.rstrip("/").rpartition("/")[2]
+            return f"<address>/{name}" if name and "://" in url.rpartition("/")[0] + "/" else "<address>"
+
+        text = _URL.sub(replace, text)
+        for word in self.hidden:
+            text = text.replace(word, "<address>")
+        return text
+
+
+def read(own: Mapping[str, str] = os.environ) -> Settings:
+    """From pip's files and variables, the later over the earlier; a variable of uv's own that is set stays as it is."""
+    values = _values(own)
+    variables: dict[str, str] = {}
+    extra = values.get("extra-index-url", "").split()
+    links = values.get("find-links", "").split()
+    if values.get("index-url"):
+        variables["UV_DEFAULT_INDEX"] = values["index-url"].split()[0]
+    if extra:
+        variables["UV_INDEX"] = " ".join(extra)
+        # As pip does: the best version of all indexes, not the first index that has the name.
+        variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    if links:
+        variables["UV_FIND_LINKS"] = ",".join(links)
+    if values.get("no-index", "").lower() in ("1", "true", "yes", "on"):
+        variables["UV_NO_INDEX"] = "1"
+    if values.get("cert"):
+        variables["SSL_CERT_FILE"] = values["cert"]
+    if values.get("client-cert"):
+        variables["SSL_CLIENT_CERT"] = values["client-cert"]
+    if values.get("proxy"):
+        variables |= {"HTTP_PROXY": values["proxy"], "HTTPS_PROXY": values["proxy"]}
+    if values.get("trusted-host"):
+        variables["UV_INSECURE_HOST"] = " ".join(values["trusted-host"].split())
+    if values.get("timeout", values.get("default-timeout", "")).isdecimal():
+        variables["UV_HTTP_TIMEOUT"] = values.get("timeout", values.get("default-timeout", ""))
+    variables = {name: value for name, value in variables.items() if not own.get(name)}
+    addresses = [value for name in _UV_ADDRESSES for value in re.split(r"[\s,]+", own.get(name, ""))]
+    given = [*values.get("index-url", "").split(), *extra, *links, *values.get("proxy", "").split(), *addresses]
+    return Settings(variables, _hidden(given))
+
+
+def _values(own: Mapping[str, str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for path in _files(own):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError, OSError):
+            continue  # pip itself would refuse to start; here a file that cannot be read says nothing
+        for section in _SECTIONS:
+            if parser.has_section(section):
+                values |= {name.replace("_", "-"): value for name, value in parser.items(section)}
+    for name, value in own.items():
+        if name.startswith("PIP_") and value:
+            values[name.removeprefix("PIP_").lower().replace("_", "-")] = value
+    return values
+
+
+def _files(own: Mapping[str, str]) -> list[Path]:
+    """pip's own places, in pip's own order."""
+    named = own.get("PIP_CONFIG_FILE", "")
+    if named == os.devnull:
+        return []
+    home = Path(own.get("HOME") or Path.home())
+    shared = [Path(place, "pip") for place in own.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep) if place]
+    places = [
+        *[folder / "pip.conf" for folder in shared],
+        Path("/etc/pip.conf"),
+        home / ".pip" / "pip.conf",
+        Path(own.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf",
+        Path(sys.prefix) / "pip.conf",
+    ]
+    return [*places, Path(named)] if named else places
+
+
+def _hidden(addresses: list[str]) -> tuple[str, ...]:
+    words: set[str] = set()
+    for address in addresses:
+        parts = urlsplit(address)
+        words |= {
+            address,
+            address.rstrip("/"),
+            parts.netloc,
+            parts.hostname or "",
+            parts.path if parts.scheme == "file" else "",
+        }
+    # The longest first, so that no part of one is left standing; words too short to be an address say nothing.
+    return tuple(sorted((word for word in words if len(word) > 3 and word != "localhost"), key=len, reverse=True))

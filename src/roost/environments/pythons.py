@@ -1,0 +1,91 @@
+"""The Pythons of this node: the one that runs Roost, `python3.X` on PATH, pyenv's and uv's own. None is ever downloaded."""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from roost.domain.environments import satisfies
+from roost.environments.base import BuildFailed
+
+_HINT = re.compile(r"(?:python|versions/|cpython-)(\d+\.\d+)")
+_ASK = (
+    "import sys; print('%d.%d.%d' % sys.version_info[:3]); "
+    "print(getattr(sys, '_base_executable', None) or sys.executable)"
+)
+_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Python:
+    path: str
+    version: tuple[int, int, int]
+
+    @property
+    def text(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def choose(wanted: str, own: Mapping[str, str] = os.environ) -> Python:
+    """The Python that comes nearest: of an exact patch the same or the closest one, of a range the newest."""
+    exact = [int(part) for part in wanted.split(".")] if re.fullmatch(r"\d+(\.\d+)*", wanted) else []
+    minor = ".".join(wanted.split(".")[:2]) if len(exact) >= 2 else ""
+    known = {each.path: each for each in found(minor, own.get("PATH", os.defpath), own.get("PYENV_ROOT", ""))}
+    fits = [each for each in known.values() if satisfies(each.version, wanted)]
+    if not fits:
+        there = sorted({each.version[:2] for each in found("", own.get("PATH", os.defpath), own.get("PYENV_ROOT", ""))})
+        names = ", ".join(f"{major}.{minor}" for major, minor in there) or "none"
+        raise BuildFailed(
+            f"There is no Python {wanted} on this node.",
+            hint=f"Pythons here: {names}. Ask for one of them, or install it (python{minor or '3.X'} on PATH, or with pyenv).",
+        )
+    if len(exact) == 3:
+        return min(fits, key=lambda each: (abs(each.version[2] - exact[2]), -each.version[2]))
+    return max(fits, key=lambda each: each.version)
+
+
+def found(minor: str, path: str, pyenv: str) -> list[Python]:
+    """Those that answer; with a minor version only the ones whose name does not say another."""
+    answers = [_ask(each) for each in dict.fromkeys(_candidates(path, pyenv)) if _may_be(each, minor)]
+    return [each for each in answers if each is not None]
+
+
+def _may_be(path: str, minor: str) -> bool:
+    hint = _HINT.search(path.removesuffix("/bin/python").rpartition("/")[0] + "/") if "versions/" in path else None
+    hint = hint or _HINT.search(os.path.basename(path))
+    return not minor or hint is None or hint[1] == minor
+
+
+def _candidates(path: str, pyenv: str) -> Iterator[str]:
+    yield getattr(sys, "_base_executable", None) or sys.executable
+    for folder in path.split(os.pathsep):
+        if (
+            folder and os.path.basename(folder) != "shims"
+        ):  # pyenv's shims are no interpreters; what is behind them follows
+            yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.[0-9]*[0-9]"))
+            yield f"{folder}/python3"
+    root = Path(pyenv or Path.home() / ".pyenv")
+    yield from sorted(map(str, root.glob("versions/*/bin/python")))
+    yield from sorted(map(str, Path.home().glob(".local/share/uv/python/*/bin/python")))
+
+
+@cache
+def _ask(path: str) -> Python | None:
+    """Version and true path, asked of the interpreter itself; None for what does not answer."""
+    if not os.access(path, os.X_OK):
+        return None
+    command = [path, "-I", "-S", "-c", _ASK]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = answer.stdout.splitlines()
+    if answer.returncode or len(lines) != 2:
+        return None
+    major, minor, patch = map(int, lines[0].split("."))
+    return Python(lines[1], (major, minor, patch))

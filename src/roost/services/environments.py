@@ -1,0 +1,124 @@
+"""Environments: registered by people, looked up for runs. A recipe becomes a lock in a build agent, never in the server."""
+
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from roost.domain import environments, names
+from roost.domain.environments import LOCK_FILE, Build, Environment, Recipe
+from roost.domain.errors import Conflict, InvalidInput, NotFound
+from roost.domain.files import RunFile
+from roost.domain.people import Caller
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.services import runs
+from roost.services.house import House
+from roost.services.signals import CONTROL
+
+BUILDS_AT_ONCE = 2
+"""Each build uses all the network and disk it gets; more at once are slower for all."""
+MAX_DEFINITION = 256 * 1024
+MAX_WORDS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a build agent says: the blob of the lock, or why there is none."""
+
+    lock: str = ""
+    message: str = ""
+
+
+def register(
+    house: House, caller: Caller, workspace: str, name: str, definition: Mapping[str, Any]
+) -> tuple[Environment, bool]:
+    """With its version, and whether that is new. What it asks for is looked at when it is used, not here."""
+    house.store.workspaces.get(names.workspace(workspace))
+    environments.own_name(name)
+    if len(str(definition)) > MAX_DEFINITION:
+        raise InvalidInput(f"The definition of {name!r} is larger than {MAX_DEFINITION} characters.")
+    kept = {key: value for key, value in definition.items() if key not in ("name", "version")}
+    made = Environment(
+        workspace=workspace, name=name, version="", definition=kept, user=caller.user, created_at=house.clock()
+    )
+    return house.store.environments.register(made)
+
+
+def get(house: House, workspace: str, name: str, version: str | None = None) -> Environment:
+    house.store.workspaces.get(names.workspace(workspace))
+    try:
+        return house.store.environments.get(workspace, environments.name(name), version)
+    except NotFound as missing:
+        if name.lower().startswith(environments.RESERVED):
+            hint = "Roost has no curated environments yet; Environment.from_pip_requirements makes one of your own."
+            raise NotFound(missing.message, hint=hint) from None
+        raise
+
+
+def listing(house: House, workspace: str, name: str | None = None) -> Sequence[Environment]:
+    """The newest of each name; of one name every version, newest first."""
+    house.store.workspaces.get(names.workspace(workspace))
+    return house.store.environments.list(workspace, environments.name(name) if name is not None else None)
+
+
+def recipe_of(run: Run) -> Recipe | None:
+    """What has to be installed for a run; None for nothing."""
+    return environments.recipe(run.spec.environment.definition) if run.spec.environment is not None else None
+
+
+def standing(house: House, run: Run) -> Build | None:
+    """Where the build of a run's environment stands; None when there is nothing to build."""
+    recipe = recipe_of(run)
+    if recipe is None:
+        return None
+    return _checked(house, house.store.environments.build(recipe.key, _platform()))
+
+
+def claim(house: House, run: Run, build: Build) -> Build:
+    """Lets this run's agent build it, if nobody does; either way where it stands then."""
+    return house.store.environments.claim_build(build.key, build.platform, run.id, BUILDS_AT_ONCE)
+
+
+def keep_lock(house: House, run: Run, lock: str) -> None:
+    """The lock becomes a file of the run: what it is installed from, now and when it is repeated."""
+    size = house.blobs.size(lock) or 0
+    house.store.files.put(run.id, [RunFile(path=LOCK_FILE, blob=lock, size=size, modified_at=house.clock())])
+
+
+def lock_of(house: House, run: Run) -> str:
+    """The lock that this run is installed from; empty for none."""
+    if recipe_of(run) is None:
+        return ""
+    return house.store.files.get(run.id, LOCK_FILE).blob
+
+
+def end_build(house: House, run_id: str, said: Outcome) -> Run:
+    """A build agent has built what its run needs, or could not. All who waited for it are looked at again."""
+    run = house.store.runs.get(names.run_id(run_id))
+    recipe = recipe_of(run)
+    if recipe is None or run.status is not RunStatus.PREPARING:
+        raise Conflict(f"Run {run_id} is {run.status.value} and has no environment to be built.")
+    if said.lock:
+        if house.blobs.size(names.blob(said.lock)) is None:
+            raise InvalidInput(f"The lock {said.lock} is not here.", hint="Put the blob first.")
+        house.store.environments.end_build(recipe.key, _platform(), lock=said.lock)
+    else:
+        words = said.message[-MAX_WORDS:] or "The environment could not be built."
+        house.store.environments.end_build(recipe.key, _platform(), at=house.clock(), message=words)
+        run, _ = runs.move(house, run_id, RunStatus.FAILED, Reason.ENVIRONMENT_FAILED, words)
+    house.store.runs.touch_all(RunStatus.PREPARING)
+    house.signals.ring(CONTROL)
+    return run
+
+
+def _checked(house: House, build: Build) -> Build:
+    """A lock whose blob is gone is as good as none: it is made again."""
+    if build.lock and house.blobs.size(build.lock) is None:
+        return Build(key=build.key, platform=build.platform)
+    return build
+
+
+def _platform() -> str:
+    """Of the targets there are: the embedded engine's nodes are this machine."""
+    return f"{sys.platform}-{platform.machine()}"
