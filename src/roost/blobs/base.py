@@ -8,6 +8,8 @@ from typing import Protocol
 class Blobs(Protocol):
     """**Threads and processes**: any number at once; two that put the same content are both right.
     **Whole or not at all**: a blob that is there is complete, whatever was killed while it was written.
+    **Sweeping**: `discard` takes away only what nobody has used since the time it is given. Putting content that is here already
+    counts as use, and so do `missing` and `keep`; so whoever was told that a blob is here finds it for the sweep's grace.
     **Raises**: NotFound, InvalidInput (the content is not what its name says), DiskFull."""
 
     def put(self, data: bytes) -> str:
@@ -27,8 +29,17 @@ class Blobs(Protocol):
     def size(self, name: str) -> int | None:
         """Bytes; None when it is not there."""
 
+    def keep(self, name: str) -> int | None:
+        """As `size`, and counts as use."""
+
     def missing(self, names: Iterable[str]) -> list[str]:
         """Those that are not there, in the order given, each once."""
+
+    def walk(self) -> Iterator[tuple[str, int, float]]:
+        """Every blob: name, size, and when it was used, a few minutes more or less."""
+
+    def discard(self, name: str, *, unless_since: float) -> int | None:
+        """Removes a blob that was not used since; how many bytes that freed, None when it stays or was not there."""
 
     def copy_to(self, name: str, target: Path, mode: int) -> None:
         """A copy of its own at `target`, whose folder exists; the stored bytes can never be changed through it."""

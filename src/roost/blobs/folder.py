@@ -5,6 +5,9 @@ the last moments, as it may of the database beside it; waiting for the disk woul
 
 `ROOT/sizes/N` says that a large blob of N bytes was once stored. A file of such a size may be one that is here already, so it is
 hashed before it is copied; one of another size is copied and hashed at once. A wrong marker costs time, nothing else.
+
+A blob's time of change says when it was last used: a sweep moves an old one to `tmp/` and looks at that time again before it
+goes, so that whoever used it in between, in any process, keeps it.
 """
 
 import contextlib
@@ -28,6 +31,9 @@ _SMALL = 1024 * 1024  # read at once, hashed, and written only if new
 _PIECE = 1024 * 1024
 _READ_ONLY = 0o444
 _STALE_SECONDS = 3600.0
+_USED_AGAIN_SECONDS = 600.0  # a use within this time of the last one is not written down
+_SHELF = 2
+_SWEPT = "swept-"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -60,7 +66,7 @@ class FolderBlobs:
             os.close(source)
 
     def put_stream(self, chunks: Iterable[bytes], *, expected: str) -> int:
-        present = self.size(names.blob(expected)) is not None
+        present = self.keep(names.blob(expected)) is not None
         hasher, size = blake3(), 0
         with self._temporary() as (temporary, target):
             for chunk in chunks:
@@ -93,8 +99,44 @@ class FolderBlobs:
         except FileNotFoundError:
             return None
 
+    def keep(self, name: str) -> int | None:
+        path = self._path(name)
+        try:
+            found = os.stat(path)
+            if time.time() - found.st_mtime > _USED_AGAIN_SECONDS:
+                with contextlib.suppress(PermissionError):  # another user's folder: its owner sweeps, with a grace
+                    os.utime(path)
+            return found.st_size
+        except FileNotFoundError:
+            return None
+
     def missing(self, names: Iterable[str]) -> list[str]:
-        return [name for name in dict.fromkeys(names) if self.size(name) is None]
+        return [name for name in dict.fromkeys(names) if self.keep(name) is None]
+
+    def walk(self) -> Iterator[tuple[str, int, float]]:
+        with os.scandir(self._root) as folders:
+            places = [folder.path for folder in folders if len(folder.name) == _SHELF and folder.is_dir()]
+        for place in sorted(places):
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        found = entry.stat(follow_symlinks=False)
+                        yield entry.name, found.st_size, found.st_mtime
+
+    def discard(self, name: str, *, unless_since: float) -> int | None:
+        path, aside = self._path(name), f"{self._tmp}/{_SWEPT}{name}"
+        try:
+            if os.stat(path).st_mtime >= unless_since:
+                return None
+            os.rename(path, aside)
+            found = os.stat(aside)
+            if found.st_mtime >= unless_since:
+                os.rename(aside, path)
+                return None
+            os.unlink(aside)
+        except FileNotFoundError:  # somebody else swept it, or put it back
+            return None
+        return found.st_size
 
     def copy_to(self, name: str, target: Path, mode: int) -> None:
         try:
@@ -119,7 +161,7 @@ class FolderBlobs:
         return f"{self._root}/{name[:2]}/{name}"
 
     def _put(self, name: str, data: bytes) -> None:
-        if self.size(name) is None:
+        if self.keep(name) is None:
             with self._temporary() as (temporary, target):
                 _write(target, data)
                 self._keep(temporary, name)
@@ -137,7 +179,7 @@ class FolderBlobs:
         if expected or os.path.exists(self._marker(size)):
             before = hash_open(source)
             _check(before, expected, str(path))
-            if (stored := self.size(before)) is not None:
+            if (stored := self.keep(before)) is not None:
                 return before, stored
         with self._temporary() as (temporary, target):
             name, copied = copy_hashed(source, target, size)
@@ -190,12 +232,15 @@ class FolderBlobs:
             os.close(os.open(self._marker(size), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
     def _sweep(self) -> None:
-        """Removes what killed processes left; nothing that was written to within the hour."""
+        """Removes what killed processes left; nothing that was written to within the hour. A blob that was used while a sweep
+        that was killed had it aside goes back to its place."""
         with os.scandir(self._tmp) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):  # another process swept it
                     if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_SECONDS:
                         os.unlink(entry.path)
+                    elif entry.name.startswith(_SWEPT):
+                        os.rename(entry.path, self._path(entry.name.removeprefix(_SWEPT)))
 
 
 def _open_regular(path: Path) -> int:

@@ -47,6 +47,12 @@ class Settings:
     local_engine: str = field(
         default="local", metadata=_about("ROOST_LOCAL_ENGINE", "Engine behind the target `local`.")
     )
+    disk_limit: int = field(
+        default=90,
+        metadata=_about(
+            "ROOST_DISK_LIMIT", "Percent of the home's disk at which no new run is taken in; 0 for no limit."
+        ),
+    )
     user: str = field(
         default="",
         metadata=_about("ROOST_USER", "Name that stands on what is made; empty for the user of this process."),
@@ -63,6 +69,10 @@ class Settings:
     @property
     def blob_folder(self) -> Path:
         return self.home / "blobs"
+
+    @property
+    def log_file(self) -> Path:
+        return self.home / "logs" / "server.log"
 
     @property
     def server_file(self) -> Path:
@@ -91,6 +101,8 @@ def read(environment: Mapping[str, str], **given: object) -> Settings:
         raise InvalidInput(f"The port must be 0 to 65535, got {settings.port}.")
     if settings.local_slots < 0:
         raise InvalidInput(f"ROOST_LOCAL_SLOTS must not be negative, got {settings.local_slots}.")
+    if not 0 <= settings.disk_limit <= 100:
+        raise InvalidInput(f"ROOST_DISK_LIMIT is a percentage, 0 to 100, got {settings.disk_limit}.")
     home = Path(settings.home).expanduser().absolute()
     return Settings(**{**{f.name: getattr(settings, f.name) for f in fields(Settings)}, "home": home})
 

@@ -61,7 +61,7 @@ def _checked(house: House, file: RunFile) -> RunFile:
         raise InvalidInput(f"Path {path!r} is another name of {ALIASES[path]!r}.", hint="Put the file under that name.")
     if not math.isfinite(file.modified_at):
         raise InvalidInput(f"The time of file {path!r} must be a number of seconds, got {file.modified_at}.")
-    size = house.blobs.size(names.blob(file.blob))
+    size = house.blobs.keep(names.blob(file.blob))
     if size is None:
         raise InvalidInput(f"File {path!r} names blob {file.blob}, which is not here.", hint="Put the blob first.")
     return replace(file, path=path, size=size)

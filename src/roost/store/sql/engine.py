@@ -27,7 +27,9 @@ Work = Callable[[sa.Connection], T]
 MEMORY = ":memory:"
 _GROUP = 512  # functions committed together at most: bounds how long the first of them waits
 _BUSY_SECONDS = 30.0
+_FREED_AT_ONCE = 2000  # pages: eight megabytes, a few milliseconds
 _PRAGMAS = (
+    "auto_vacuum=INCREMENTAL",  # first of all: it counts only before a new database has its first table
     "journal_mode=WAL",
     "synchronous=NORMAL",
     "foreign_keys=ON",
@@ -47,6 +49,15 @@ class Database(Protocol):
 
     def write(self, work: Work[T]) -> T:
         """Runs in one transaction; returns once it is committed, raises when it is not."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
+
+    def shrink(self) -> None:
+        """Gives free pages back to the file system, a few at a time, between the others' work."""
+
+    def copy_to(self, path: Path) -> None:
+        """A copy of one moment, as a new SQLite file."""
 
     def close(self) -> None:
         """Waits for what is being written; later calls raise Unavailable."""
@@ -109,6 +120,36 @@ class SqliteDatabase:
             self._refuse_closed()
             self._jobs.put(job)
         return cast(T, job.future.result())
+
+    def size(self) -> int:
+        if self._path == MEMORY:
+            return 0
+        files = (Path(self._path + ending) for ending in ("", "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def shrink(self) -> None:
+        while self.write(_free_some):
+            pass
+        if self._path != MEMORY:
+            self._apart("PRAGMA wal_checkpoint(TRUNCATE)")  # the file itself shrinks when the log is written back
+
+    def copy_to(self, path: Path) -> None:
+        if self._path == MEMORY:
+            path.write_bytes(self.write(lambda connection: _driver(connection).serialize()))
+        else:
+            self._apart("VACUUM INTO ?", str(path))
+
+    def _apart(self, statement: str, *values: str) -> None:
+        """A statement that no transaction may hold, on a connection of its own; readers and the writer go on."""
+        self._refuse_closed()
+        try:
+            connection = self._connect()
+            try:
+                connection.execute(statement, values).fetchall()
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise self._translated(error) from error
 
     def close(self) -> None:
         with self._gate:
@@ -227,6 +268,14 @@ class SqliteDatabase:
 
     def _no_room(self) -> bool:
         return self._path != MEMORY and os.statvfs(Path(self._path).parent).f_bavail < 256
+
+
+def _free_some(connection: sa.Connection) -> int:
+    """Frees a stretch of pages; how many are left to free."""
+    driver = _driver(connection)
+    driver.execute(f"PRAGMA incremental_vacuum({_FREED_AT_ONCE})").fetchall()
+    left: int = driver.execute("PRAGMA freelist_count").fetchone()[0]
+    return left
 
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:

@@ -1,0 +1,50 @@
+"""Upkeep on a timer: what deleted runs left is swept every hour, so that deleting frees without anybody asking for it."""
+
+import logging
+import threading
+
+from roost.services import upkeep
+from roost.services.house import House
+
+log = logging.getLogger("roost.control")
+
+FIRST_SECONDS = 600.0
+EVERY_SECONDS = 3600.0
+LAST_WORDS_SECONDS = 0.2
+
+
+class Upkeep:
+    """A thread of its own; a sweep that fails is tried again next time. Killed half-way, it leaves only less to do."""
+
+    def __init__(self, house: House, *, first: float = FIRST_SECONDS, every: float = EVERY_SECONDS) -> None:
+        self._house = house
+        self._first, self._every = first, every
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends with the process if a sweep is under way. Safe to call twice, and before the start."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(LAST_WORDS_SECONDS)
+
+    def _run(self) -> None:
+        pause = self._first
+        while not self._stopping.wait(pause):
+            pause = self._every
+            try:
+                swept = upkeep.sweep(self._house)
+            except Exception:
+                if not self._stopping.is_set():
+                    log.exception("the sweep failed; again in %.0f s", self._every)
+                continue
+            if swept.blobs or swept.database_bytes:
+                log.info(
+                    "swept %d blobs of %d bytes; the database gave %d bytes back",
+                    swept.blobs,
+                    swept.bytes,
+                    swept.database_bytes,
+                )

@@ -1,0 +1,179 @@
+"""Upkeep: blobs that nothing refers to are swept, room is given back, and no run is taken in when the disk is nearly full.
+
+A sweep first marks: what rows refer to, and what the manifests among that list. A blob used within the grace stays, whoever
+refers to it; and a manifest that stays keeps what it lists, which is what clients count on when they ask for it alone. Manifests go
+before content: one that is asked for while the sweep is under way either is gone, or stays with all that it lists.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from roost.domain.errors import DiskFull
+from roost.services.house import House
+from roost.services.submissions import MAX_MANIFEST
+from roost.store.base import ExperimentSize
+
+GRACE_SECONDS = 3600.0
+"""How long a blob is kept after its last use, so that an upload in flight is safe."""
+_LISTED = re.compile(rb"^f\t[0-7]+\t\d+\t([0-9a-f]{64})\t", re.MULTILINE)
+_HEADS = (b"f\t", b"l\t", b"d\t")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """What a sweep freed, or would free."""
+
+    blobs: int
+    bytes: int
+    young_blobs: int
+    """Not referred to, but used within the grace: they go later."""
+    young_bytes: int
+    database_bytes: int
+    """Given back by the database."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Where the room goes."""
+
+    disk_bytes: int
+    disk_used: int
+    disk_free: int
+    disk_limit: int
+    """Percent; at this no new run is taken in. 0 for no limit."""
+    database_bytes: int
+    blobs: int
+    file_bytes: int
+    """Stored content of runs' files, each once."""
+    snapshot_bytes: int
+    """Stored content of snapshots and the like, each once, less what runs' files have too."""
+    unused_bytes: int
+    """What the next sweep frees, now or once it is old enough."""
+    experiments: tuple[ExperimentSize, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    kept: set[str]
+    dead: list[tuple[str, int]]
+    young: list[int]
+
+
+def sweep(
+    house: House, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS
+) -> Swept:
+    """Frees what nothing refers to. A dry run says what would go, also if the runs `without` were deleted. One at a time."""
+    with house.upkeep:
+        limit = house.clock() - grace
+        marked = _mark(house, without if dry_run else (), limit)
+        gone = [size for _, size in marked.dead] if dry_run else list(_discard(house, marked, limit))
+        return Swept(
+            blobs=len(gone),
+            bytes=sum(gone),
+            young_blobs=len(marked.young),
+            young_bytes=sum(marked.young),
+            database_bytes=0 if dry_run else house.store.upkeep.compact(),
+        )
+
+
+def referred(house: House) -> list[tuple[str, int]]:
+    """Every stored blob that a row or a manifest of one refers to, with its size, by name."""
+    found = house.store.upkeep.references()
+    names = found.files | _with_listed(house, found.others)
+    return [(name, size) for name in sorted(names) if (size := house.blobs.size(name)) is not None]
+
+
+def _with_listed(house: House, names: set[str]) -> set[str]:
+    return names.union(*(_listed(house, name) for name in names))
+
+
+def _mark(house: House, without: Sequence[str], limit: float) -> _Marked:
+    found = house.store.upkeep.references(without=without)
+    kept = found.files | _with_listed(house, found.others)
+    dead: list[tuple[str, int]] = []
+    young: list[int] = []
+    for name, size, used_at in house.blobs.walk():
+        if name in kept:
+            continue
+        if used_at >= limit:
+            young.append(size)
+            kept.update(_listed(house, name, size))
+        else:
+            dead.append((name, size))
+    return _Marked(kept, [each for each in dead if each[0] not in kept], young)
+
+
+def _discard(house: House, marked: _Marked, limit: float) -> Iterator[int]:
+    """Sizes of what went."""
+    plain: list[str] = []
+    for name, size in marked.dead:
+        listed = _listed(house, name, size)
+        if not listed:
+            plain.append(name)
+        elif (freed := house.blobs.discard(name, unless_since=limit)) is not None:
+            yield freed
+        else:
+            marked.kept.update(listed)  # somebody asked for it just now
+    for name in plain:
+        if name not in marked.kept and (freed := house.blobs.discard(name, unless_since=limit)) is not None:
+            yield freed
+
+
+def _listed(house: House, name: str, size: int | None = None) -> list[str]:
+    """The blobs that a manifest lists; none for anything else."""
+    size = house.blobs.size(name) if size is None else size
+    if size is None or not 2 <= size <= MAX_MANIFEST or next(house.blobs.open(name, 0, 2), b"") not in _HEADS:
+        return []
+    return [each.decode() for each in _LISTED.findall(house.blobs.get(name))]
+
+
+def usage(house: House) -> Usage:
+    """Where the room goes; nothing is changed."""
+    found = house.store.upkeep.references()
+    kept = _with_listed(house, found.others)
+    blobs = file_bytes = snapshot_bytes = unused_bytes = 0
+    for name, size, _ in house.blobs.walk():
+        blobs += 1
+        if name in found.files:
+            file_bytes += size
+        elif name in kept:
+            snapshot_bytes += size
+        else:
+            unused_bytes += size
+    total, used, free = disk(house)
+    return Usage(
+        disk_bytes=total,
+        disk_used=used,
+        disk_free=free,
+        disk_limit=house.disk_limit,
+        database_bytes=house.store.upkeep.size(),
+        blobs=blobs,
+        file_bytes=file_bytes,
+        snapshot_bytes=snapshot_bytes,
+        unused_bytes=unused_bytes,
+        experiments=tuple(house.store.upkeep.sizes()),
+    )
+
+
+def disk(house: House) -> tuple[int, int, int]:
+    """Bytes of the disk that the home is on: all, used, free for this user."""
+    found = os.statvfs(house.facts.home)
+    used = (found.f_blocks - found.f_bfree) * found.f_frsize
+    free = found.f_bavail * found.f_frsize
+    return used + free, used, free
+
+
+def require_room(house: House) -> None:
+    """DiskFull when the disk is fuller than the limit allows for a new run."""
+    if not house.disk_limit:
+        return
+    total, used, free = disk(house)
+    percent = 100 * used / total if total else 0.0
+    if percent >= house.disk_limit:
+        raise DiskFull(
+            f"No new run is taken in: the disk of {house.facts.home} is {percent:.1f} % full, the limit is "
+            f"{house.disk_limit} % ({free / 1e9:.1f} GB of {total / 1e9:.1f} GB are free).",
+            hint="`roost du` shows what takes room, `roost gc` frees it; ROOST_DISK_LIMIT sets the limit. Runs that run go on.",
+        )
