@@ -69,9 +69,7 @@ class StoreContract:
     def _places(self, store: Store) -> None:
         store.workspaces.ensure(Workspace(name=WS, user="ann", created_at=1.0))
         for name in ("train", "other"):
-            store.workspaces.ensure_experiment(
-                Experiment(id=f"id-{name}", workspace=WS, name=name, user="ann", created_at=1.0)
-            )
+            store.experiments.ensure(Experiment(id=f"id-{name}", workspace=WS, name=name, user="ann", created_at=1.0))
 
     def make(self, store: Store, run_id: str, *path: RunStatus, **changes: object) -> Run:
         run, _ = store.runs.create(WS, submission(run_id, **changes), user="ann", at=2.0)
@@ -91,27 +89,25 @@ class StoreContract:
             store.workspaces.get("nowhere")
 
     def test_an_experiment_is_found_by_workspace_and_name(self, store: Store) -> None:
-        found = store.workspaces.ensure_experiment(
+        found = store.experiments.ensure(
             Experiment(id="another", workspace=WS, name="train", user="bob", created_at=9.0)
         )
         assert found.id == "id-train"
-        assert store.workspaces.get_experiment(WS, "train") == found
-        assert [e.name for e in store.workspaces.list_experiments(WS)] == ["other", "train"]
+        assert store.experiments.get(WS, "train") == found
+        assert [e.name for e in store.experiments.list(WS)] == ["other", "train"]
         with pytest.raises(NotFound, match="missing"):
-            store.workspaces.get_experiment(WS, "missing")
+            store.experiments.get(WS, "missing")
         with pytest.raises(NotFound, match="nowhere"):
-            store.workspaces.ensure_experiment(
-                Experiment(id="x", workspace="nowhere", name="e", user="a", created_at=1.0)
-            )
+            store.experiments.ensure(Experiment(id="x", workspace="nowhere", name="e", user="a", created_at=1.0))
         with pytest.raises(NotFound, match="nowhere"):
-            store.workspaces.list_experiments("nowhere")
+            store.experiments.list("nowhere")
 
     def test_the_limit_of_a_compute_changes(self, store: Store) -> None:
-        store.workspaces.ensure_compute(Compute(name="local", engine="local", max_nodes=2))
-        assert store.workspaces.ensure_compute(Compute(name="local", engine="local", max_nodes=5)).max_nodes == 5
-        assert store.workspaces.get_compute("local").max_nodes == 5
+        store.computes.ensure(Compute(name="local", engine="local", max_nodes=2))
+        assert store.computes.ensure(Compute(name="local", engine="local", max_nodes=5)).max_nodes == 5
+        assert store.computes.get(WS, "local").max_nodes == 5
         with pytest.raises(ComputeNotFound, match=r"^ComputeTargetNotFound"):
-            store.workspaces.get_compute("gpu")
+            store.computes.get(WS, "gpu")
 
     # Making and finding runs.
 

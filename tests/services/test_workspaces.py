@@ -4,16 +4,16 @@ import pytest
 from tests.services.houses import ANN
 
 from roost.domain.errors import InvalidInput, NotFound
-from roost.services import workspaces
+from roost.services import experiments, workspaces
 from roost.services.house import House
 
 
 def test_made_once_and_found_again(house: House) -> None:
     made = workspaces.ensure(house, ANN, "team-a", subscription_id="s", resource_group="g")
     assert workspaces.ensure(house, ANN, "team-a") == made == workspaces.get(house, "team-a")
-    first = workspaces.ensure_experiment(house, ANN, "team-a", "train")
-    assert workspaces.ensure_experiment(house, ANN, "team-a", "train") == first
-    assert list(workspaces.experiments(house, "team-a")) == [first]
+    first = experiments.ensure(house, ANN, "team-a", "train")
+    assert experiments.ensure(house, ANN, "team-a", "train") == first
+    assert list(experiments.listing(house, "team-a")) == [first]
     assert {each.name for each in workspaces.listing(house)} == {"team-a", "vision"}
 
 
@@ -27,6 +27,6 @@ def test_what_is_not_there(house: House) -> None:
     with pytest.raises(NotFound):
         workspaces.get(house, "nowhere")
     with pytest.raises(NotFound):
-        workspaces.ensure_experiment(house, ANN, "nowhere", "train")
+        experiments.ensure(house, ANN, "nowhere", "train")
     with pytest.raises(InvalidInput):
         workspaces.ensure(house, ANN, "fine", location="x" * 300)

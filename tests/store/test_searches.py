@@ -76,7 +76,7 @@ def test_a_leading_label_is_walked_by_its_index(
 def test_a_rare_status_leads_before_a_common_tag() -> None:
     store = SqlStore.open("sqlite://")
     store.workspaces.ensure(Workspace(name=WS, user="ann", created_at=1.0))
-    store.workspaces.ensure_experiment(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
+    store.experiments.ensure(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
     for i in range(30):
         store.runs.create(WS, submission(f"r{i}", tags={"common": "1", "each": str(i)}), user="ann", at=1.0)
     store.runs.apply("r3", event(RUNNING))

@@ -1,12 +1,12 @@
-"""Workspaces and experiments: made when first named, found again by name."""
+"""Workspaces: made when first named, found again by name."""
 
-import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.people import Caller
-from roost.domain.workspaces import Experiment, Workspace
+from roost.domain.workspaces import Workspace
+from roost.services import submissions
 from roost.services.house import House
 
 MAX_FIELD = 255
@@ -20,14 +20,20 @@ def ensure(
     subscription_id: str = "",
     resource_group: str = "",
     location: str = "local",
+    sku: str = "Basic",
+    friendly_name: str = "",
+    tags: Mapping[str, str] | None = None,
 ) -> Workspace:
     for field, value in (
         ("subscription_id", subscription_id),
         ("resource_group", resource_group),
         ("location", location),
+        ("sku", sku),
+        ("friendly_name", friendly_name),
     ):
         if len(value) > MAX_FIELD:
             raise InvalidInput(f"{field} has {len(value)} characters; at most {MAX_FIELD} are kept.")
+    submissions.check_labels(tags or {}, {})
     workspace = Workspace(
         name=names.workspace(name),
         user=caller.user,
@@ -35,6 +41,9 @@ def ensure(
         subscription_id=subscription_id,
         resource_group=resource_group,
         location=location or "local",
+        sku=sku or "Basic",
+        friendly_name=friendly_name,
+        tags=dict(tags or {}),
     )
     return house.store.workspaces.ensure(workspace)
 
@@ -45,19 +54,3 @@ def get(house: House, name: str) -> Workspace:
 
 def listing(house: House) -> Sequence[Workspace]:
     return house.store.workspaces.list()
-
-
-def ensure_experiment(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
-    names.experiment(name)
-    get(house, workspace)
-    return house.store.workspaces.ensure_experiment(
-        Experiment(id=str(uuid.uuid4()), workspace=workspace, name=name, user=caller.user, created_at=house.clock())
-    )
-
-
-def get_experiment(house: House, workspace: str, name: str) -> Experiment:
-    return house.store.workspaces.get_experiment(names.workspace(workspace), names.experiment(name))
-
-
-def experiments(house: House, workspace: str) -> Sequence[Experiment]:
-    return house.store.workspaces.list_experiments(get(house, workspace).name)

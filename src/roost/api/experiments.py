@@ -1,0 +1,47 @@
+"""Routes: experiments."""
+
+from dataclasses import dataclass
+
+from fastapi import Response
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain.workspaces import Experiment
+from roost.services import experiments
+from roost.services.experiments import Changes
+
+desk = Desk("experiments")
+
+ONE = "/api/workspaces/{workspace}/experiments/{name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentList:
+    experiments: tuple[Experiment, ...]
+
+
+@desk.route("PUT", ONE, Access.PERSON, answer=Experiment)
+def ensure(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(experiments.ensure(house, caller, workspace, name))
+
+
+@desk.route("GET", ONE, Access.PERSON, answer=Experiment)
+def get(house: TheHouse, workspace: str, name: str) -> Response:
+    return answer(experiments.get(house, workspace, name))
+
+
+@desk.route("PATCH", ONE, Access.PERSON, body=Changes, answer=Experiment)
+def change(house: TheHouse, workspace: str, name: str, body: JsonBytes) -> Response:
+    return answer(experiments.change(house, workspace, name, record(Changes, body)))
+
+
+@desk.route("DELETE", ONE, Access.PERSON)
+def delete(house: TheHouse, workspace: str, name: str) -> Response:
+    experiments.delete(house, workspace, name)
+    return Response(status_code=204)
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/experiments", Access.PERSON, answer=ExperimentList)
+def listing(house: TheHouse, workspace: str) -> Response:
+    return answer(ExperimentList(experiments=tuple(experiments.listing(house, workspace))))

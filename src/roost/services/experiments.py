@@ -1,0 +1,57 @@
+"""Experiments: made when first named, found again by name, tagged, put away and taken out again."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from roost.domain import names
+from roost.domain.people import Caller
+from roost.domain.workspaces import Experiment
+from roost.services import submissions
+from roost.services.house import House
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What to change of an experiment; what is left out stays."""
+
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    remove_tags: tuple[str, ...] = ()
+    archived: bool | None = None
+
+
+def ensure(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+    names.experiment(name)
+    house.store.workspaces.get(names.workspace(workspace))
+    return house.store.experiments.ensure(
+        Experiment(id=str(uuid.uuid4()), workspace=workspace, name=name, user=caller.user, created_at=house.clock())
+    )
+
+
+def active(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+    """The experiment that a new run goes to: made if there is none, taken out again if it was put away."""
+    found = ensure(house, caller, workspace, name)
+    return house.store.experiments.archive(workspace, name, None) if found.archived_at is not None else found
+
+
+def get(house: House, workspace: str, name: str) -> Experiment:
+    return house.store.experiments.get(names.workspace(workspace), names.experiment(name))
+
+
+def listing(house: House, workspace: str) -> Sequence[Experiment]:
+    return house.store.experiments.list(house.store.workspaces.get(names.workspace(workspace)).name)
+
+
+def change(house: House, workspace: str, name: str, changes: Changes) -> Experiment:
+    found = get(house, workspace, name)
+    submissions.check_labels(changes.tags, {})
+    if changes.tags or changes.remove_tags:
+        found = house.store.experiments.annotate(workspace, name, tags=changes.tags, remove_tags=changes.remove_tags)
+    if changes.archived is not None and changes.archived != (found.archived_at is not None):
+        found = house.store.experiments.archive(workspace, name, house.clock() if changes.archived else None)
+    return found
+
+
+def delete(house: House, workspace: str, name: str) -> None:
+    """One that has runs is refused: deleting it would lose them."""
+    house.store.experiments.delete(names.workspace(workspace), names.experiment(name))
