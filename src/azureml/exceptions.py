@@ -13,6 +13,7 @@ from roost_job.exceptions import (
     TrainingException,
     UserErrorException,
     WebserviceException,
+    WorkspaceException,
 )
 
 lend(globals())

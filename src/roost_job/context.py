@@ -6,6 +6,9 @@ Also the two light objects that a script reaches through its run, `run.experimen
 import os
 from typing import Mapping, NamedTuple, Optional
 
+from roost_job.door import DoorClient
+from roost_job.secrets import JobKeyvault
+
 Job = NamedTuple(
     "Job",
     [
@@ -43,10 +46,15 @@ def job_here(env: Optional[Mapping[str, str]] = None) -> Optional[Job]:
 class JobWorkspace(object):
     """The workspace of a job's run, as far as a script can know it without the SDK."""
 
-    def __init__(self, name: str, subscription_id: str = "", resource_group: str = "") -> None:
+    def __init__(self, name: str, subscription_id: str = "", resource_group: str = "", door: str = "") -> None:
         self.name = name
         self.subscription_id = subscription_id
         self.resource_group = resource_group
+        self._door = door
+
+    def get_default_keyvault(self) -> JobKeyvault:
+        """The secrets of the workspace, to read."""
+        return JobKeyvault(DoorClient(self._door))
 
     def __repr__(self) -> str:
         return "Workspace(name=%r, subscription_id=%r, resource_group=%r)" % (
@@ -68,4 +76,5 @@ class JobExperiment(object):
 
 
 def experiment_of(job: Job) -> JobExperiment:
-    return JobExperiment(JobWorkspace(job.workspace, job.subscription_id, job.resource_group), job.experiment)
+    workspace = JobWorkspace(job.workspace, job.subscription_id, job.resource_group, job.door)
+    return JobExperiment(workspace, job.experiment)

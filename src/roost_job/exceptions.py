@@ -9,6 +9,7 @@ AzureMLException                     everything below; `.message` holds the text
 ├── ModelPathNotFoundException
 ├── WebserviceException
 ├── ProjectSystemException
+│   └── WorkspaceException           there is no such workspace
 ├── ServiceException                 the control plane could not be reached or refused
 └── TrainingException
 """
@@ -62,6 +63,10 @@ class WebserviceException(AzureMLException):
 
 class ProjectSystemException(AzureMLException):
     """A workspace or its configuration is missing or refused."""
+
+
+class WorkspaceException(ProjectSystemException):
+    """There is no such workspace."""
 
 
 class ServiceException(AzureMLException):

@@ -7,7 +7,7 @@ with `hasattr`: `experiment`, `input_datasets`, `parent`, `get_metrics`, `regist
 # ruff: noqa: ARG002 - the signatures are those of a real run
 
 import sys
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Union
 
 from roost_job import uploads, values
 from roost_job.exceptions import UserErrorException
@@ -103,6 +103,15 @@ class _OfflineRun(object):
 
     def get_properties(self) -> Dict[str, str]:
         return dict(self._properties)
+
+    def get_secret(self, name: str) -> NoReturn:
+        self.get_secrets([name])
+
+    def get_secrets(self, secrets: Sequence[str]) -> NoReturn:
+        raise UserErrorException(
+            "There is no run here, and so no key vault to read %s from." % ", ".join(repr(name) for name in secrets),
+            hint="Workspace.from_config().get_default_keyvault() reads secrets outside of a run.",
+        )
 
     def get_status(self) -> str:
         return self._status

@@ -10,6 +10,7 @@ from tests.contracts.engine import NOWHERE
 from roost.agent.door import Door
 from roost.agent.folder import Folder
 from roost.agent.link import Link
+from roost.agent.masking import Masks
 from roost.agent.orders import Orders
 from roost.agent.ship import Cargo, Ship
 from roost.agent.staging import Staging
@@ -26,8 +27,9 @@ def make_door(tmp_path):
         folder.staged.mkdir(parents=True)
         link = Link(folder, NOWHERE, patience=0)
         staging = Staging(folder)
-        ship = Ship(folder, link, Cargo(folder, link, staging), Orders(link))
-        door = Door(folder, link, ship, staging)
+        masks = Masks(folder)
+        ship = Ship(folder, link, Cargo(folder, link, staging, masks), Orders(link))
+        door = Door(folder, link, ship, staging, masks)
         doors.append(door)
         return door
 

@@ -5,4 +5,14 @@ from azureml._lending import lend
 VERSION = __version__ = "1.61.0"
 """Scripts check it; it is the version of the Azure ML SDK v1 whose behaviour these paths follow."""
 
-lend(globals(), Workspace="Workspace", Experiment="Experiment", ScriptRunConfig="ScriptRunConfig", Run="Run")
+lend(
+    globals(),
+    Workspace="Workspace",
+    Experiment="Experiment",
+    ScriptRunConfig="ScriptRunConfig",
+    Run="Run",
+    Keyvault="Keyvault",
+    Environment="Environment",
+    RunConfiguration="RunConfiguration",
+    ContainerRegistry="ContainerRegistry",
+)

@@ -16,6 +16,7 @@ from typing import Any
 
 from roost.agent.folder import Folder
 from roost.agent.link import Link
+from roost.agent.masking import Masks
 from roost.agent.ship import Ship
 from roost.agent.staging import Staging
 from roost.domain import names
@@ -33,8 +34,9 @@ Request = Mapping[str, Any]
 class Door:
     """Open from `listen` to `close`; each connection has a thread of its own."""
 
-    def __init__(self, folder: Folder, link: Link, ship: Ship, staging: Staging) -> None:
+    def __init__(self, folder: Folder, link: Link, ship: Ship, staging: Staging, masks: Masks) -> None:
         self._link = link
+        self._masks = masks
         self._ship = ship
         self._staging = staging
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -51,6 +53,8 @@ class Door:
             "download": self._download,
             "metrics": self._metrics,
             "flush": self._flush,
+            "secrets": self._secrets,
+            "secret_names": self._secret_names,
         }
 
     def listen(self) -> None:
@@ -128,6 +132,20 @@ class Door:
     def _metrics(self, request: Request) -> object:
         name = _text(request, "name")
         return self._link.client.call("GET", self._link.path("metrics"), params={"name": name or None})["metrics"]
+
+    def _secrets(self, request: Request) -> object:
+        """Values are hidden in the run's logs before the script has them."""
+        wanted = request.get("names")
+        if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) for name in wanted):
+            raise InvalidInput(f"`names` must be a list of names, got {wanted!r}.")
+        found: dict[str, str | None] = self._link.client.call(
+            "GET", self._link.path("secrets", "values"), params={"name": wanted}
+        )["secrets"]
+        self._masks.add(value for value in found.values() if value is not None)
+        return found
+
+    def _secret_names(self, _: Request) -> object:
+        return [each["name"] for each in self._link.client.call("GET", self._link.path("secrets"))["secrets"]]
 
     def _settle(self) -> None:
         """What the script has uploaded is among the run's files when it looks."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from roost.agent.folder import Folder
 from roost.agent.keeping import find, keep
 from roost.agent.link import Link, persist
+from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
 from roost.domain.errors import Forbidden, NotFound
@@ -19,11 +20,11 @@ from roost.domain.errors import Forbidden, NotFound
 log = logging.getLogger("roost.agent")
 
 
-def finish(folder: Folder, link: Link, cargo: Cargo, outcome: Outcome, ship: Callable[[], None]) -> None:
+def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[], None]) -> None:
     """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile."""
     try:
         found = find(folder)
-        files = keep(folder, link, found)
+        files = keep(folder, link, masks, found)
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))

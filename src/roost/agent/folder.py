@@ -3,7 +3,8 @@
 plan.json      plan and access, written by the engine (0600)       work/       the script's working copy
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
 agent.json     who works here now: pid, its start time, errand     staged/     uploads that have not arrived yet
-ended.json     how the script ended, as soon as that is known      std_log.txt, agent.log
+ended.json     how the script ended, as soon as that is known      std_log.txt, build_log.txt, agent.log
+secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
 """
 
 import json
@@ -45,8 +46,20 @@ class Folder:
         return self.root / "staged"
 
     @property
+    def secrets(self) -> Path:
+        return self.root / "secrets.json"
+
+    @property
+    def masked(self) -> Path:
+        return self.root / "masked"
+
+    @property
     def std_log(self) -> Path:
         return self.root / "std_log.txt"
+
+    @property
+    def build_log(self) -> Path:
+        return self.root / "build_log.txt"
 
     @property
     def agent_log(self) -> Path:

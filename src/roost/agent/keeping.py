@@ -12,8 +12,10 @@ from pathlib import Path
 
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
+from roost.agent.masking import Masks
 from roost.agent.ship import STD_LOG
 from roost.domain import names
+from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, RoostError
 from roost.domain.files import RunFile
 
@@ -35,6 +37,8 @@ def find(folder: Folder) -> Found:
     found = Found()
     if folder.std_log.exists():
         found.files.append((STD_LOG, folder.std_log))
+    if folder.build_log.exists():  # of a build that was lost
+        found.files.append((BUILD_LOG, folder.build_log))
     for top in ("logs", "outputs"):
         _look(folder.work / top, top, folder.work.resolve(), (), found)
     return found
@@ -72,11 +76,11 @@ def _entries(path: Path) -> list[str]:
         return sorted(entry.name for entry in entries)
 
 
-def keep(folder: Folder, link: Link, found: Found) -> list[RunFile]:
+def keep(folder: Folder, link: Link, masks: Masks, found: Found) -> list[RunFile]:
     """Moves the files' content to the control plane. What fails is added to the losses, and the rest is kept."""
     kept: list[RunFile] = []
     for start in range(0, len(found.files), _AT_ONCE):
-        kept += _carry(link, found.files[start : start + _AT_ONCE], found.losses)
+        kept += _carry(link, masks, found.files[start : start + _AT_ONCE], found.losses)
     if folder.agent_log.exists():
         data = folder.agent_log.read_bytes()  # it still grows: what is read here is what is kept
         blob = persist(lambda: link.carrier.put(data))
@@ -84,16 +88,21 @@ def keep(folder: Folder, link: Link, found: Found) -> list[RunFile]:
     return kept
 
 
-def _carry(link: Link, files: Sequence[tuple[str, Path]], losses: list[str]) -> Iterator[RunFile]:
+def _shown(masks: Masks, name: str, path: Path) -> Path:
+    """Logs are kept without the secrets that the run has read; what it made on purpose is kept as it is."""
+    return masks.sealed(name, path) if name == STD_LOG or name.startswith("logs/") else path
+
+
+def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: list[str]) -> Iterator[RunFile]:
     """All at once; where that fails, one by one, so that the one at fault is known."""
     try:
-        carried = link.carrier.carry([path for _, path in files])
+        carried = link.carrier.carry([_shown(masks, name, path) for name, path in files])
     except (RoostError, OSError) as error:
         if len(files) == 1:
             losses.append(f"{files[0][0]!r} ({error.strerror if isinstance(error, OSError) else error.args[0]})")
             return
         for file in files:
-            yield from _carry(link, [file], losses)
+            yield from _carry(link, masks, [file], losses)
         return
     for (name, path), (blob, size) in zip(files, carried, strict=True):
         yield RunFile(path=name, blob=blob, size=size, modified_at=path.stat().st_mtime)

@@ -9,11 +9,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roost.agent import launch, outcomes
+from roost.agent import environments, launch, outcomes
 from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link
+from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
 from roost.agent.outcomes import Outcome
 from roost.agent.prepare import Prepared, prepare
@@ -37,6 +38,7 @@ class _Crew:
     access: Access
     link: Link
     orders: Orders
+    masks: Masks
     cargo: Cargo
     ship: Ship
     door: Door
@@ -54,7 +56,7 @@ def run(folder: Folder, keeper: Known) -> None:
         if crew.orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
             log.error("Nobody takes what this run has made (%s).", crew.orders.halted)
             return
-        finish(folder, crew.link, crew.cargo, outcome, crew.ship.finish)
+        finish(folder, crew.link, crew.cargo, crew.masks, outcome, crew.ship.finish)
     finally:
         crew.orders.close()
         crew.door.close()
@@ -66,18 +68,22 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     link = Link(folder, access)
     orders = Orders(link)
     staging = Staging(folder)
-    cargo = Cargo(folder, link, staging)
+    masks = Masks(folder)
+    cargo = Cargo(folder, link, staging, masks)
     ship = Ship(folder, link, cargo, orders)
-    door = Door(folder, Link(folder, access, patience=PATIENCE), ship, staging)
+    door = Door(folder, Link(folder, access, patience=PATIENCE), ship, staging, masks)
     tree = Tree(plan.run_id, keeper, known(os.getpid()))
-    return _Crew(folder, plan, access, link, orders, cargo, ship, door, tree)
+    return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree)
 
 
 def _prepare(crew: _Crew) -> Prepared | Outcome:
     """What the script needs; or the run's end, when that cannot be had or is not wanted any more."""
     try:
-        prepared = prepare(crew.folder, crew.plan, crew.access, crew.link.carrier, crew.door.path)
+        plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
+        prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path)
     except (RoostError, OSError) as error:
+        if crew.orders.halted:
+            return _halted(crew.orders.halted, None)
         return outcomes.failed(Reason.PREPARE_FAILED, f"The run could not be prepared. {error}")
     log.info("Prepared.")
     return _halted(crew.orders.halted, None) if crew.orders.halted else prepared
@@ -87,7 +93,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     """From the script's start to its end; all its processes are gone when this returns."""
     crew.door.listen()
     try:
-        processes = launch.start(crew.folder, crew.plan, prepared.environment)
+        processes = launch.start(crew.folder, prepared.plan, prepared.environment)
     except RoostError as error:
         crew.tree.end()
         return outcomes.failed(Reason.START_FAILED, str(error))
@@ -110,7 +116,7 @@ def _watch(crew: _Crew, processes: Sequence[Started]) -> Outcome:
     code = _exit_code(processes)
     if code is not None:
         log.info("The script ended with %d.", code)
-        outcome = outcomes.of_exit(code, crew.folder.std_log)
+        outcome = outcomes.of_exit(code, crew.folder.std_log, crew.masks.hide)
         _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
         left = crew.tree.end()
         if left:

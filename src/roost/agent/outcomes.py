@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -50,11 +51,11 @@ def canceled(message: str, exit_code: int | None = None) -> Outcome:
     return Outcome(to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message, exit_code=exit_code)
 
 
-def of_exit(code: int, log: Path) -> Outcome:
+def of_exit(code: int, log: Path, hide: Callable[[str], str] = str) -> Outcome:
     """The end of a script that ended by itself."""
     if code == 0:
         return DONE
-    return failed(Reason.EXIT_CODE, f"{_fate(code)}\n{last_words(log)}".strip(), code)
+    return failed(Reason.EXIT_CODE, f"{_fate(code)}\n{last_words(log, hide)}".strip(), code)
 
 
 def _fate(code: int) -> str:
@@ -68,12 +69,12 @@ def _fate(code: int) -> str:
     return f"The script was ended by {name}.{hint}"
 
 
-def last_words(log: Path) -> str:
-    """The last error lines: the last traceback if it stands at the end, else the last lines."""
+def last_words(log: Path, hide: Callable[[str], str] = str) -> str:
+    """The last error lines: the last traceback if it stands at the end, else the last lines. `hide` masks secrets."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
+            text = hide(file.read().decode("utf-8", "replace"))
     except OSError:
         return ""
     # A progress bar rewrites its line with carriage returns: only what would be seen last counts.

@@ -6,6 +6,7 @@ from roost.agent import outcomes
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
+from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.processes import Tree
 from roost.agent.ship import Cargo
@@ -15,6 +16,7 @@ from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
 
 log = logging.getLogger("roost.agent")
+BUILD_LOST = "The agent that built its environment ended unexpectedly, twice."
 LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 
 
@@ -30,15 +32,19 @@ def salvage(folder: Folder) -> None:
     except NotFound as error:
         log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
         return
-    finish(folder, link, Cargo(folder, link, Staging(folder)), _outcome(folder, run), ship=lambda: None)
+    masks = Masks(folder)
+    cargo = Cargo(folder, link, Staging(folder), masks)
+    finish(folder, link, cargo, masks, _outcome(folder, run, masks), ship=lambda: None)
 
 
-def _outcome(folder: Folder, run: Run) -> Outcome:
+def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
     """The script's own end if the agent saw it; else what is true of a run that lost its agent."""
     ended = outcomes.load(folder)
     if ended is not None:
         return ended
     if run.status is RunStatus.CANCEL_REQUESTED:
         return outcomes.canceled("It was canceled; its agent was killed on the way.")
-    words = outcomes.last_words(folder.std_log)
+    if run.status is RunStatus.PREPARING:
+        return outcomes.failed(Reason.AGENT_LOST, BUILD_LOST)
+    words = outcomes.last_words(folder.std_log, masks.hide)
     return outcomes.failed(Reason.AGENT_LOST, f"{LOST}\n{words}".strip())

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from roost.agent.folder import Folder
 from roost.agent.link import Link
+from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
 from roost.agent.staging import Staging
 from roost.domain import names
@@ -32,8 +33,9 @@ log = logging.getLogger("roost.agent")
 class Cargo:
     """Everything that is on its way from one run's folder. For one thread at a time."""
 
-    def __init__(self, folder: Folder, link: Link, staging: Staging) -> None:
+    def __init__(self, folder: Folder, link: Link, staging: Staging, masks: Masks) -> None:
         self._folder = folder
+        self._masks = masks
         self._link = link
         self._staging = staging
         self._shipper = Shipper(link.client, link.run_id)
@@ -42,22 +44,23 @@ class Cargo:
 
     def round(self, *, last: bool = False) -> None:
         """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
-        self._stream(STD_LOG, self._folder.std_log)
+        self._stream(STD_LOG, self._folder.std_log, last)
         self._shipper.ship_spools(self._folder.spool)
         began = time.monotonic()
         if last or began >= self._logs_due:
             for name, path in log_files(self._folder.work / "logs"):
-                self._stream(name, path)
+                self._stream(name, path, last)
             now = time.monotonic()
             self._logs_due = now + _LOGS_SHARE * (now - began)
         self._staging.send(self._link)
 
-    def _stream(self, name: str, path: Path) -> None:
+    def _stream(self, name: str, path: Path, last: bool) -> None:
         """One file that cannot be sent does not keep the others back; it is said once."""
         if name in self._refused:
             return
         try:
-            self._shipper.ship_stream(names.path(name), path)
+            file, differs = self._masks.shown(names.path(name), path, last=last)
+            self._shipper.ship_stream(names.path(name), file, again=differs)
         except FileNotFoundError:
             pass  # gone between the look and the opening
         except (InvalidInput, OSError) as error:

@@ -1,31 +1,61 @@
 """The application: routers, the guard in front of them, and the one place where errors become answers."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from roost.api import blobs, files, metrics, runs, server, streams, workspaces
+from roost.api import (
+    blobs,
+    children,
+    compute,
+    environments,
+    experiments,
+    files,
+    metrics,
+    runs,
+    secrets,
+    server,
+    sessions,
+    streams,
+    upkeep,
+    workspaces,
+)
 from roost.api.answers import failure
-from roost.api.doors import served
+from roost.api.doors import Desk, served
 from roost.api.guard import Guard
 from roost.domain.errors import DiskFull, InvalidInput, NotFound, RoostError
 from roost.services.house import House
 from roost.version import VERSION
 
-DESKS = (server.desk, workspaces.desk, runs.desk, metrics.desk, streams.desk, files.desk, blobs.desk)
+DESKS = (
+    server.desk,
+    workspaces.desk,
+    experiments.desk,
+    compute.desk,
+    environments.desk,
+    runs.desk,
+    children.desk,
+    metrics.desk,
+    streams.desk,
+    files.desk,
+    blobs.desk,
+    secrets.desk,
+    sessions.desk,
+    upkeep.desk,
+)
 
 
-def create_app(house: House, *, hosts: frozenset[str], stop: Callable[[], None]) -> FastAPI:
-    """The app for this house; `hosts` are the Host headers it answers to, `stop` ends the server."""
+def create_app(house: House, *, hosts: frozenset[str], stop: Callable[[], None], pages: Sequence[Desk] = ()) -> FastAPI:
+    """The app for this house; `hosts` are the Host headers it answers to, `stop` ends the server, `pages` are for browsers."""
     app = FastAPI(
         title="Roost", version=VERSION, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
     )
     app.state.house = house
     app.state.stop = stop
-    for desk in DESKS:
+    for desk in (*DESKS, *pages):
         desk.mount(app)
     served(app)
     for kind in (RoostError, RequestValidationError, HTTPException, OSError):

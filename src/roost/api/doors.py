@@ -11,9 +11,10 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 
+from roost.api.cookies import session_of
 from roost.domain.errors import Unauthorized
-from roost.domain.people import Caller
-from roost.services import people
+from roost.domain.people import Caller, TokenKind
+from roost.services import lineage, people
 from roost.services.house import House
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -25,12 +26,20 @@ class Access(StrEnum):
     PERSON = "person"
     """A person's token."""
     RUN = "run"
-    """A person's token, or that of exactly the run in the path."""
+    """A person's token, or that of the run in the path or of one above it. Those below a run may read it."""
     ANY = "any"
     """Any token that is known."""
 
 
-OPEN = frozenset({("GET", "/api/health")})
+OPEN = frozenset(
+    {
+        ("GET", "/api/health"),
+        ("GET", "/login"),  # takes a code that is good once
+        ("GET", "/"),  # the pages: the same bytes for everybody, nothing of anybody's in them
+        ("GET", "/runs/{run_id}"),
+        ("GET", "/studio/{name}"),
+    }
+)
 """Every route that needs no token. The whole list."""
 
 
@@ -58,18 +67,27 @@ TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
 async def _identify(request: Request) -> Caller:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    token = token.strip()
-    if scheme.lower() != "bearer" or not token:
-        raise Unauthorized("No token was given.", hint="Send `Authorization: Bearer TOKEN`.")
+    token, kind = _token(request)
     house = await house_of(request)
-    caller = people.remembered(house, token)
+    caller = people.remembered(house, token, kind)
     if caller is None:
-        caller = await run_in_threadpool(people.caller, house, token)
+        caller = await run_in_threadpool(people.caller, house, token, kind)
     if caller.is_run:
         house.heard.put(caller.run_id, house.clock())
     request.state.caller = caller
     return caller
+
+
+def _token(request: Request) -> tuple[str, TokenKind]:
+    """The token and the way it came: in the header from programs, in a cookie from our pages."""
+    header = request.headers.get("authorization")
+    if header is None and (session := session_of(request)):
+        return session, TokenKind.SESSION
+    scheme, _, token = (header or "").partition(" ")
+    token = token.strip()
+    if scheme.lower() != "bearer" or not token:
+        raise Unauthorized("No token was given.", hint="Send `Authorization: Bearer TOKEN`.")
+    return token, TokenKind.KEY
 
 
 async def _check_open(request: Request) -> None:
@@ -81,7 +99,15 @@ async def _check_person(request: Request) -> None:
 
 
 async def _check_run(request: Request) -> None:
-    (await _identify(request)).require_run(request.path_params["run_id"])
+    caller, run_id = await _identify(request), request.path_params["run_id"]
+    if caller.is_run and caller.run_id != run_id:
+        await run_in_threadpool(_check_kin, await house_of(request), caller, run_id, request.method)
+
+
+def _check_kin(house: House, caller: Caller, run_id: str, method: str) -> None:
+    """A run's token reaches those below it; those above it may be read."""
+    if method != "GET" or run_id not in lineage.above(house, caller.run_id):
+        caller.require_run(run_id, lineage.above(house, run_id))
 
 
 async def _check_any(request: Request) -> None:

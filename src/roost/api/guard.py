@@ -15,6 +15,8 @@ from roost.domain.errors import Forbidden, RoostError
 
 log = logging.getLogger("roost.api")
 
+_FOR_BROWSERS = ((b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin"))
+"""On every answer: a browser neither guesses what the bytes are nor hands them to another site's page."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -69,7 +71,9 @@ class Guard:
 
         async def watch(message: Message) -> None:
             nonlocal begun
-            begun = begun or message["type"] == "http.response.start"
+            if message["type"] == "http.response.start":
+                begun = True
+                message["headers"] = [*message.get("headers", ()), *_FOR_BROWSERS]
             await send(message)
 
         try:

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from roost.cli import runs, server, submit
+from roost.cli import runs, server, studio, submit
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 app.command("up")(server.up)
 app.command("down")(server.down)
 app.command("status")(server.status)
+app.command("open")(studio.open_studio)
 app.command("submit", context_settings=submit.PASS_ON)(submit.submit)
 app.add_typer(runs.app, name="run")
 

@@ -1,8 +1,21 @@
 """Who asks. A user may do what their workspace allows; a run's token reaches that run and its children only."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from roost.domain.errors import Forbidden
+
+
+class TokenKind(StrEnum):
+    """How a token comes to us; it counts in no other way."""
+
+    KEY = "key"
+    """In the Authorization header, from a program."""
+    CODE = "code"
+    """In a link that is opened once, for a session."""
+    SESSION = "session"
+    """In a browser's cookie."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,6 +23,8 @@ class Caller:
     user: str
     run_id: str = ""
     """Set when the token is a run's; empty for a person's."""
+    by_browser: bool = False
+    """Asked with a session's cookie, by a page."""
 
     @property
     def is_run(self) -> bool:
@@ -19,9 +34,9 @@ class Caller:
         if self.is_run:
             raise Forbidden(f"The token of run {self.run_id} may not do this.", hint="Use a person's token.")
 
-    def require_run(self, run_id: str) -> None:
-        """A person, or the token of exactly this run."""
-        if self.is_run and self.run_id != run_id:
+    def require_run(self, run_id: str, above: Sequence[str] = ()) -> None:
+        """A person, or the token of this run or of one of those above it."""
+        if self.is_run and self.run_id != run_id and self.run_id not in above:
             raise Forbidden(f"The token of run {self.run_id} does not reach run {run_id}.")
 
 
@@ -35,3 +50,4 @@ class Token:
     run_id: str
     created_at: float
     expires_at: float | None
+    kind: TokenKind = TokenKind.KEY

@@ -47,6 +47,10 @@ class Connection:
     def url(self) -> str:
         return self._locate().url
 
+    @property
+    def token(self) -> str:
+        return self._locate().token
+
     @cached_property
     def bytes(self) -> "Bytes":
         return Bytes(self.client, self.home)

@@ -29,12 +29,17 @@ class HttpLink:
             "download": self._download,
             "metrics": self._metrics,
             "flush": flush,
+            "secrets": self._secrets,
         }
 
     def ask(self, op: str, **fields: Any) -> Any:
         """The answer; raises the errors of `roost.domain.errors`. How long a call may take is the transport's to say."""
         fields.pop("timeout_seconds", None)
         return self._ops[op](**fields)
+
+    def _secrets(self, names: Sequence[str]) -> Any:
+        route = path_of("runs", self._run_id, "secrets", "values")
+        return self._connection.client.call("GET", route, params={"name": list(names)})["secrets"]
 
     def _run(self) -> Any:
         return self._connection.client.call("GET", path_of("runs", self._run_id))

@@ -4,11 +4,15 @@ import hashlib
 import secrets
 
 from roost.domain.errors import Unauthorized
-from roost.domain.people import Caller, Token
+from roost.domain.people import Caller, Token, TokenKind
 from roost.services.house import House
 
 REMEMBERED_SECONDS = 30.0
 """How long a token that was looked up is trusted without looking again."""
+CODE_SECONDS = 60.0
+"""How long the link of `roost open` can be used."""
+SESSION_SECONDS = 7 * 24 * 3600.0
+"""How long a browser stays signed in."""
 AFTER_END_SECONDS = 7 * 24 * 3600.0
 """How long a run's tokens outlive it, so that what a killed node left can still be shipped."""
 
@@ -43,27 +47,54 @@ def expire_run_tokens(house: House, run_id: str) -> None:
     house.store.people.expire_run_tokens(run_id, house.clock() + AFTER_END_SECONDS)
 
 
-def remembered(house: House, token: str) -> Caller | None:
+def new_code(house: House, caller: Caller) -> str:
+    """A code that a browser can exchange for a session, once and within a minute."""
+    house.store.people.forget_expired((TokenKind.CODE, TokenKind.SESSION), house.clock())
+    return _lend(house, TokenKind.CODE, caller.user, CODE_SECONDS)
+
+
+def begin_session(house: House, code: str) -> str | None:
+    """The session's token in exchange for a code; None for a code that is unknown, was used or is too old."""
+    found = house.store.people.find_token(digest(code))
+    if found is None or found.kind is not TokenKind.CODE:
+        return None
+    taken = house.store.people.take_token(found.digest)
+    if taken is None or taken.expires_at is None or taken.expires_at <= house.clock():
+        return None
+    return _lend(house, TokenKind.SESSION, taken.user, SESSION_SECONDS)
+
+
+def _lend(house: House, kind: TokenKind, user: str, seconds: float) -> str:
+    token, now = new_token(), house.clock()
+    house.store.people.add_token(
+        Token(digest=digest(token), user=user, run_id="", created_at=now, expires_at=now + seconds, kind=kind)
+    )
+    return token
+
+
+def remembered(house: House, token: str, kind: TokenKind = TokenKind.KEY) -> Caller | None:
     """Who holds this token, if it was looked up lately; never touches the store."""
     kept = house.tokens.get(digest(token))
     if kept is None or house.clock() - kept[1] > REMEMBERED_SECONDS:
         return None
-    return _caller(house, kept[0])
+    return _caller(house, kept[0], kind)
 
 
-def caller(house: House, token: str) -> Caller:
-    """Who holds this token; Unauthorized when nobody does."""
+def caller(house: House, token: str, kind: TokenKind = TokenKind.KEY) -> Caller:
+    """Who holds this token, which came in the way of its kind; Unauthorized when nobody does."""
     found = house.store.people.find_token(digest(token))
     if found is None:
         raise Unauthorized("The token is not known here.", hint=_HINT)
     house.tokens.put(found.digest, (found, house.clock()))
-    return _caller(house, found)
+    return _caller(house, found, kind)
 
 
-def _caller(house: House, token: Token) -> Caller:
+def _caller(house: House, token: Token, kind: TokenKind) -> Caller:
+    if token.kind is not kind:
+        raise Unauthorized("The token is not known here.", hint=_HINT)
     if token.expires_at is not None and token.expires_at <= house.clock():
         raise Unauthorized("The token has expired.", hint=_HINT)
-    return Caller(user=token.user, run_id=token.run_id)
+    return Caller(user=token.user, run_id=token.run_id, by_browser=kind is TokenKind.SESSION)
 
 
 _HINT = "Set ROOST_TOKEN to a person's token; the embedded control plane's stands in ROOST_HOME/token."

@@ -9,13 +9,16 @@ Times are passed in; a store has no clock.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
-from roost.domain.compute import Compute
+from roost.domain.compute import Adjustment, Compute, Node
+from roost.domain.environments import Build, Environment
 from roost.domain.files import RunFile
 from roost.domain.metrics import Batch, Series, Space
-from roost.domain.people import Token
+from roost.domain.people import Token, TokenKind
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
+from roost.domain.secrets import Secret
 from roost.domain.workspaces import Experiment, Workspace
 
 
@@ -45,6 +48,17 @@ class Lease:
     run: Run
     token: str
     until: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """A cluster's nodes and what is asked of them."""
+
+    nodes: tuple[Node, ...]
+    held: frozenset[str]
+    """Runs of those nodes that still hold theirs."""
+    waiting: int
+    """Runs that are queued for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +93,29 @@ class Workspaces(Protocol):
 
     def get(self, name: str) -> Workspace: ...
     def list(self) -> Sequence[Workspace]: ...
-    def ensure_experiment(self, experiment: Experiment) -> Experiment:
-        """That experiment by (workspace, name), made if there is none."""
 
-    def get_experiment(self, workspace: str, name: str) -> Experiment: ...
-    def list_experiments(self, workspace: str) -> Sequence[Experiment]: ...
-    def ensure_compute(self, compute: Compute) -> Compute:
-        """Made, or its limit changed."""
 
-    def get_compute(self, name: str) -> Compute: ...
+class Experiments(Protocol):
+    def ensure(self, experiment: Experiment) -> Experiment:
+        """That experiment by (workspace, name), made if there is none; what is there stays as it is."""
+
+    def get(self, workspace: str, name: str) -> Experiment: ...
+    def list(self, workspace: str) -> Sequence[Experiment]:
+        """By name, those that were put away too."""
+
+    def annotate(
+        self,
+        workspace: str,
+        name: str,
+        *,
+        tags: Mapping[str, str | None] | None = None,
+        remove_tags: Sequence[str] = (),
+    ) -> Experiment: ...
+    def archive(self, workspace: str, name: str, at: float | None) -> Experiment:
+        """Puts it away since then, or with None takes it out again. Its runs stay."""
+
+    def delete(self, workspace: str, name: str) -> None:
+        """Conflict while it has runs."""
 
 
 class Runs(Protocol):
@@ -125,6 +153,9 @@ class Runs(Protocol):
     def holding(self, target: str) -> int:
         """How many runs hold a node there."""
 
+    def active(self) -> int:
+        """How many runs hold a node, wherever."""
+
     def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
         """Runs in these statuses that are due (see `release`) and that nobody holds, leased until `at + seconds`."""
 
@@ -136,6 +167,46 @@ class Runs(Protocol):
 
     def touch(self, run_id: str) -> None:
         """Makes a run due at once (a cancel came, an agent spoke)."""
+
+    def touch_all(self, status: RunStatus) -> None:
+        """Makes all runs in a status due at once (what they wait for has changed)."""
+
+    def delete(self, run_id: str) -> Sequence[str]:
+        """Deletes a run, the runs below it and everything that belongs to them; their ids. Conflict when one of them has not
+        ended: then none goes. Nothing, and no error, when there is no such run. Its number is not given again."""
+
+
+class Computes(Protocol):
+    """Targets are found in their workspace, or among those that every workspace has (whose workspace is empty)."""
+
+    def ensure(self, compute: Compute) -> Compute:
+        """Made, or its limit and engine changed."""
+
+    def create(self, compute: Compute) -> tuple[Compute, bool]:
+        """The target and whether it is new; ComputeConflict when one of that name has other settings."""
+
+    def get(self, workspace: str, name: str) -> Compute: ...
+    def list(self, workspace: str | None = None) -> Sequence[Compute]:
+        """Of a workspace, with those that every one has; of all workspaces when none is given."""
+
+    def update(self, compute: Compute) -> Compute:
+        """Its settings and `modified_at` as given; nodes stay as they are."""
+
+    def delete(self, workspace: str, name: str) -> None:
+        """With its nodes. ComputeConflict while a run on it, or waiting for it, has not ended."""
+
+    def load(self, compute: Compute) -> Load: ...
+    def queue(self, compute: Compute) -> tuple[Sequence[str], int]:
+        """Ids of the runs that wait, in the order in which they get nodes; and how many hold one."""
+
+    def adjust(self, compute: Compute, decide: Callable[[Compute, Load], Adjustment], *, at: float) -> bool:
+        """What `decide` says of the cluster as it is now, done; and whether anything changed. New nodes are preparing, with an
+        address that no other node of any cluster has. A cluster that is gone is left alone."""
+
+    def claim(self, compute: Compute, *, at: float, event: Callable[[Run, Node], RunEvent]) -> tuple[Run, Node] | None:
+        """The run whose turn it is, moved by `event`, and the idle node that is now its own; None when either is missing."""
+
+    def node_of(self, run_id: str) -> Node | None: ...
 
 
 class Metrics(Protocol):
@@ -149,6 +220,9 @@ class Metrics(Protocol):
     def summaries(self, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]: ...
     def series(self, run_id: str, name: str, space: Space = Space.USER) -> Sequence[Sequence[Series]]:
         """The metric's series, grouped by spool, in the order they came. Empty when there is no such metric."""
+
+    def every_series(self, run_id: str, space: Space = Space.USER) -> Mapping[str, Sequence[Sequence[Series]]]:
+        """The same of all metrics, by name, in one look."""
 
 
 class Streams(Protocol):
@@ -177,11 +251,96 @@ class Files(Protocol):
         """By path. `prefix` is a folder (`outputs` has `outputs/a`, not `outputs2/a`), or one file's own path."""
 
 
+class Environments(Protocol):
+    """Registered definitions by (workspace, name, version), and where the builds of recipes stand."""
+
+    def register(self, environment: Environment) -> tuple[Environment, bool]:
+        """With the version that it has, and whether that is new: the same definition again is the same version."""
+
+    def get(self, workspace: str, name: str, version: str | None = None) -> Environment:
+        """The newest version when none is named."""
+
+    def list(self, workspace: str, name: str | None = None) -> Sequence[Environment]:
+        """The newest version of each by name; of one name all versions, newest first."""
+
+    def build(self, key: str, platform: str) -> Build:
+        """Where it stands; an empty one when nobody has asked for it yet."""
+
+    def claim_build(self, key: str, platform: str, run_id: str, limit: int) -> Build:
+        """Makes the run its builder if nobody builds it and fewer than `limit` builds go on; either way where it stands then.
+        A builder whose run is not Preparing any more has left its place."""
+
+    def end_build(self, key: str, platform: str, *, lock: str = "", at: float = 0.0, message: str = "") -> Build:
+        """With a lock it is known from now on; without one, this attempt failed at that time with these words."""
+
+
 class People(Protocol):
     def add_token(self, token: Token) -> None: ...
     def find_token(self, digest: str) -> Token | None: ...
+    def take_token(self, digest: str) -> Token | None:
+        """Finds it and deletes it: of two who ask at once, one gets it."""
+
+    def forget_expired(self, kinds: Sequence[TokenKind], at: float) -> None:
+        """Deletes tokens of these kinds that were good until before `at`."""
+
     def expire_run_tokens(self, run_id: str, at: float) -> None:
         """The tokens of a run are good until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Names of blobs that rows refer to."""
+
+    files: set[str]
+    """Content of runs' files."""
+    others: set[str]
+    """Anything else, manifests among it. May name what is no blob: whatever looks like a name in any column counts, so that no
+    new table is ever forgotten."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentSize:
+    workspace: str
+    experiment: str
+    runs: int
+    bytes: int
+    """Of its runs' files, each as if it stood alone."""
+
+
+class Upkeep(Protocol):
+    def references(self, *, without: Sequence[str] = ()) -> References:
+        """What must be kept; what only the runs `without` refer to is left out."""
+
+    def sizes(self) -> Sequence[ExperimentSize]:
+        """Every experiment that has runs, largest first."""
+
+    def size(self) -> int:
+        """Bytes that the database takes."""
+
+    def compact(self) -> int:
+        """Gives room that deleted rows left back to the file system; how many bytes. Others read and write meanwhile."""
+
+    def copy_to(self, path: Path) -> None:
+        """Writes all rows, as they stood at one moment, to a new SQLite file. Others read and write meanwhile."""
+
+
+class Secrets(Protocol):
+    """Sealed values by workspace and name; what is in them is not the store's to know."""
+
+    def put(self, workspace: str, sealed: Mapping[str, bytes], *, user: str, at: float) -> None:
+        """Adds or replaces; the time of the first setting stays."""
+
+    def get(self, workspace: str, names: Sequence[str]) -> Mapping[str, bytes]:
+        """Those of these names that are there."""
+
+    def list(self, workspace: str) -> Sequence[Secret]:
+        """By name."""
+
+    def delete(self, workspace: str, name: str) -> bool:
+        """Whether it was there."""
+
+    def any_sealed(self) -> bool:
+        """Whether any workspace has one."""
 
 
 class Store(Protocol):
@@ -189,6 +348,10 @@ class Store(Protocol):
 
     @property
     def workspaces(self) -> Workspaces: ...
+    @property
+    def experiments(self) -> Experiments: ...
+    @property
+    def computes(self) -> Computes: ...
     @property
     def runs(self) -> Runs: ...
     @property
@@ -198,5 +361,11 @@ class Store(Protocol):
     @property
     def files(self) -> Files: ...
     @property
+    def environments(self) -> Environments: ...
+    @property
     def people(self) -> People: ...
+    @property
+    def secrets(self) -> Secrets: ...
+    @property
+    def upkeep(self) -> Upkeep: ...
     def close(self) -> None: ...

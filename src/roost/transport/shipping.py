@@ -24,6 +24,8 @@ class _Progress:
     tried: int = 0
     """The file's size at the last try; a tail that is not whole yet is sent again only when there is more."""
     damaged: bool = False
+    again: bool = False
+    """What the server has is not the file's beginning any more: it is to be sent from its start."""
 
 
 class Shipper:
@@ -45,26 +47,26 @@ class Shipper:
             moved |= self._ship_spool(folder / name, name.removesuffix(SPOOL_SUFFIX))
         return moved
 
-    def ship_stream(self, name: str, path: Path) -> bool:
-        """Sends what is new in a text file; whether anything was. A file that became shorter is sent from its start."""
+    def ship_stream(self, name: str, path: Path, *, again: bool = False) -> bool:
+        """Sends what is new in a text file; whether anything was. A file that became shorter is sent from its start, and so
+        is one that has become another (`again`)."""
         progress = self._progress.setdefault(f"stream/{name}", _Progress())
         size = _size(path)
-        reset = size < progress.mark
-        if size == progress.mark and not reset:
+        progress.again |= again or size < progress.mark
+        if size == progress.mark and not progress.again:
             return False
         route = path_of("runs", self._run_id, "streams", name)
-        if reset:
-            progress.mark = 0
         with path.open("rb") as file:
             while True:
-                file.seek(progress.mark)
+                mark = 0 if progress.again else progress.mark
+                file.seek(mark)
                 data = file.read(_CHUNK)
-                if not data and not reset:
+                if not data and not progress.again:
                     return True
                 answer = self._client.call(
-                    "POST", route, params={"offset": progress.mark, "reset": int(reset)}, body=data
+                    "POST", route, params={"offset": mark, "reset": int(progress.again)}, body=data
                 )
-                progress.mark, reset = int(answer["offset"]), False
+                progress.mark, progress.again = int(answer["offset"]), False
 
     def forget(self, name: str) -> None:
         """A stream that was sealed: nothing of it is sent again."""

@@ -1,9 +1,11 @@
 """Tokens, by their digest."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from roost.domain.errors import Conflict
-from roost.domain.people import Token
+from roost.domain.people import Token, TokenKind
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 
@@ -21,6 +23,7 @@ class SqlPeople:
             "run_id": token.run_id,
             "created_at": token.created_at,
             "expires_at": token.expires_at,
+            "kind": token.kind.value,
         }
 
         def work(connection: sa.Connection) -> None:
@@ -33,6 +36,19 @@ class SqlPeople:
     def find_token(self, digest: str) -> Token | None:
         return self._database.read(lambda connection: _find(connection, digest))
 
+    def take_token(self, digest: str) -> Token | None:
+        def work(connection: sa.Connection) -> Token | None:
+            found = _find(connection, digest)
+            gone = connection.execute(t.tokens.delete().where(t.tokens.c.digest == digest)).rowcount
+            return found if gone else None
+
+        return self._database.write(work)
+
+    def forget_expired(self, kinds: Sequence[TokenKind], at: float) -> None:
+        these = t.tokens.c.kind.in_([kind.value for kind in kinds])
+        statement = t.tokens.delete().where(these, t.tokens.c.expires_at < at)
+        self._database.write(lambda connection: connection.execute(statement).close())
+
     def expire_run_tokens(self, run_id: str, at: float) -> None:
         statement = t.tokens.update().where(t.tokens.c.run_id == run_id).values(expires_at=at)
         if run_id:  # an empty one would be everybody's
@@ -41,4 +57,4 @@ class SqlPeople:
 
 def _find(connection: sa.Connection, digest: str) -> Token | None:
     row = connection.execute(_FIND, {"digest": digest}).one_or_none()
-    return None if row is None else Token(**row._mapping)
+    return None if row is None else Token(**{**row._mapping, "kind": TokenKind(row.kind)})

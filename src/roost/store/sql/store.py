@@ -1,13 +1,18 @@
 """The store over SQL: one database, one object per noun."""
 
 from roost.domain.errors import InvalidInput
+from roost.store.sql.compute import SqlComputes
 from roost.store.sql.engine import MEMORY, Database, SqliteDatabase
+from roost.store.sql.environments import SqlEnvironments
+from roost.store.sql.experiments import SqlExperiments
 from roost.store.sql.files import SqlFiles
 from roost.store.sql.metrics import SqlMetrics
 from roost.store.sql.people import SqlPeople
 from roost.store.sql.runs import SqlRuns
 from roost.store.sql.schema import prepare
+from roost.store.sql.secrets import SqlSecrets
 from roost.store.sql.streams import SqlStreams
+from roost.store.sql.upkeep import SqlUpkeep
 from roost.store.sql.workspaces import SqlWorkspaces
 
 
@@ -17,11 +22,16 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.workspaces = SqlWorkspaces(database)
+        self.experiments = SqlExperiments(database)
+        self.computes = SqlComputes(database)
         self.runs = SqlRuns(database)
         self.metrics = SqlMetrics(database)
         self.streams = SqlStreams(database)
         self.files = SqlFiles(database)
+        self.environments = SqlEnvironments(database)
         self.people = SqlPeople(database)
+        self.secrets = SqlSecrets(database)
+        self.upkeep = SqlUpkeep(database)
 
     @classmethod
     def open(cls, url: str) -> "SqlStore":

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     Float,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -47,6 +48,9 @@ workspaces = Table(
     Column("subscription_id", String, nullable=False),
     Column("resource_group", String, nullable=False),
     Column("location", String, nullable=False),
+    Column("sku", String, nullable=False),
+    Column("friendly_name", String, nullable=False),
+    Column("tags", Text, nullable=False),  # JSON
 )
 
 experiments = Table(
@@ -58,15 +62,45 @@ experiments = Table(
     Column("user", Name, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("run_count", Integer, nullable=False),  # the number of its newest run
+    Column("tags", Text, nullable=False),  # JSON
+    Column("archived_at", Float),
     UniqueConstraint("workspace", "name"),
 )
 
 computes = Table(
     "computes",
     metadata,
+    Column("workspace", Name, primary_key=True),  # empty for the target that every workspace has
     Column("name", Name, primary_key=True),
     Column("engine", Name, nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("vm_size", String, nullable=False),
+    Column("priority", Name, nullable=False),
+    Column("min_nodes", Integer, nullable=False),
     Column("max_nodes", Integer, nullable=False),
+    Column("idle_seconds", Float, nullable=False),
+    Column("tags", Text, nullable=False),  # JSON
+    Column("description", Text, nullable=False),
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("modified_at", Float, nullable=False),
+    Column("scaled_at", Float, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("node_number", Integer, nullable=False),  # of its newest node
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("workspace", Name, primary_key=True),
+    Column("compute", Name, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("address", Name, nullable=False, unique=True),
+    Column("state", Name, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("run_id", Name, nullable=False),  # empty for none
+    ForeignKeyConstraint(["workspace", "compute"], ["computes.workspace", "computes.name"], ondelete="CASCADE"),
+    Index("ix_nodes_run", "run_id"),
 )
 
 runs = Table(
@@ -235,5 +269,41 @@ tokens = Table(
     Column("run_id", Name, nullable=False),  # empty for a person's
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
+    Column("kind", Name, nullable=False),
     Index("ix_tokens_run", "run_id"),
+    Index("ix_tokens_kind", "kind", "expires_at"),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),  # `services/vault.py`
+)
+
+environments = Table(
+    "environments",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("digest", Name, nullable=False),  # of the definition, to know the same one again
+    Column("definition", Text, nullable=False),  # JSON
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+environment_builds = Table(
+    "environment_builds",
+    metadata,
+    Column("key", Name, primary_key=True),  # of the Recipe
+    Column("platform", Name, primary_key=True),
+    Column("lock", Name, nullable=False),  # blob; empty until it is known
+    Column("builder", Name, nullable=False),  # id of the run whose agent builds it; empty for none
+    Column("failed_at", Float, nullable=False),
+    Column("message", Text, nullable=False),
 )

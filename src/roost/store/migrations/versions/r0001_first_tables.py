@@ -13,11 +13,44 @@ Serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     op.create_table(
         "computes",
+        sa.Column("workspace", Name, nullable=False),
         sa.Column("name", Name, nullable=False),
         sa.Column("engine", Name, nullable=False),
+        sa.Column("kind", Name, nullable=False),
+        sa.Column("vm_size", sa.String(), nullable=False),
+        sa.Column("priority", Name, nullable=False),
+        sa.Column("min_nodes", sa.Integer(), nullable=False),
         sa.Column("max_nodes", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_computes")),
+        sa.Column("idle_seconds", sa.Float(), nullable=False),
+        sa.Column("tags", sa.Text(), nullable=False),
+        sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("user", Name, nullable=False),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.Column("modified_at", sa.Float(), nullable=False),
+        sa.Column("scaled_at", sa.Float(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False),
+        sa.Column("node_number", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "name", name=op.f("pk_computes")),
     )
+    op.create_table(
+        "nodes",
+        sa.Column("workspace", Name, nullable=False),
+        sa.Column("compute", Name, nullable=False),
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("address", Name, nullable=False),
+        sa.Column("state", Name, nullable=False),
+        sa.Column("since", sa.Float(), nullable=False),
+        sa.Column("run_id", Name, nullable=False),
+        sa.PrimaryKeyConstraint("workspace", "compute", "number", name=op.f("pk_nodes")),
+        sa.ForeignKeyConstraint(
+            ["workspace", "compute"],
+            ["computes.workspace", "computes.name"],
+            name=op.f("fk_nodes_workspace_compute"),
+            ondelete="CASCADE",
+        ),
+        sa.UniqueConstraint("address", name=op.f("uq_nodes_address")),
+    )
+    op.create_index("ix_nodes_run", "nodes", ["run_id"])
     op.create_table(
         "runs",
         sa.Column("seq", Serial, autoincrement=True, nullable=False),
@@ -66,9 +99,11 @@ def upgrade() -> None:
         sa.Column("run_id", Name, nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("expires_at", sa.Float()),
+        sa.Column("kind", Name, nullable=False),
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_tokens")),
     )
     op.create_index("ix_tokens_run", "tokens", ["run_id"])
+    op.create_index("ix_tokens_kind", "tokens", ["kind", "expires_at"])
     op.create_table(
         "workspaces",
         sa.Column("name", Name, nullable=False),
@@ -77,7 +112,21 @@ def upgrade() -> None:
         sa.Column("subscription_id", sa.String(), nullable=False),
         sa.Column("resource_group", sa.String(), nullable=False),
         sa.Column("location", sa.String(), nullable=False),
+        sa.Column("sku", sa.String(), nullable=False),
+        sa.Column("friendly_name", sa.String(), nullable=False),
+        sa.Column("tags", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_workspaces")),
+    )
+    op.create_table(
+        "secrets",
+        sa.Column("workspace", Name, nullable=False),
+        sa.Column("name", Name, nullable=False),
+        sa.Column("user", Name, nullable=False),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.Column("updated_at", sa.Float(), nullable=False),
+        sa.Column("sealed", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["workspace"], ["workspaces.name"], name=op.f("fk_secrets_workspace")),
+        sa.PrimaryKeyConstraint("workspace", "name", name=op.f("pk_secrets")),
     )
     op.create_table(
         "experiments",
@@ -87,6 +136,8 @@ def upgrade() -> None:
         sa.Column("user", Name, nullable=False),
         sa.Column("created_at", sa.Float(), nullable=False),
         sa.Column("run_count", sa.Integer(), nullable=False),
+        sa.Column("tags", sa.Text(), nullable=False),
+        sa.Column("archived_at", sa.Float()),
         sa.ForeignKeyConstraint(["workspace"], ["workspaces.name"], name=op.f("fk_experiments_workspace")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_experiments")),
         sa.UniqueConstraint("workspace", "name", name=op.f("uq_experiments_workspace_name")),
@@ -212,4 +263,26 @@ def upgrade() -> None:
             ["stream_id"], ["streams.id"], name=op.f("fk_stream_chunks_stream_id"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("stream_id", "start", name=op.f("pk_stream_chunks")),
+    )
+    op.create_table(
+        "environments",
+        sa.Column("workspace", Name, nullable=False),
+        sa.Column("name", Name, nullable=False),
+        sa.Column("version", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("digest", Name, nullable=False),
+        sa.Column("definition", sa.Text(), nullable=False),
+        sa.Column("user", Name, nullable=False),
+        sa.Column("created_at", sa.Float(), nullable=False),
+        sa.ForeignKeyConstraint(["workspace"], ["workspaces.name"], name=op.f("fk_environments_workspace")),
+        sa.PrimaryKeyConstraint("workspace", "name", "version", name=op.f("pk_environments")),
+    )
+    op.create_table(
+        "environment_builds",
+        sa.Column("key", Name, nullable=False),
+        sa.Column("platform", Name, nullable=False),
+        sa.Column("lock", Name, nullable=False),
+        sa.Column("builder", Name, nullable=False),
+        sa.Column("failed_at", sa.Float(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("key", "platform", name=op.f("pk_environment_builds")),
     )

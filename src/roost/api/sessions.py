@@ -1,0 +1,62 @@
+"""Routes: how a browser is let in. A person's program asks for a code and puts it into a link; the browser that opens the
+link, once and within a minute, gets a cookie that no script can read and no other site can send.
+"""
+
+from dataclasses import dataclass
+
+from fastapi import Request, Response
+
+from roost.api.answers import answer
+from roost.api.cookies import COOKIE_PATH, cookie_name
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain import names
+from roost.domain.errors import InvalidInput
+from roost.services import people
+
+desk = Desk("sessions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitation:
+    code: str
+    """Good for `GET /login?code=…`, once."""
+    seconds: float
+    """How long."""
+
+
+@desk.route("POST", "/api/sessions", Access.PERSON, answer=Invitation)
+def invite(house: TheHouse, caller: TheCaller) -> Response:
+    return answer(Invitation(code=people.new_code(house, caller), seconds=people.CODE_SECONDS), 201)
+
+
+@desk.route("GET", "/login", Access.OPEN)
+def log_in(request: Request, house: TheHouse, code: str = "", run: str = "") -> Response:
+    """Exchanges a code for a session and shows the run that the link was made for, or the list."""
+    session = people.begin_session(house, code)
+    if session is None:
+        return _to("/?login=expired")
+    response = _to(_place(run))
+    response.set_cookie(
+        cookie_name(request),
+        session,
+        max_age=int(people.SESSION_SECONDS),
+        path=COOKIE_PATH,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return response
+
+
+def _to(place: str) -> Response:
+    return Response(
+        status_code=303, headers={"location": place, "cache-control": "no-store", "referrer-policy": "no-referrer"}
+    )
+
+
+def _place(run: str) -> str:
+    """Only a page of ours: whatever is not the id of a run leads to the list."""
+    try:
+        return f"/runs/{names.run_id(run)}" if run else "/"
+    except InvalidInput:
+        return "/"

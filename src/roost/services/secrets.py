@@ -1,0 +1,67 @@
+"""Secrets of a workspace, sealed before they reach the store. A run may read those of its own workspace; a browser none."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from roost.domain import names
+from roost.domain.errors import Forbidden, InvalidInput
+from roost.domain.people import Caller
+from roost.domain.secrets import Secret, checked_name, checked_value
+from roost.services import vault
+from roost.services.house import House
+
+MAX_AT_ONCE = 1000
+KEY_FILE = "vault.key"
+"""In the home folder."""
+
+
+def put(house: House, caller: Caller, workspace: str, values: Mapping[str, str]) -> int:
+    """Sets these secrets, all or none."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    for name, value in values.items():
+        checked_value(checked_name(name), value)
+    if len(values) > MAX_AT_ONCE:
+        raise InvalidInput(f"{len(values)} secrets at once are too many.", hint=f"Set at most {MAX_AT_ONCE}.")
+    first = not house.store.secrets.any_sealed()
+    sealed = {
+        name: vault.seal(_key_file(house), place, name, value, may_make_key=first) for name, value in values.items()
+    }
+    house.store.secrets.put(place, sealed, user=caller.user, at=house.clock())
+    return len(sealed)
+
+
+def listing(house: House, workspace: str) -> Sequence[Secret]:
+    """By name, without values."""
+    return house.store.secrets.list(house.store.workspaces.get(names.workspace(workspace)).name)
+
+
+def read(house: House, caller: Caller, workspace: str, wanted: Sequence[str]) -> dict[str, str | None]:
+    """Values by name; None for one that is not there."""
+    if caller.by_browser:
+        raise Forbidden("A browser's session may not read secrets.", hint="Read them with the SDK.")
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    for name in wanted:
+        checked_name(name)
+    sealed = house.store.secrets.get(place, wanted)
+    return {
+        name: vault.unseal(_key_file(house), place, name, sealed[name]) if name in sealed else None for name in wanted
+    }
+
+
+def listing_of_run(house: House, run_id: str) -> Sequence[Secret]:
+    return listing(house, house.store.runs.get(names.run_id(run_id)).workspace)
+
+
+def read_of_run(house: House, caller: Caller, run_id: str, wanted: Sequence[str]) -> dict[str, str | None]:
+    """The secrets of a run's workspace."""
+    return read(house, caller, house.store.runs.get(names.run_id(run_id)).workspace, wanted)
+
+
+def delete(house: House, workspace: str, name: str) -> bool:
+    """Whether it was there."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    return house.store.secrets.delete(place, checked_name(name))
+
+
+def _key_file(house: House) -> Path:
+    return Path(house.facts.home) / KEY_FILE

@@ -1,0 +1,163 @@
+// The list of runs: filtered, page by page, kept up to date while it is looked at. Filters stand in the address.
+
+import { get, part, sleep, visible } from "/studio/api.js";
+import { ago, badge, byId, duration, make, moment, took, welcome } from "/studio/show.js";
+
+const PAGE = 25;
+const EVERY = 3;
+const GROUPS = {
+  All: [],
+  Running: ["Running", "Finalizing", "CancelRequested", "NotResponding"],
+  Waiting: ["NotStarted", "Starting", "Preparing", "Queued", "Provisioning"],
+  Completed: ["Completed"],
+  Failed: ["Failed"],
+  Canceled: ["Canceled"],
+};
+
+const asked = new URLSearchParams(location.search);
+const state = {
+  workspace: asked.get("workspace") || "",
+  experiment: asked.get("experiment") || "",
+  group: asked.get("status") in GROUPS ? asked.get("status") : "All",
+  pages: [""],
+};
+let turn = 0;
+let shown = "";
+
+function remember() {
+  const query = new URLSearchParams();
+  if (state.workspace && state.workspace !== "default") query.set("workspace", state.workspace);
+  if (state.experiment) query.set("experiment", state.experiment);
+  if (state.group !== "All") query.set("status", state.group);
+  history.replaceState(null, "", query.size ? `/?${query}` : "/");
+}
+
+function row(run) {
+  const name = run.display_name || run.id;
+  const line = make(
+    "tr", {},
+    make("td", { class: "state" }, badge(run.status)),
+    make("td", { class: "name", title: run.id }, make("a", { href: `/runs/${part(run.id)}` }, name), make("small", {}, `#${run.number}`)),
+    make("td", { class: "exp", title: run.experiment }, run.experiment),
+    make("td", { class: "num took" }, duration(took(run))),
+    make("td", { class: "num made", title: moment(run.created_at) }, ago(run.created_at)),
+  );
+  line.addEventListener("click", (event) => {
+    if (!event.target.closest("a") && !getSelection().toString()) location.href = `/runs/${part(run.id)}`;
+  });
+  return line;
+}
+
+function draw(runs) {
+  const page = runs.slice(0, PAGE);
+  const told = JSON.stringify(page.map((run) => [run.id, run.revision])) + Math.floor(Date.now() / 15000);
+  const moving = page.some((run) => run.started_at && !run.ended_at);
+  if (told !== shown || moving) {
+    byId("rows").replaceChildren(...page.map(row));
+    shown = told;
+  }
+  const filtered = state.experiment || state.group !== "All";
+  byId("empty").hidden = page.length > 0;
+  byId("empty").textContent = filtered ? "No run fits these filters." : "No runs yet. `roost submit train.py` starts the first one.";
+  byId("newer").disabled = state.pages.length === 1;
+  byId("older").disabled = runs.length <= PAGE;
+  byId("older").onclick = () => go(() => state.pages.push(page[page.length - 1].id));
+  byId("pager").hidden = state.pages.length === 1 && runs.length <= PAGE;
+  byId("place").textContent = `Page ${state.pages.length}`;
+}
+
+async function load() {
+  const mine = turn;
+  const { runs } = await get(`workspaces/${part(state.workspace)}/runs`, {
+    experiment: state.experiment,
+    status: GROUPS[state.group],
+    before: state.pages[state.pages.length - 1],
+    limit: PAGE + 1,
+  });
+  if (mine === turn) draw(runs);
+}
+
+async function go(change) {
+  change();
+  turn += 1;
+  shown = "";
+  remember();
+  chips();
+  try {
+    await load();
+  } catch (error) {
+    stop(error);
+  }
+}
+
+const back = (change) => () => go(() => { change(); state.pages = [""]; });
+
+function chips() {
+  byId("statuses").replaceChildren(...Object.keys(GROUPS).map((group) => {
+    const button = make("button", { type: "button", "aria-pressed": String(group === state.group) }, group);
+    button.addEventListener("click", back(() => { state.group = group; }));
+    return button;
+  }));
+}
+
+function options(place, names, chosen) {
+  place.replaceChildren(...names.map(([value, text]) => {
+    const option = make("option", { value }, text);
+    option.selected = value === chosen;
+    return option;
+  }));
+}
+
+async function experiments() {
+  const { experiments: found } = await get(`workspaces/${part(state.workspace)}/experiments`);
+  const names = found.map((each) => each.name);
+  if (!names.includes(state.experiment)) state.experiment = "";
+  options(byId("experiment"), [["", "All experiments"], ...names.map((name) => [name, name])], state.experiment);
+}
+
+function stop(error) {
+  byId("runs").hidden = true;
+  welcome(error);
+}
+
+async function watch() {
+  for (;;) {
+    await sleep(EVERY);
+    await visible();
+    try {
+      await load();
+      byId("live").className = "live";
+      byId("live").textContent = "live";
+    } catch (error) {
+      if (error.status) return stop(error);
+      byId("live").className = "live away";
+      byId("live").textContent = "the control plane does not answer";
+    }
+  }
+}
+
+async function begin() {
+  try {
+    const { workspaces } = await get("workspaces");
+    const names = workspaces.map((each) => each.name);
+    if (!names.includes(state.workspace)) state.workspace = names.includes("default") ? "default" : names[0];
+    options(byId("workspace"), names.map((name) => [name, name]), state.workspace);
+    await experiments();
+    byId("runs").hidden = false;
+    byId("chooser").hidden = false;
+    chips();
+    await load();
+    history.replaceState(null, "", location.search.includes("login=") ? "/" : location.href);
+  } catch (error) {
+    return stop(error);
+  }
+  byId("workspace").addEventListener("change", (event) => {
+    back(() => { state.workspace = event.target.value; state.experiment = ""; })().then(experiments);
+  });
+  byId("experiment").addEventListener("change", (event) => back(() => { state.experiment = event.target.value; })());
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("newer").addEventListener("click", () => go(() => state.pages.pop()));
+  watch();
+}
+
+begin();

@@ -1,0 +1,174 @@
+// One run: where it stands and why, its metrics, its log as it comes, what happened, its files.
+
+import { ApiError, filePath, get, part, post, request, sleep, visible } from "/studio/api.js";
+import { draw } from "/studio/charts.js";
+import { badge, byId, clock, duration, ENDED, make, moment, number, size, statusWord, took, welcome } from "/studio/show.js";
+
+const id = decodeURIComponent(location.pathname.split("/")[2] || "");
+const address = `runs/${part(id)}`;
+const STD_LOG = "user_logs/std_log.txt";
+const MOST_CHARTS = 60;
+const KEPT = 2_000_000;  // characters of a log that the page holds
+const PAUSE = 2;
+let run = null;
+
+function fact(word, value) {
+  return make("div", {}, make("dt", {}, word), make("dd", {}, value));
+}
+
+function drawRun() {
+  const name = run.display_name || run.id;
+  document.title = `${statusWord(run.status)} · ${name} · Roost`;
+  byId("title").textContent = name;
+  byId("id").textContent = run.display_name ? run.id : "";
+  byId("crumbs").replaceChildren(
+    make("a", { href: `/?${new URLSearchParams({ workspace: run.workspace, experiment: run.experiment })}` }, run.experiment),
+    ` · run ${run.number}`,
+  );
+  byId("status").replaceChildren(badge(run.status, true));
+  byId("cancel").hidden = ENDED.has(run.status) || run.status === "CancelRequested";
+  const what = run.spec.command.length ? run.spec.command.join(" ") : [run.spec.script, ...run.spec.arguments].join(" ");
+  const facts = [["Duration", duration(took(run))], ["Created", moment(run.created_at)], ["Target", run.spec.target], ["By", run.user]];
+  if (run.exit_code !== null) facts.push(["Exit code", run.exit_code]);
+  if (what.trim()) facts.push(["Script", what]);
+  byId("facts").replaceChildren(...facts.map(([word, value]) => fact(word, value)));
+  const tags = Object.entries(run.tags);
+  byId("tags").hidden = !tags.length;
+  byId("tags").replaceChildren(...tags.map(([key, value]) => make("span", {}, value === null ? key : `${key}: ${value}`)));
+}
+
+async function drawStory() {
+  const { events, why } = await get(`${address}/events`);
+  byId("why").textContent = why;
+  byId("why").hidden = run.status === "Completed" && !run.message;  // the badge has said it
+  byId("why").className = run.status === "Failed" ? "why bad" : "why";
+  byId("events").replaceChildren(...events.map((event) => {
+    const words = make("div", {}, badge(event.to));
+    if (event.message) words.append(make("p", {}, event.message));
+    return make("li", {}, make("time", { title: moment(event.at) }, clock(event.at)), words);
+  }));
+}
+
+async function drawFiles() {
+  const { files } = await get(`${address}/files`);
+  byId("files").replaceChildren(...files.map((file) => make(
+    "li", {},
+    make("a", { href: `/api/${address}/files/${filePath(file.path)}`, download: file.path.split("/").pop() }, file.path),
+    make("span", {}, size(file.size)),
+  )));
+  if (!files.length) byId("files").replaceChildren(make("li", {}, make("span", {}, "None yet.")));
+  const logs = files.map((file) => file.path).filter((path) => path === STD_LOG || /^(logs|user_logs|system_logs|azureml-logs)\//.test(path));
+  const names = [...new Set([STD_LOG, ...logs])];
+  const chooser = byId("stream");
+  if (names.join() !== [...chooser.options].map((option) => option.value).join()) {
+    const chosen = chooser.value;
+    chooser.replaceChildren(...names.map((name) => make("option", { value: name }, name)));
+    if (names.includes(chosen)) chooser.value = chosen;
+  }
+}
+
+async function drawMetrics() {
+  const { metrics } = await get(`${address}/metrics/summary`);
+  const series = metrics.filter((metric) => metric.last !== null && metric.count > 1 && metric.kind === "scalar").slice(0, MOST_CHARTS);
+  const single = metrics.filter((metric) => metric.last !== null && !series.includes(metric));
+  byId("charts-part").hidden = !series.length && !single.length;
+  byId("values").replaceChildren(...single.map((metric) => make("div", {}, make("span", {}, metric.name), make("b", {}, number(metric.last)))));
+  const charts = await Promise.all(series.map((metric) => get(`${address}/metrics/points`, { name: metric.name, buckets: 400 })));
+  if (byId("charts").matches(":hover")) return;  // somebody reads a value off it
+  byId("charts").replaceChildren(...charts.map((chart, i) => draw(chart, i % 6, series[i].last)));
+}
+
+/** Follows one stream until the run has ended and all of it is here, or another is chosen. */
+async function follow(name, mine, signal) {
+  const log = byId("log"), decoder = new TextDecoder();
+  let offset = 0;
+  log.textContent = "";
+  byId("log-note").textContent = "";
+  for (;;) {
+    await visible();
+    try {
+      const response = await request(`/api/${address}/streams/${filePath(name)}?offset=${offset}&wait=25&limit=500000`, { signal });
+      const bytes = await response.arrayBuffer();
+      if (mine !== reading) return;
+      offset = Number(response.headers.get("roost-offset"));
+      if (bytes.byteLength) write(log, decoder.decode(bytes, { stream: true }));
+      else if (ENDED.has(response.headers.get("roost-status"))) {
+        if (!offset) byId("log-note").textContent = "It wrote nothing here.";
+        return;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiError) { byId("log-note").textContent = error.message; return; }
+      await sleep(PAUSE);
+    }
+  }
+}
+
+function write(log, text) {
+  const followed = byId("follow").checked;
+  log.append(document.createTextNode(text));
+  while (log.textContent.length > KEPT && log.childNodes.length > 1) {
+    log.firstChild.remove();
+    byId("log-note").textContent = "The beginning is not shown; the whole log is among the files.";
+  }
+  if (followed) log.scrollTop = log.scrollHeight;
+}
+
+let reading = 0;
+let abort = null;
+function read(name) {
+  reading += 1;
+  abort?.abort();
+  abort = new AbortController();
+  follow(name, reading, abort.signal);
+}
+
+async function drawAll() {
+  drawRun();
+  await Promise.all([drawStory(), drawFiles(), drawMetrics()]);
+}
+
+/** The run's own changes come by long poll; metrics and files are looked at while it runs. */
+async function watch() {
+  while (!ENDED.has(run.status)) {
+    await visible();
+    try {
+      run = await get(address, { after: run.revision, wait: PAUSE });
+      await drawAll();
+    } catch (error) {
+      if (error.status) return stop(error);
+      await sleep(PAUSE);
+    }
+  }
+}
+
+function stop(error) {
+  byId("run").hidden = true;
+  welcome(error);
+}
+
+async function begin() {
+  try {
+    run = await get(address);
+    byId("run").hidden = false;
+    await drawAll();
+  } catch (error) {
+    return stop(error);
+  }
+  byId("stream").addEventListener("change", (event) => read(event.target.value));
+  byId("log").addEventListener("wheel", (event) => { if (event.deltaY < 0) byId("follow").checked = false; }, { passive: true });
+  byId("cancel").addEventListener("click", async () => {
+    byId("cancel").disabled = true;
+    try {
+      run = await post(`${address}/cancel`);
+      drawRun();
+    } catch (error) {
+      byId("why").textContent = error.message;
+    }
+    byId("cancel").disabled = false;
+  });
+  read(STD_LOG);
+  watch();
+}
+
+begin();

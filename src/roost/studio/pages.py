@@ -1,0 +1,63 @@
+"""Routes: the pages and what they are made of. Static files of this package, open to all; nothing here touches the house."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from fastapi import Request, Response
+
+from roost.api.doors import Access, Desk
+from roost.domain.errors import NotFound
+
+desk = Desk("studio")
+
+_FILES = Path(__file__).with_name("files")
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Scripts and styles come from here as files, or not at all: what a run wrote can never become one."""
+
+
+@desk.route("GET", "/", Access.OPEN, answer=bytes)
+def front(request: Request) -> Response:
+    return _file(request, "list.html")
+
+
+@desk.route("GET", "/runs/{run_id}", Access.OPEN, answer=bytes)
+def run(request: Request, run_id: str) -> Response:  # noqa: ARG001 the page's script reads it from its own address
+    return _file(request, "run.html")
+
+
+@desk.route("GET", "/studio/{name}", Access.OPEN, answer=bytes)
+def asset(request: Request, name: str) -> Response:
+    return _file(request, name)
+
+
+def _file(request: Request, name: str) -> Response:
+    found = _load().get(name)
+    if found is None:
+        raise NotFound(f"The studio has no file {name!r}.")
+    data, kind, tag = found
+    headers = {"content-security-policy": _POLICY, "referrer-policy": "no-referrer", "cache-control": "no-cache"}
+    headers["etag"] = tag
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(data, 200, headers, kind)
+
+
+@cache
+def _load() -> dict[str, tuple[bytes, str, str]]:
+    """Every file by its name, read once: its bytes, its kind, its tag. A name that is asked for is only ever looked up here."""
+    found = {}
+    for path in sorted(_FILES.iterdir()):
+        if path.suffix in _KINDS:
+            data = path.read_bytes()
+            found[path.name] = (data, _KINDS[path.suffix], f'"{hashlib.sha256(data).hexdigest()[:16]}"')
+    return found
