@@ -10,6 +10,7 @@ from roost.api.answers import answer, plain_answer
 from roost.api.bodies import SpoolBytes
 from roost.api.doors import Access, Desk, TheHouse
 from roost.domain.metrics import Space
+from roost.domain.runs import RunKind
 from roost.services import metrics
 from roost.services.metrics import Mark
 from roost.store.base import MetricSummary
@@ -50,7 +51,11 @@ def take_in(
 
 
 @desk.route("GET", "/api/runs/{run_id}/metrics", Access.RUN, answer=Values)
-def read_back(house: TheHouse, run_id: str, name: str | None = None) -> Response:
+def read_back(
+    house: TheHouse, run_id: str, name: str | None = None, recursive: bool = False, kind: RunKind | None = None
+) -> Response:
+    if recursive:
+        return plain_answer({"metrics": metrics.read_back_all(house, run_id, name, kind)})
     return plain_answer({"metrics": metrics.read_back(house, run_id, name)})
 
 

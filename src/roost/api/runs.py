@@ -15,6 +15,7 @@ from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import runs
 from roost.services.house import House
 from roost.services.runs import Changes, Report
+from roost.services.signals import run_topic
 from roost.store.base import RunQuery
 
 desk = Desk("runs")
@@ -32,6 +33,11 @@ class RunList:
 class Story:
     events: tuple[RunEvent, ...]
     why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deleted:
+    deleted: tuple[str, ...]
 
 
 @desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run)
@@ -61,17 +67,18 @@ def listing(
         kind=kind,
         parent_id=parent_id,
         include_children=include_children,
-        tags=_pairs(tag),
-        properties=_pairs(property),
+        tags=pairs(tag),
+        properties=pairs(property),
         limit=limit,
         before=before,
     )
     return answer(RunList(runs=tuple(runs.listing(house, query))))
 
 
-def _pairs(given: list[str] | None) -> dict[str, str | None]:
-    pairs = (each.partition("=") for each in given or ())
-    return {key: value if equals else None for key, equals, value in pairs}
+def pairs(given: list[str] | None) -> dict[str, str | None]:
+    """Labels as the address has them: `k` for any value, `k=v` for that one."""
+    parts = (each.partition("=") for each in given or ())
+    return {key: value if equals else None for key, equals, value in parts}
 
 
 @desk.route("GET", "/api/runs/{run_id}", Access.RUN, answer=Run)
@@ -90,7 +97,11 @@ async def heartbeat(house: TheHouse, run_id: str, after: After = None, wait: Wai
 
 async def _changed(house: House, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:
     return await until(
-        house, run_id, wait, look, lambda run: after is None or run.revision > after or run.status.is_terminal
+        house,
+        run_topic(run_id),
+        wait,
+        look,
+        lambda run: after is None or run.revision > after or run.status.is_terminal,
     )
 
 
@@ -110,6 +121,11 @@ def annotate(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
     return answer(runs.annotate(house, run_id, record(Changes, body)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/cancel", Access.PERSON, answer=Run)
+@desk.route("DELETE", "/api/runs/{run_id}", Access.PERSON, answer=Deleted)
+def delete(house: TheHouse, run_id: str) -> Response:
+    return answer(Deleted(deleted=tuple(runs.delete(house, run_id))))
+
+
+@desk.route("POST", "/api/runs/{run_id}/cancel", Access.RUN, answer=Run)
 def cancel(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
     return answer(runs.cancel(house, caller, run_id))

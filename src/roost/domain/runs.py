@@ -76,6 +76,7 @@ class Reason(StrEnum):
     CLIENT_LOST = "client_lost"
     UPLOAD_FAILED = "upload_failed"
     SILENT = "silent"
+    PARENT_ENDED = "parent_ended"
 
 
 class RunKind(StrEnum):

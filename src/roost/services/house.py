@@ -2,12 +2,12 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from roost.blobs.base import Blobs
-from roost.domain.compute import Compute
+from roost.domain.compute import Machine
 from roost.domain.people import Token
 from roost.services.signals import Signals
 from roost.store.base import SpoolState, Store
@@ -61,12 +61,22 @@ class House:
     clock: Callable[[], float]
     """Seconds since the epoch."""
     signals: Signals
-    computes: Mapping[str, Compute]
-    """Compute targets by name."""
+    engine: str
+    """What clusters are made on unless they name another: one of `engines`."""
+    engines: tuple[str, ...]
+    """Names of the engines that clusters can be made on."""
+    machine: Machine
+    """What the nodes of the embedded engine share."""
     facts: Facts
     spools: Shelf[tuple[str, str], SpoolState] = field(default_factory=lambda: Shelf(1024))
     """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""
     tokens: Shelf[str, tuple[Token, float]] = field(default_factory=lambda: Shelf(4096))
     """Tokens by digest, with the time they were read."""
+    parents: Shelf[str, str] = field(default_factory=lambda: Shelf(16384))
+    """Each run's parent, by run; empty for none."""
     heard: Shelf[str, float] = field(default_factory=lambda: Shelf(4096))
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
+    disk_limit: int = 0
+    """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
+    upkeep: threading.Lock = field(default_factory=threading.Lock)
+    """Held while blobs are swept or copied away: neither may see the other half done."""

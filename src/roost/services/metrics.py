@@ -8,6 +8,8 @@ from typing import Any
 from roost.domain import metrics as meaning
 from roost.domain import names
 from roost.domain.metrics import Batch, Chart, Encoding, Series, Space
+from roost.domain.runs import RunKind
+from roost.services import lineage
 from roost.services.house import House
 from roost.store.base import MetricSummary, SpoolState
 
@@ -58,13 +60,18 @@ def _after(state: SpoolState, batch: Batch, mark: int) -> SpoolState:
 def read_back(house: House, run_id: str, name: str | None = None) -> Mapping[str, Any]:
     """What `get_metrics` shows: every metric of the run, or the one named (nothing when there is none)."""
     house.store.runs.get(names.run_id(run_id))
-    wanted = [name] if name is not None else [each.name for each in house.store.metrics.summaries(run_id)]
-    found: dict[str, Any] = {}
-    for each in wanted:
-        by_spool = house.store.metrics.series(run_id, each)
-        if any(by_spool):
-            found[each] = _values(by_spool)
-    return found
+    store = house.store.metrics
+    every = store.every_series(run_id) if name is None else {name: store.series(run_id, name)}
+    return {each: _values(by_spool) for each, by_spool in every.items() if any(by_spool)}
+
+
+def read_back_all(
+    house: House, run_id: str, name: str | None = None, kind: RunKind | None = None
+) -> Mapping[str, Mapping[str, Any]]:
+    """The same of a run and of all those below it, or of those of a kind, by run."""
+    run = house.store.runs.get(names.run_id(run_id))
+    family = [run, *lineage.below(house, run)]
+    return {each.id: read_back(house, each.id, name) for each in family if kind in (None, each.spec.kind)}
 
 
 def _values(by_spool: Sequence[Sequence[Series]]) -> Any:

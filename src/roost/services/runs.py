@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from roost.domain import names
-from roost.domain.errors import Conflict, InvalidInput
+from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
-from roost.services import people, submissions, workspaces
+from roost.services import compute, experiments, lineage, people, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
 from roost.store.base import RunQuery
@@ -52,11 +52,20 @@ class Changes:
 def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
     """The run, and whether it is new: sent twice, it is the same one."""
     submissions.check(house, workspace, submission)
-    workspaces.ensure_experiment(house, caller, workspace, submission.experiment)
+    if submission.parent_id is None and not _is_known(house, submission.id):  # children belong to a run that goes on
+        upkeep.require_room(house)
+    experiments.active(house, caller, workspace, submission.experiment)
     run, new = house.store.runs.create(workspace, submission, user=caller.user, at=house.clock())
     if new:
         house.signals.ring(CONTROL, run_topic(run.id))
     return run, new
+
+
+def _is_known(house: House, run_id: str) -> bool:
+    try:
+        return bool(get(house, run_id).id)
+    except NotFound:
+        return False
 
 
 def get(house: House, run_id: str) -> Run:
@@ -75,7 +84,7 @@ def listing(house: House, query: RunQuery) -> Sequence[Run]:
 
 def active(house: House) -> int:
     """How many runs hold a node."""
-    return sum(house.store.runs.holding(name) for name in house.computes)
+    return house.store.runs.active()
 
 
 def events(house: House, run_id: str) -> Sequence[RunEvent]:
@@ -108,7 +117,18 @@ def cancel(house: House, caller: Caller, run_id: str) -> Run:
     # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
     run, _ = move(house, run_id, to, Reason.CANCELED_BY_USER, message)
     house.store.runs.touch(run_id)
+    for child in lineage.children(house, run):
+        if child.spec.kind is RunKind.SCRIPT:  # the others live in its process, and end with it
+            cancel(house, caller, child.id)
     return run
+
+
+def delete(house: House, run_id: str) -> Sequence[str]:
+    """Deletes a run that has ended, with those below it; the ids of what went, none when there was no such run. What they alone
+    refer to is freed by the next sweep."""
+    gone = house.store.runs.delete(names.run_id(run_id))
+    house.signals.ring(*(run_topic(each) for each in gone))
+    return gone
 
 
 def report(house: House, run_id: str, said: Report) -> Run:
@@ -154,8 +174,19 @@ def move(
     if moved:
         if run.status.is_terminal:
             people.expire_run_tokens(house, run_id)
+            end_children(house, run)
         house.signals.ring(run_topic(run_id), CONTROL)
     return run, moved
+
+
+def end_children(house: House, run: Run) -> None:
+    """Those that lived in the process of a run that has ended, and did not end by themselves, end as it did; one that never
+    began is Canceled. Children that were submitted have processes of their own, and go on."""
+    for child in lineage.children(house, run):
+        if child.spec.kind is RunKind.INTERACTIVE and not child.status.is_terminal:
+            began = child.status is not RunStatus.NOT_STARTED
+            words = f"It ended with its parent, run {run.id}." if began else "It had not begun when its parent ended."
+            move(house, child.id, run.status if began else RunStatus.CANCELED, Reason.PARENT_ENDED, words)
 
 
 def why(house: House, run: Run) -> str:
@@ -164,7 +195,7 @@ def why(house: House, run: Run) -> str:
     if run.status.is_terminal:
         return f"It has ended: {run.status.value}." + (f" {run.message}" if run.message else "")
     if run.status is RunStatus.QUEUED:
-        return _why_queued(house, run)
+        return compute.why_queued(house, run)
     if run.status is RunStatus.PROVISIONING:
         return f"It was given a node of {target}; its agent is starting there."
     if run.status is RunStatus.CANCEL_REQUESTED:
@@ -176,13 +207,3 @@ def why(house: House, run: Run) -> str:
     if run.status is RunStatus.RUNNING:
         return "It waits for nothing: it runs."
     return run.message or "It was submitted a moment ago and is about to be queued."
-
-
-def _why_queued(house: House, run: Run) -> str:
-    target = run.spec.target
-    limit = house.computes[target].max_nodes if target in house.computes else 0
-    ahead = house.store.runs.ahead(run) + house.store.runs.holding(target)
-    if not ahead:
-        return f"It is next on {target}, which runs {limit} at once."
-    count = "1 run is" if ahead == 1 else f"{ahead} runs are"
-    return f"{count} ahead of it on {target}, which runs {limit} at once. `roost run list --status Running` shows them."

@@ -80,6 +80,12 @@ _SERIES = Statement(
     )
     .order_by(t.metric_chunks.c.spool_id, t.metric_chunks.c.id)
 )
+_EVERY_SERIES = Statement(
+    sa.select(t.metrics.c.name, t.metric_chunks.c.spool_id, *_COLUMNS)
+    .join(t.metrics, t.metrics.c.id == t.metric_chunks.c.metric_id)
+    .where(t.metrics.c.run_seq == sa.bindparam("run_seq"), t.metrics.c.space == sa.bindparam("space"))
+    .order_by(t.metrics.c.name, t.metric_chunks.c.spool_id, t.metric_chunks.c.id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,15 @@ class SqlMetrics:
 
         found = self._database.read(work)
         return [[_series(name, row) for row in chunks] for _, chunks in groupby(found, key=lambda row: row.spool_id)]
+
+    def every_series(self, run_id: str, space: Space = Space.USER) -> Mapping[str, Sequence[Sequence[Series]]]:
+        def work(connection: sa.Connection) -> Sequence[rows.Row]:
+            return _EVERY_SERIES.all(connection, run_seq=rows.run_seq(connection, run_id), space=space.value)
+
+        found: dict[str, list[list[Series]]] = {}
+        for (name, _), chunks in groupby(self._database.read(work), key=lambda row: (row.name, row.spool_id)):
+            found.setdefault(name, []).append([_series(name, row) for row in chunks])
+        return found
 
     # Names of a spool only ever grow with its mark, so those remembered at the same mark are right, whoever wrote them.
 

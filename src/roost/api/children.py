@@ -1,0 +1,36 @@
+"""Routes: the runs below a run."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from roost.api.answers import answer
+from roost.api.bodies import FilesBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.runs import RunList, pairs
+from roost.domain.runs import RunKind, RunStatus
+from roost.services import children
+from roost.services.children import Newborn, Wanted
+
+desk = Desk("children")
+
+
+@desk.route("POST", "/api/runs/{run_id}/children", Access.RUN, body=Newborn, answer=RunList)
+def create(house: TheHouse, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
+    return answer(RunList(runs=tuple(children.create(house, caller, run_id, record(Newborn, body)))), 201)
+
+
+@desk.route("GET", "/api/runs/{run_id}/children", Access.RUN, answer=RunList)
+def listing(
+    house: TheHouse,
+    run_id: str,
+    recursive: bool = False,
+    status: Annotated[list[RunStatus] | None, Query()] = None,
+    kind: RunKind | None = None,
+    tag: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,
+    property: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,  # noqa: A002 the wire's word
+) -> Response:
+    wanted = Wanted(
+        recursive=recursive, status=tuple(status or ()), kind=kind, tags=pairs(tag), properties=pairs(property)
+    )
+    return answer(RunList(runs=tuple(children.listing(house, run_id, wanted))))

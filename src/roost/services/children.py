@@ -1,0 +1,73 @@
+"""Children: runs that a run's script, or a person, makes below it. How they end with it stands in `runs.py`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from roost.domain.errors import Conflict, InvalidInput
+from roost.domain.people import Caller
+from roost.domain.runs import Reason, Run, RunKind, RunStatus, Submission
+from roost.services import lineage, runs, submissions
+from roost.services.house import House
+
+MAX_CHILDREN = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newborn:
+    """Children to be made, at most a thousand at a time. Their parent is the run they are made below."""
+
+    children: tuple[Submission, ...]
+    start: bool = True
+    """Whether those that live in their parent's process run at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which of the runs below a run."""
+
+    recursive: bool = False
+    tags: Mapping[str, str | None] = field(default_factory=dict)
+    """Each must be there; a value other than None must be equal."""
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    status: Sequence[RunStatus] = ()
+    kind: RunKind | None = None
+
+
+def create(house: House, caller: Caller, run_id: str, asked: Newborn) -> list[Run]:
+    """Makes children; sent twice, they are the same ones. All are checked before the first is made."""
+    parent = runs.get(house, run_id)
+    if len(asked.children) > MAX_CHILDREN:
+        raise InvalidInput(f"{len(asked.children)} children were asked for; at most {MAX_CHILDREN} are made at once.")
+    if caller.is_run and parent.status.is_terminal:
+        raise Conflict(f"Run {parent.id} has ended ({parent.status.value}); its script cannot make children any more.")
+    wanted = [replace(child, parent_id=parent.id) for child in asked.children]
+    for child in wanted:
+        submissions.check(house, parent.workspace, child)
+    made = [_create(house, caller, parent, child, asked.start) for child in wanted]
+    if caller.is_run and runs.get(house, run_id).status.is_terminal:  # it ended while they were made
+        runs.end_children(house, runs.get(house, run_id))
+        made = [runs.get(house, child.id) for child in made]
+    return made
+
+
+def _create(house: House, caller: Caller, parent: Run, child: Submission, start: bool) -> Run:
+    run, new = runs.submit(house, caller, parent.workspace, child)
+    if new and start and run.spec.kind is RunKind.INTERACTIVE:
+        run, _ = runs.move(house, run.id, RunStatus.RUNNING, Reason.LOGGING, "")
+    return run
+
+
+def listing(house: House, run_id: str, wanted: Wanted) -> list[Run]:
+    """Those below a run that fit, newest first in each generation."""
+    run = runs.get(house, run_id)
+    found = lineage.below(house, run) if wanted.recursive else lineage.children(house, run)
+    return [each for each in found if _fits(each, wanted)]
+
+
+def _fits(run: Run, wanted: Wanted) -> bool:
+    labels = ((run.tags, wanted.tags), (run.properties, wanted.properties))
+    return (
+        (not wanted.status or run.status in wanted.status)
+        and (wanted.kind is None or run.spec.kind is wanted.kind)
+        and all(key in has and value in (None, has[key]) for has, needs in labels for key, value in needs.items())
+    )

@@ -1,0 +1,53 @@
+"""Who stands above and below a run. Parents never change, so what was looked up once is remembered."""
+
+from collections.abc import Iterator
+
+from roost.domain.errors import NotFound
+from roost.domain.runs import Run
+from roost.services.house import House
+from roost.store.base import RunQuery
+
+_PAGE = 1000
+_DEEPEST = 100
+"""Generations that are looked through: a circle cannot be made, but need not be trusted not to be."""
+
+
+def above(house: House, run_id: str) -> tuple[str, ...]:
+    """The ids of the runs above this one, its parent first; none for a run that is not there."""
+    found: list[str] = []
+    while len(found) < _DEEPEST:
+        parent = house.parents.get(run_id)
+        if parent is None:
+            try:
+                parent = house.store.runs.get(run_id).parent_id or ""
+            except NotFound:
+                return ()
+            house.parents.put(run_id, parent)
+        if not parent:
+            break
+        found.append(parent)
+        run_id = parent
+    return tuple(found)
+
+
+def children(house: House, run: Run) -> Iterator[Run]:
+    """Those directly below it, newest first."""
+    before: str | None = None
+    while True:
+        page = house.store.runs.list(
+            RunQuery(workspace=run.workspace, parent_id=run.id, include_children=True, limit=_PAGE, before=before)
+        )
+        yield from page
+        if len(page) < _PAGE:
+            return
+        before = page[-1].id
+
+
+def below(house: House, run: Run, depth: int = _DEEPEST) -> Iterator[Run]:
+    """All those below it, generation by generation."""
+    generation = [run]
+    for _ in range(depth):
+        generation = [child for each in generation for child in children(house, each)]
+        if not generation:
+            return
+        yield from generation

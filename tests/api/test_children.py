@@ -1,0 +1,64 @@
+"""How far a run's token reaches: itself and those below it; those above it can be read."""
+
+from tests.api.desks import Desk
+from tests.services.houses import submit
+
+
+def test_a_run_s_token_reaches_those_below_it(desk: Desk) -> None:
+    parent, stranger = submit(desk.house), submit(desk.house)
+    own = desk.run_client(parent.id)
+    child = {"id": "c1", "experiment": "train", "spec": {"kind": "interactive"}}
+    made = own.post(f"/api/runs/{parent.id}/children", {"children": [child]})
+    assert (made.status, made.json["runs"][0]["parent_id"], made.json["runs"][0]["status"]) == (
+        201,
+        parent.id,
+        "Running",
+    )
+    deeper = own.post("/api/runs/c1/children", {"children": [{**child, "id": "g1"}]})
+    assert deeper.json["runs"][0]["parent_id"] == "c1"
+    for path in ("c1", "g1"):
+        assert own.get(f"/api/runs/{path}").status == 200
+        assert own.call("PATCH", f"/api/runs/{path}", {"tags": {"k": "v"}}).status == 200
+        assert own.post(f"/api/runs/{path}/spools/s?offset=0", b"").status == 200
+    assert [
+        each["id"] for each in own.get(f"/api/runs/{parent.id}/children?recursive=true&tag=k%3Dv").json["runs"]
+    ] == ["c1", "g1"]
+    assert own.get(f"/api/runs/{parent.id}/metrics?recursive=true").json == {
+        "metrics": {parent.id: {}, "c1": {}, "g1": {}}
+    }
+    foreign = desk.run_client(stranger.id)
+    for method, path in (
+        ("GET", "c1"),
+        ("POST", "c1/children"),
+        ("GET", "g1/children"),
+        ("POST", "c1/cancel"),
+        ("GET", "nobody"),
+    ):
+        assert foreign.call(method, f"/api/runs/{path}").error["code"] == "forbidden"
+    assert own.get("/api/runs/nobody").error["code"] == "forbidden"
+
+
+def test_a_child_may_read_its_parent_and_change_nothing_of_it(desk: Desk) -> None:
+    parent = submit(desk.house)
+    child = submit(desk.house, parent_id=parent.id)
+    below = desk.run_client(child.id)
+    assert below.get(f"/api/runs/{parent.id}").json["id"] == parent.id
+    assert below.get(f"/api/runs/{parent.id}/metrics").status == 200
+    assert below.call("PATCH", f"/api/runs/{parent.id}", {"tags": {"k": "v"}}).error["code"] == "forbidden"
+    assert below.post(f"/api/runs/{parent.id}/cancel").error["code"] == "forbidden"
+
+
+def test_experiments_over_the_wire(desk: Desk) -> None:
+    route = "/api/workspaces/vision/experiments/train"
+    assert desk.person.put(route).json["archived_at"] is None
+    tagged = desk.person.call("PATCH", route, {"tags": {"a": "1", "b": None}, "archived": True}).json
+    assert (tagged["tags"], tagged["archived_at"]) == ({"a": "1", "b": None}, desk.house.clock())
+    assert desk.person.call("PATCH", route, {"remove_tags": ["a"]}).json["tags"] == {"b": None}
+    submit(desk.house)
+    assert desk.person.get(route).json["archived_at"] is None
+    refused = desk.person.call("DELETE", route)
+    assert (refused.status, "has runs" in refused.error["message"]) == (409, True)
+    empty = "/api/workspaces/vision/experiments/empty"
+    desk.person.put(empty)
+    assert desk.person.call("DELETE", empty).status == 204
+    assert desk.person.get(empty).status == 404
