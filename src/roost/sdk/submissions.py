@@ -8,16 +8,18 @@ import numbers
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunSpec
+from roost.sdk.environments import Environment
+from roost.sdk.runconfigs import DockerConfiguration, RunConfiguration
 from roost_job.exceptions import ExperimentExecutionException
 
 Argument = str | int | float | os.PathLike[str]
-LOCAL = "local"
 
 
 class ScriptRunConfig:
@@ -28,53 +30,73 @@ class ScriptRunConfig:
         source_directory: str | os.PathLike[str] | None = None,
         script: str | None = None,
         arguments: Sequence[Argument] | None = None,
-        run_config: object = None,
+        run_config: RunConfiguration | None = None,
         _telemetry_values: object = None,
-        compute_target: str | None = None,
-        environment: object = None,
+        compute_target: object = None,
+        environment: Environment | None = None,
         distributed_job_config: object = None,
         resume_from: object = None,
         max_run_duration_seconds: float | None = None,
         command: str | Sequence[Argument] | None = None,
-        docker_runtime_config: object = None,
+        docker_runtime_config: DockerConfiguration | None = None,
     ) -> None:
-        _refuse(
-            run_config=run_config,
-            environment=environment,
-            distributed_job_config=distributed_job_config,
-            resume_from=resume_from,
-            docker_runtime_config=docker_runtime_config,
-        )
-        if compute_target is not None and not isinstance(compute_target, str):
-            raise InvalidInput(
-                f"compute_target must be a name, got {type(compute_target).__name__}; Roost cannot take objects there yet.",
-                hint="Leave it out, or give 'local'.",
-            )
+        _refuse(resume_from=resume_from)
+        self.run_config = _run_config(run_config, compute_target, environment, distributed_job_config)
+        given = self.run_config
         self.source_directory = os.fspath(source_directory) if source_directory is not None else "."
-        self.script = script
-        self.command = _command(command)
-        self.arguments = _texts("arguments", arguments)
-        self.compute_target = compute_target or LOCAL
-        self.environment_variables: dict[str, str] = {}
-        self.max_run_duration_seconds = _seconds(max_run_duration_seconds)
-        if self.command and (script is not None or arguments):
+        self.script = script if script is not None else given.script
+        self.command = _command(command if command is not None else given.command)
+        self.arguments = _texts("arguments", arguments if arguments is not None else given.arguments)
+        self.max_run_duration_seconds = _seconds(
+            max_run_duration_seconds if max_run_duration_seconds is not None else given.max_run_duration_seconds
+        )
+        if docker_runtime_config is not None:
+            if not isinstance(docker_runtime_config, DockerConfiguration):
+                raise InvalidInput(
+                    f"docker_runtime_config must be a DockerConfiguration, got {type(docker_runtime_config).__name__}."
+                )
+            given.docker = docker_runtime_config
+        if self.command and (self.script is not None or self.arguments):
             raise InvalidInput("Both `command` and `script` or `arguments` are given.", hint="Give one or the other.")
+
+    @property
+    def compute_target(self) -> str:
+        """The name of the target."""
+        return self.run_config.target
+
+    @compute_target.setter
+    def compute_target(self, value: object) -> None:
+        self.run_config.target = value
+
+    @property
+    def environment_variables(self) -> dict[str, str]:
+        return self.run_config.environment_variables
+
+    @environment_variables.setter
+    def environment_variables(self, value: Mapping[str, str]) -> None:
+        self.run_config.environment_variables = dict(value)
 
     def spec(self, snapshot: str) -> RunSpec:
         """The run that this asks for, with that snapshot of its folder."""
+        environment = self.run_config.chosen_environment()
+        variables = {**(environment.environment_variables if environment else {}), **self.environment_variables}
         return RunSpec(
             snapshot=snapshot,
             script=names.path(self.script) if self.script is not None else "",
             command=tuple(self.command),
             arguments=tuple(self.arguments),
             target=self.compute_target,
-            interpreter=sys.executable,
-            environment_variables=_variables(self.environment_variables),
+            interpreter=environment._interpreter() if environment else sys.executable,
+            environment_variables=_variables(variables),
             timeout_seconds=self.max_run_duration_seconds,
+            environment=environment._use() if environment else None,
         )
 
     def check(self) -> str:
-        """That there is something to run; the script's path within the folder, nothing for a command."""
+        """That there is something to run, and that Roost can do it; the script's path within the folder, nothing for a command."""
+        self.run_config.check()
+        if (environment := self.run_config.chosen_environment()) is not None:
+            environment._use()
         folder = Path(self.source_directory)
         if not folder.is_dir():
             raise ExperimentExecutionException(
@@ -97,12 +119,34 @@ class ScriptRunConfig:
         return f"ScriptRunConfig(source_directory={self.source_directory!r}, {what})"
 
 
+def _run_config(
+    given: RunConfiguration | None, target: object, environment: Environment | None, distributed: object
+) -> RunConfiguration:
+    """The configuration given, which counts alone; else one made of the other parameters."""
+    if given is not None:
+        if not isinstance(given, RunConfiguration):
+            raise InvalidInput(f"run_config must be a RunConfiguration, got {type(given).__name__}.")
+        others = {"compute_target": target, "environment": environment, "distributed_job_config": distributed}
+        ignored = [name for name, value in others.items() if value is not None]
+        if ignored:
+            words = f"run_config is given, so {', '.join(ignored)} of ScriptRunConfig are ignored."
+            warnings.warn(words, UserWarning, stacklevel=3)
+        return given
+    _refuse(distributed_job_config=distributed)
+    made = RunConfiguration()
+    if target is not None:
+        made.target = target
+    if environment is not None:
+        made.environment = environment
+    return made
+
+
 def _refuse(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             raise InvalidInput(
                 f"Roost cannot do `{name}` of ScriptRunConfig yet; it was given {type(value).__name__}.",
-                hint=f"Leave `{name}` out: the script runs on this machine with the Python that submits it.",
+                hint=f"Leave `{name}` out.",
             )
 
 

@@ -1,0 +1,248 @@
+"""`Environment`: what a script is run with, in the Azure ML SDK v1's own shape. It is registered, found again, and submitted;
+what it asks for is worked out in `domain/environments.py` and built by a build agent.
+"""
+
+# ruff: noqa: ARG002, ARG004
+# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roost.domain import codec, environments
+from roost.domain import environments as domain
+from roost.domain.environments import EnvironmentUse
+from roost.domain.errors import InvalidInput
+from roost.domain.runs import RunSpec
+from roost.sdk import sections
+from roost.sdk.conda_dependencies import FILE_NAME, CondaDependencies, requirement_lines
+from roost.sdk.sections import DockerSection, PythonSection, SparkSection
+from roost.transport.client import path_of
+
+if TYPE_CHECKING:
+    from roost.sdk.runs import Run
+    from roost.sdk.workspaces import Workspace
+
+DEFINITION_FILE = "azureml_environment.json"
+
+
+class Environment:
+    """A Python with packages and variables. Constructing checks the name only; what cannot be built says so when submitted."""
+
+    def __init__(self, name: str, **kwargs: object) -> None:
+        if kwargs:
+            raise InvalidInput(f"Environment() has no parameter {', '.join(map(repr, kwargs))}.")
+        self.name = environments.name(name)
+        self.version: str | None = None
+        self.python = PythonSection()
+        self.docker = DockerSection()
+        self.spark = SparkSection()
+        self.environment_variables: dict[str, str] = {}
+        self.inferencing_stack_version: str | None = None
+
+    # ---- where it comes from
+
+    @staticmethod
+    def from_conda_specification(name: str, file_path: str | os.PathLike[str]) -> "Environment":
+        """From conda's environment file. Beside python and pip only a `pip` section can be installed yet."""
+        made = Environment(name)
+        made.python.conda_dependencies = CondaDependencies(file_path)
+        return made
+
+    @staticmethod
+    def from_pip_requirements(
+        name: str, file_path: str | os.PathLike[str], pip_version: str | None = None
+    ) -> "Environment":
+        """From a requirements file, on the Python of the one who calls."""
+        made = Environment(name)
+        made.python.conda_dependencies.set_pip_requirements(requirement_lines(Path(file_path)))
+        if pip_version:
+            made.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
+        return made
+
+    @staticmethod
+    def from_existing_conda_environment(name: str, conda_environment_name: str) -> "Environment":
+        raise InvalidInput(
+            f"Roost cannot copy the conda environment {conda_environment_name!r} yet.",
+            hint="Write it to a file (conda env export --from-history) and use from_conda_specification, or a requirements file.",
+        )
+
+    @staticmethod
+    def from_docker_image(
+        name: str,
+        image: str,
+        container_registry: object = None,
+        conda_specification: str | None = None,
+        pip_requirements: str | None = None,
+    ) -> "Environment":
+        """Kept as it is; images other than Azure's own cannot be run yet, which is said when it is submitted."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.enabled = True
+        made.docker.base_image = image
+        return made
+
+    @staticmethod
+    def from_dockerfile(
+        name: str, dockerfile: str, conda_specification: str | None = None, pip_requirements: str | None = None
+    ) -> "Environment":
+        """Kept as it is; containers cannot be built yet, which is said when it is submitted."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.enabled = True
+        made.docker.base_image = None
+        made.docker.base_dockerfile = (
+            Path(dockerfile).read_text() if "\n" not in dockerfile and Path(dockerfile).is_file() else dockerfile
+        )
+        return made
+
+    @staticmethod
+    def get(workspace: "Workspace", name: str, version: str | None = None) -> "Environment":
+        """The registered one; the newest version when none is named."""
+        route = path_of("workspaces", workspace.name, "environments", environments.name(name))
+        params = {"version": str(version)} if version is not None else None
+        return _registered(
+            codec.decode(domain.Environment, workspace._connection.client.call("GET", route, params=params))
+        )
+
+    @staticmethod
+    def list(workspace: "Workspace") -> "dict[str, Environment]":
+        """The newest version of each registered one, by name."""
+        answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "environments"))
+        found = [codec.decode(domain.Environment, item) for item in answer["environments"]]
+        return {each.name: _registered(each) for each in found}
+
+    # ---- what can be done with it
+
+    def register(self, workspace: "Workspace", build_on_register: object = None) -> "Environment":
+        """Keeps it in the workspace; with its version. The same definition again is the same version."""
+        environments.own_name(self.name)
+        route = path_of("workspaces", workspace.name, "environments", self.name)
+        body = {"definition": self._definition()}
+        return _registered(codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body)))
+
+    def clone(self, new_name: str) -> "Environment":
+        made = _from_definition(environments.name(new_name), deepcopy(self._definition()))
+        made.version = None
+        return made
+
+    def build(self, workspace: "Workspace", image_build_compute: object = None) -> "Run":
+        """Builds it ahead, as a run that lists its packages; watch it with `wait_for_completion(show_output=True)`."""
+        from roost.sdk import building  # noqa: PLC0415 - experiments know environments: no circle
+
+        return building.build(self, workspace)
+
+    def save_to_directory(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes the definition as JSON and the conda file beside it."""
+        folder = Path(path)
+        if folder.exists() and not overwrite:
+            raise InvalidInput(f"The folder {str(folder)!r} exists already.", hint="Give overwrite=True to replace it.")
+        if folder.exists():
+            shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+        folder.mkdir(parents=True)
+        whole = {"name": self.name, "version": self.version, **self._definition()}
+        (folder / DEFINITION_FILE).write_text(json.dumps(whole, indent=4) + "\n", encoding="utf-8")
+        if not self.python.user_managed_dependencies:
+            self.python.loaded().save(folder / FILE_NAME)
+
+    @staticmethod
+    def load_from_directory(path: str | os.PathLike[str]) -> "Environment":
+        """What `save_to_directory` wrote; the conda file wins over the definition's own copy."""
+        file = Path(path, DEFINITION_FILE)
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+            name = data["name"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"There is no environment in {str(path)!r}: {error}.") from None
+        made = _from_definition(name, data)
+        made.version = data.get("version")
+        if (conda := Path(path, FILE_NAME)).is_file():
+            made.python.conda_dependencies = CondaDependencies(conda)
+        return made
+
+    # ---- inside
+
+    def _definition(self) -> dict[str, Any]:
+        return {
+            "environmentVariables": dict(self.environment_variables),
+            "python": self.python.definition(),
+            "docker": self.docker.definition(),
+            "spark": self.spark.definition(),
+            "inferencingStackVersion": self.inferencing_stack_version,
+        }
+
+    def _use(self) -> EnvironmentUse:
+        """What a run is submitted with; InvalidInput when that cannot be built."""
+        definition = self._definition()
+        sections.check_spark(self.spark)
+        environments.recipe(definition)
+        return EnvironmentUse(name=self.name, version=self.version or "", definition=definition)
+
+    def _interpreter(self) -> str:
+        """The Python of a run whose user manages the packages: the one named, else the one that submits."""
+        path = self.python.interpreter_path
+        if not self.python.user_managed_dependencies or path in ("", "python", None):
+            return sys.executable
+        found = str(path) if os.path.isabs(path) else shutil.which(str(path))
+        if not found:
+            raise InvalidInput(
+                f"interpreter_path {path!r} is no program on this machine.", hint="Give the absolute path of a Python."
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return json.dumps({"name": self.name, "version": self.version, **self._definition()}, indent=4)
+
+
+def _with_packages(name: str, conda: str | None, pip: str | None) -> Environment:
+    if conda and pip:
+        raise InvalidInput("Both conda_specification and pip_requirements are given.", hint="Give one or the other.")
+    if conda:
+        return Environment.from_conda_specification(name, conda)
+    return Environment.from_pip_requirements(name, pip) if pip else Environment(name)
+
+
+def _registered(record: domain.Environment) -> Environment:
+    made = _from_definition(record.name, record.definition)
+    made.version = record.version
+    return made
+
+
+def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:
+    """Registers the environment that a run is submitted with, as the SDK does; the spec with its version."""
+    use = spec.environment
+    if use is None or use.version or use.name.lower().startswith(environments.RESERVED):
+        return spec
+    route = path_of("workspaces", workspace.name, "environments", use.name)
+    answer = workspace._connection.client.call("PUT", route, json={"definition": use.definition})
+    return replace(spec, environment=replace(use, version=str(answer["version"])))
+
+
+def of_run(use: EnvironmentUse) -> Environment:
+    """The environment that a run was submitted with."""
+    made = _from_definition(use.name, use.definition)
+    made.version = use.version or None
+    return made
+
+
+def plain(interpreter: str, variables: Mapping[str, str]) -> Environment:
+    """What a run without an environment has: an interpreter as it is."""
+    made = Environment("user-managed")
+    made.python.user_managed_dependencies = True
+    made.python.interpreter_path = interpreter
+    made.environment_variables = dict(variables)
+    return made
+
+
+def _from_definition(name: str, definition: Mapping[str, Any]) -> Environment:
+    made = Environment(name)
+    made.environment_variables = dict(definition.get("environmentVariables") or {})
+    made.python = PythonSection.of(definition.get("python") or {})
+    made.docker = DockerSection.of(definition.get("docker") or {})
+    made.spark = SparkSection.of(definition.get("spark") or {})
+    made.inferencing_stack_version = definition.get("inferencingStackVersion")
+    return made
