@@ -5,6 +5,7 @@ that is lost is sent once more; a build that failed fails those who waited for i
 """
 
 import logging
+import time
 
 from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS, Finding, Watch, words_of
 from roost.domain.environments import Build
@@ -17,8 +18,9 @@ from roost.services.house import House
 
 log = logging.getLogger("roost.control")
 
-LEAVING_SECONDS = 0.02
-"""Between looks at a build agent that has said its last word and is about to be gone."""
+LEAVING_SECONDS = 0.01
+LEAVING_LOOKS = 50
+"""At a build agent that has said its last word and is about to be gone: worth waiting for, as nothing else announces it."""
 WAIT_SECONDS = 2.0
 """Between looks of those who wait for another's build; its end wakes them at once."""
 
@@ -72,10 +74,14 @@ class BuildWatch(Watch):
 
     def _known(self, run: Run, lock: str) -> Finding:
         """The lock is there: to the queue, once the agent that built it has left the run's folder."""
-        if run.handle and self._state(run) is AgentState.ALIVE:
-            if self._quiet(run) > QUIET_SECONDS:
-                self.stop(run, run.handle)
-            return Finding(seconds=LEAVING_SECONDS)
+        looks = 0
+        while run.handle and self._state(run) is AgentState.ALIVE:
+            looks += 1
+            if looks > LEAVING_LOOKS:
+                if self._quiet(run) > QUIET_SECONDS:
+                    self.stop(run, run.handle)
+                return Finding(seconds=LOOK_SECONDS)
+            time.sleep(LEAVING_SECONDS)
         environments.keep_lock(self._house, run, lock)
         return _to_queue(run)
 
