@@ -30,6 +30,7 @@ class ServerFacts:
     pid: int
     home: str
     started_at: float
+    now: float
     active_runs: int
     blob_folder: str
 
@@ -50,6 +51,7 @@ def server_facts(house: TheHouse) -> Response:
             pid=facts.pid,
             home=facts.home,
             started_at=facts.started_at,
+            now=house.clock(),
             active_runs=runs.active(house),
             blob_folder=facts.blob_folder,
         )

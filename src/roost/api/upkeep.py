@@ -36,5 +36,5 @@ def sweep(house: TheHouse, body: JsonBytes) -> Response:
 @desk.route("GET", "/api/backup", Access.PERSON, answer=bytes)
 def backup(house: TheHouse) -> Response:
     made = backups.make(house)
-    headers = {"roost-size": str(made.size)}
+    headers = {"content-length": str(made.size)}
     return StreamingResponse(made.pieces(), headers=headers, media_type="application/x-tar")

@@ -4,12 +4,13 @@ Exit codes: 0 done, 1 the user's error or a run that failed, 2 wrong usage, 3 no
 needs of the SDK it imports when it is called, so that `roost --help` stays quick.
 """
 
+import io
 import os
 import sys
 
 import typer
 
-from roost.cli import runs, server, studio, submit
+from roost.cli import backups, completing, doctor, environments, runs, server, studio, submit, upkeep
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
@@ -26,7 +27,14 @@ app.command("down")(server.down)
 app.command("status")(server.status)
 app.command("open")(studio.open_studio)
 app.command("submit", context_settings=submit.PASS_ON)(submit.submit)
+app.command("doctor")(doctor.doctor)
+app.command("du")(upkeep.du)
+app.command("gc")(upkeep.gc)
+app.command("backup")(backups.backup)
+app.command("restore")(backups.restore)
+app.command("completion")(completing.completion)
 app.add_typer(runs.app, name="run")
+app.add_typer(environments.app, name="env")
 
 
 def _version(asked: bool) -> None:
@@ -44,6 +52,11 @@ def root(
 
 def main() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="replace"
+            )  # a terminal that cannot show a character shows another, and no stack trace
     try:
         app()
     except ServiceException as error:

@@ -1,46 +1,98 @@
-"""`roost run …`: list, show, logs, metrics, cancel, download."""
+"""`roost run …`: looking at runs. Deeds are in `deeds.py`, how one is shown in `showing.py`, several in `comparing.py`."""
 
 import sys
-from pathlib import Path
+from itertools import islice
 
 import typer
 
+from roost.cli import deeds
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunStatus
 
-app = typer.Typer(no_args_is_help=True, help="Look at runs, follow, cancel and download them.", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at runs: list, follow, compare; cancel, repeat, delete them.",
+    rich_markup_mode=None,
+)
 
-_RUN = typer.Argument(help="A run's id, its beginning or last part, or @latest.", metavar="ID")
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 @app.command("list")
 def listing(
     experiment: str | None = typer.Option(None, "--experiment", "-e", help="Only this experiment's."),
-    status: RunStatus | None = typer.Option(None, help="Only those in this status."),
-    limit: int = typer.Option(20, min=1, help="How many at most."),
+    status: list[RunStatus] = typer.Option(
+        [], "--status", "-s", help="Only those in this status; repeated: any of them."
+    ),
+    tag: list[str] = typer.Option([], "--tag", "-t", help="Only those with this tag, k or k=v; repeated: all of them."),
+    since: str | None = typer.Option(None, help="Only those submitted since: 12h, 7d, 2026-11-01, …"),
+    children: bool = typer.Option(False, "--children", help="Those below other runs too."),
+    limit: int = typer.Option(20, "--limit", "-n", min=1, help="How many at most."),
+    every: bool = typer.Option(False, "--all", "-a", help="All of them, however many."),
+    before: str | None = typer.Option(None, help="Only those older than this run: the next page.", metavar="ID"),
     as_json: bool = _AS_JSON,
 ) -> None:
     """List runs, newest first."""
-    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import records  # noqa: PLC0415
+    from roost.sdk import searches  # noqa: PLC0415
 
+    tags = asking.tags(tag)
+    start = asking.moment(since) if since else None
     ws = session.workspace()
-    found = records.listing(ws._connection.client, ws.name, experiment=experiment, status=status, limit=limit)
+    search = searches.Search(
+        experiment=experiment,
+        statuses=status,
+        tags=tags,
+        since=start,
+        include_children=children,
+        before=session.find(ws, before).id if before else None,
+    )
+    page = 1000 if every else min(limit + 1, 1000)
+    matching = searches.find(ws._connection.client, ws.name, search, page=page)
+    found = list(matching if every else islice(matching, limit + 1))
+    more = not every and len(found) > limit
+    found = found if every else found[:limit]
     if as_json:
         rendering.as_json(codec.encode(found))
     elif found:
-        rows = [
-            (run.id, run.status.value, _took(run), rendering.ago(run.created_at), run.display_name) for run in found
-        ]
-        rendering.table(("run", "status", "took", "submitted", "name"), rows)
+        _table(found)
     else:
-        print(f"No runs in workspace {ws.name!r}" + (" like that." if experiment or status else " yet."))
+        filtered = experiment or status or tag or since or before
+        print(f"No runs in workspace {ws.name!r}" + (" like that." if filtered else " yet."), file=sys.stderr)
+    if more:
+        print(f"There are more. The next: --before {found[-1].id}   All: --all", file=sys.stderr)
+
+
+def _table(found: list[RunRecord]) -> None:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    rows = [
+        (
+            run.id,
+            run.status.value,
+            _took(run),
+            rendering.ago(run.created_at),
+            run.display_name,
+            f"{run.experiment} #{run.number}",
+            run.spec.target if run.spec.script or run.spec.command else "",
+            " ".join(key if value is None else f"{key}={value}" for key, value in sorted(run.tags.items())),
+        )
+        for run in found
+    ]
+    columns = ("run", "status", "took", "submitted", "name", "experiment", "target", "tags")
+    empty = {name for at, name in enumerate(columns) if not any(row[at] for row in rows)}
+    kept = [at for at, name in enumerate(columns) if name not in empty]
+    rendering.table(
+        [columns[at] for at in kept],
+        [[row[at] for at in kept] for row in rows],
+        drop=[name for name in ("name", "tags", "experiment", "target") if name not in empty],
+        cut=("name", "tags"),
+    )
 
 
 @app.command()
-def show(run_id: str = _RUN, as_json: bool = _AS_JSON) -> None:
+def show(run_id: str = deeds.RUN, as_json: bool = _AS_JSON) -> None:
     """Show where a run stands, what happened to it, its metrics and files."""
     from roost.cli import session, showing  # noqa: PLC0415 - loaded when called: main.py
 
@@ -49,11 +101,11 @@ def show(run_id: str = _RUN, as_json: bool = _AS_JSON) -> None:
 
 @app.command()
 def logs(
-    run_id: str = _RUN,
+    run_id: str = deeds.RUN,
     follow: bool = typer.Option(False, "--follow", "-f", help="Go on until the run has ended."),
     file: str = typer.Option("", help="Another of its logs, such as logs/train.log."),
 ) -> None:
-    """Print a run's output."""
+    """Print a run's output. Ctrl-C stops the printing, not the run."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import records, waiting  # noqa: PLC0415
 
@@ -73,47 +125,34 @@ def logs(
 
 @app.command()
 def metrics(
-    run_id: str = _RUN,
+    run_id: str = deeds.RUN,
     name: str | None = typer.Option(None, help="Only this metric, with all its values."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Show a run's metrics."""
+    """Show a run's metrics: how many points, the last, the least, the most, and their course."""
     from roost.cli import session, showing  # noqa: PLC0415 - loaded when called: main.py
 
     showing.metrics(session.find(session.workspace(), run_id), name, as_json)
 
 
 @app.command()
-def cancel(run_id: str = _RUN) -> None:
-    """End a run and all its processes."""
-    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-
-    run = session.find(session.workspace(), run_id)
-    run.cancel()
-    print(f"{run.id}: {run.get_status()}")
-
-
-@app.command()
-def download(
-    run_id: str = _RUN,
-    prefix: str | None = typer.Option(None, help="Only files of this folder, such as outputs, or this one file."),
-    output: Path | None = typer.Option(None, "--output", "-o", help="Where to; a folder of the run's id by default."),
+def compare(
+    run_ids: list[str] = deeds.RUNS,
+    every: bool = typer.Option(False, "--all", "-a", help="What is the same in all of them too."),
+    as_json: bool = _AS_JSON,
 ) -> None:
-    """Download a run's files."""
-    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.domain import names  # noqa: PLC0415
-    from roost.domain.errors import NotFound  # noqa: PLC0415
-    from roost.sdk import downloads  # noqa: PLC0415
+    """Set runs side by side: arguments, tags, metrics. What differs is marked with *."""
+    from roost.cli import comparing, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain.errors import InvalidInput  # noqa: PLC0415
 
-    run = session.find(session.workspace(), run_id)
-    folder = output if output is not None else Path(run.id)
-    found = downloads.listing(run._connection, run.id, (prefix or "").strip("/"))
-    if not found:
-        raise NotFound(
-            f"Run {run.id} has no files" + (f" in {prefix!r}." if prefix else "."), hint=f"roost run show {run.id}"
-        )
-    downloads.fetch_all(run._connection, run.id, found, [folder / names.path(file.path) for file in found])
-    print(f"{len(found)} file{'s' if len(found) != 1 else ''} in {folder}")
+    if len(run_ids) < 2:
+        raise InvalidInput("One run cannot be compared.", hint="roost run compare ID ID …")
+    ws = session.workspace()
+    comparing.compare([session.find(ws, each) for each in run_ids], every, as_json)
+
+
+for _deed in (deeds.cancel, deeds.download, deeds.repeat, deeds.delete):
+    app.command()(_deed)
 
 
 def _took(run: RunRecord) -> str:

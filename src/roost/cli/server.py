@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from dataclasses import asdict
+from pathlib import Path
 
 import typer
 
@@ -11,28 +13,73 @@ _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 def up(
     port: int | None = typer.Option(None, help="Port to listen on; that of the last time, or any free one."),
+    install: bool = typer.Option(
+        False, "--install", help="As a service of yours (systemd) that comes back with the machine."
+    ),
+    uninstall: bool = typer.Option(False, "--uninstall", help="Remove that service, and end it."),
+    as_json: bool = _AS_JSON,
 ) -> None:
     """Start the control plane on this machine, or find the one that runs."""
-    from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain.errors import InvalidInput  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import discovery, embedded, units  # noqa: PLC0415
 
     home = discovery.home()
+    if install and uninstall:
+        raise InvalidInput("Both --install and --uninstall are given.", hint="Give one or the other.")
+    if uninstall:
+        _uninstall(home, as_json)
+        return
+    unit = _install(home, port) if install else None
     record = embedded.ensure(home, port=port)
+    if as_json:
+        print(json.dumps({**asdict(record), "unit": str(unit) if unit else None}, indent=2))
+        return
     print(f"Roost {record.version} answers at {record.url} (process {record.pid}, home {home}).")
+    for words in units.words_about(unit) if unit else ():
+        print(words)
     if port is not None and not record.url.endswith(f":{port}"):
         print(f"It ran already, not on port {port}: `roost down` first to move it.", file=sys.stderr)
 
 
-def down() -> None:
+def _install(home: Path, port: int | None) -> Path:
+    """The service, enabled and started; a control plane that was started otherwise gives way to it."""
+    from roost.sdk import embedded, units  # noqa: PLC0415 - loaded when called: main.py
+
+    units.require_systemd(home)
+    record = embedded.find(home)
+    if record is not None:
+        embedded.stop(record, home)
+    return units.install(home, port)
+
+
+def _uninstall(home: Path, as_json: bool) -> None:
+    from roost.sdk import units  # noqa: PLC0415 - loaded when called: main.py
+
+    there = units.uninstall(home)
+    if as_json:
+        print(json.dumps({"unit": units.name(home), "removed": there}))
+    elif there:
+        print(
+            f"The service {units.name(home)} is removed. Runs that were going go on; `roost up` starts without a service."
+        )
+    else:
+        print(f"No service is installed for {home}.")
+
+
+def down(as_json: bool = _AS_JSON) -> None:
     """End the control plane on this machine. Runs go on; what they log is sent when it is back."""
     from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
 
     home = discovery.home()
     record = embedded.find(home)
-    if record is None:
+    if record is not None:
+        embedded.stop(record, home)
+    if as_json:
+        print(json.dumps({"home": str(home), "ended": record is not None}))
+    elif record is None:
         print(f"No control plane runs for {home}.")
-        return
-    embedded.stop(record, home)
-    print(f"The control plane at {record.url} has ended. Runs that were going go on.")
+    else:
+        print(f"The control plane at {record.url} has ended. Runs that were going go on.")
 
 
 def status(as_json: bool = _AS_JSON) -> None:

@@ -1,6 +1,7 @@
 """What every command about runs needs: the workspace of this folder, and a run by what the person typed of its id."""
 
 import contextlib
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,11 @@ def workspace() -> "Workspace":
     return found
 
 
+def is_elsewhere() -> bool:
+    """Whether the control plane is the one of ROOST_URL, not this machine's own."""
+    return bool(os.environ.get("ROOST_URL"))
+
+
 def find(ws: "Workspace", typed: str) -> "Run":
     """The run of that id, of a beginning or last part of one that only one run has, or the newest (`@latest`, `-`)."""
     from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
@@ -39,7 +45,7 @@ def find(ws: "Workspace", typed: str) -> "Run":
         newest = records.listing(client, ws.name, limit=1)
         if not newest:
             raise NotFound(f"There is no run in workspace {ws.name!r} yet.", hint="roost submit SCRIPT starts one.")
-        return _run(ws, newest[0])
+        return run_of(ws, newest[0])
     try:
         return ws.get_run(typed)
     except NotFound as missing:
@@ -50,10 +56,11 @@ def find(ws: "Workspace", typed: str) -> "Run":
         if len(fits) > 1:
             some = ", ".join(run.id for run in fits[:5])
             raise InvalidInput(f"{len(fits)} runs begin with {typed!r}.", hint=f"Type more of one: {some}") from None
-        return _run(ws, fits[0])
+        return run_of(ws, fits[0])
 
 
-def _run(ws: "Workspace", record: RunRecord) -> "Run":
+def run_of(ws: "Workspace", record: RunRecord) -> "Run":
+    """The SDK's run of a record."""
     from roost.sdk.experiments import Experiment  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.runs import Run  # noqa: PLC0415 - loaded when called: main.py
 

@@ -1,5 +1,6 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
+import sys
 from typing import Any
 
 from roost.cli import rendering
@@ -11,6 +12,7 @@ from roost.sdk.runs import Run
 from roost.transport.client import path_of
 
 _MANY = 12
+_DRAWN, _BUCKETS = 40, 48
 
 
 def show(run: Run, as_json: bool) -> None:
@@ -58,9 +60,9 @@ def metrics(run: Run, name: str | None, as_json: bool) -> None:
         return
     summaries = _summaries(run)
     if summaries:
-        _metrics_table(summaries)
+        _metrics_table(summaries, _courses(run, summaries))
     else:
-        print(f"Run {run.id} has logged no metrics.")
+        print(f"Run {run.id} has logged no metrics.", file=sys.stderr)
 
 
 def _summaries(run: Run) -> list[dict[str, Any]]:
@@ -69,7 +71,7 @@ def _summaries(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _metrics_table(found: list[dict[str, Any]]) -> None:
+def _metrics_table(found: list[dict[str, Any]], courses: dict[str, str] | None = None) -> None:
     rows = [
         (
             each["name"],
@@ -77,10 +79,24 @@ def _metrics_table(found: list[dict[str, Any]]) -> None:
             _cell(each["last"]) or each["kind"],
             _cell(each["least"]),
             _cell(each["most"]),
+            (courses or {}).get(each["name"], ""),
         )
         for each in found
     ]
-    rendering.table(("metric", "points", "last", "least", "most"), rows)
+    columns = ("metric", "points", "last", "least", "most", "course")
+    width = len(columns) if courses else len(columns) - 1
+    rendering.table(columns[:width], [row[:width] for row in rows], drop=("course",) if courses else ())
+
+
+def _courses(run: Run, found: list[dict[str, Any]]) -> dict[str, str]:
+    """The course of each metric that has one, as a line of bars; of so many at most that asking stays quick."""
+    numeric = [each["name"] for each in found if each["count"] > 1 and each["last"] is not None]
+    courses = {}
+    for name in numeric[:_DRAWN]:
+        params = {"name": name, "buckets": _BUCKETS}
+        points = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "points"), params=params)
+        courses[name] = rendering.sparkline(points["values"])
+    return courses
 
 
 def _cell(value: Any) -> str:
@@ -89,7 +105,10 @@ def _cell(value: Any) -> str:
 
 def _head(run: RunRecord, why: str) -> None:
     print(f"Run {run.id}" + (f"  “{run.display_name}”" if run.display_name else ""))
-    print(f"  status      {run.status.value}" + (f", exit code {run.exit_code}" if run.exit_code is not None else ""))
+    print(
+        f"  status      {rendering.status(run.status.value)}"
+        + (f", exit code {run.exit_code}" if run.exit_code is not None else "")
+    )
     print(f"  experiment  {run.experiment} #{run.number}, workspace {run.workspace}")
     what = run.spec.script or " ".join(run.spec.command)
     if what:

@@ -1,11 +1,16 @@
 """`roost submit`: a script and its arguments, streamed until it ends."""
 
 import re
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from roost.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from roost.sdk.runs import Run
 
 PASS_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 """Options come before the script; whatever stands after it is the script's own."""
@@ -17,18 +22,24 @@ def submit(
     experiment: str = typer.Option("", "--experiment", "-e", help="Its experiment; the script's name by default."),
     source: Path | None = typer.Option(None, help="The folder to send; that of the script by default."),
     target: str = typer.Option("local", help="Where to run it."),
+    environment: str = typer.Option("", "--environment", help="A registered environment, or a requirements or conda file."),
     name: str = typer.Option("", help="A display name."),
     tag: list[str] = typer.Option([], help="k=v, repeated."),
     timeout: float | None = typer.Option(None, help="Seconds it may run."),
     detach: bool = typer.Option(False, "--detach", "-d", help="Print the run's id and return."),
+    as_json: bool = typer.Option(False, "--json", help="Print the run as JSON; its log goes to stderr."),
 ) -> None:
     """Run a script and stream its output. Exit code 1 when it does not complete; Ctrl-C leaves it running."""
-    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import waiting  # noqa: PLC0415
+    from roost.cli import asking, environments, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.experiments import Experiment  # noqa: PLC0415
     from roost.sdk.submissions import ScriptRunConfig  # noqa: PLC0415
 
-    tags = dict(_tag(each) for each in tag)
+    if script.startswith("-"):
+        raise InvalidInput(
+            f"`roost submit` has no option {script}.",
+            hint="Options of the script stand after it: roost submit train.py --epochs 3. Those of submit: roost submit --help",
+        )
+    tags = asking.tags(tag)
     folder = source if source is not None else Path(script).parent
     config = ScriptRunConfig(
         source_directory=folder,
@@ -37,27 +48,40 @@ def submit(
         compute_target=target,
         max_run_duration_seconds=timeout,
     )
+    ws = session.workspace()
+    if environment:
+        config.run_config.environment = environments.chosen(ws, environment)
     config.check()
-    run = Experiment(session.workspace(), experiment or _experiment(script)).submit(
+    run = Experiment(ws, experiment or _experiment(script)).submit(
         config, tags=tags, display_name=name
     )
+    follow(run, detach, as_json)
+
+
+def follow(run: "Run", detach: bool, as_json: bool) -> None:
+    """Streams a run until it ends, or prints its id; exit code 1 when it does not complete. JSON is the run at the end, its
+    log then goes to stderr."""
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain import codec  # noqa: PLC0415
+    from roost.sdk import records, waiting  # noqa: PLC0415
+
     if detach:
-        print(run.id)
+        if as_json:
+            rendering.as_json(codec.encode(records.get(run._connection.client, run.id)))
+        else:
+            print(run.id)
         return
+    out = sys.stderr if as_json else sys.stdout
     try:
-        ended = waiting.stream(run._connection.watcher, run.id, run.get_portal_url())
+        ended = waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), out)
     except KeyboardInterrupt:
-        print(f"\nThe run goes on. Watch it: roost run logs -f {run.id}   End it: roost run cancel {run.id}")
+        words = f"The run goes on. Watch it: roost run logs -f {run.id}   End it: roost run cancel {run.id}"
+        print(f"\n{words}", file=sys.stderr)
         raise
+    if as_json:
+        rendering.as_json(codec.encode(ended))
     if ended.status.value != "Completed":
         raise typer.Exit(1)
-
-
-def _tag(text: str) -> tuple[str, str | None]:
-    key, equals, value = text.partition("=")
-    if not key:
-        raise InvalidInput(f"Tag {text!r} has no name.", hint="--tag model=resnet")
-    return key, value if equals else None
 
 
 def _experiment(script: str) -> str:

@@ -27,7 +27,7 @@ _READY_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
 _ANOTHER_HOLDS_THE_HOME = 3
 _LARGEST_LOG = 10 * 1024 * 1024
-_NEEDED = ("alembic", "fastapi", "psutil", "sqlalchemy", "uvicorn")
+NEEDED = ("alembic", "fastapi", "psutil", "sqlalchemy", "uvicorn")
 
 _warned: set[str] = set()
 
@@ -175,7 +175,7 @@ def stop(record: ServerRecord, home: Path, *, seconds: float = 15.0) -> None:
 
 
 def _start(home: Path, port: int | None) -> ServerRecord:
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise NotStarted(
             f"The embedded control plane needs packages that are not installed: {', '.join(missing)}.",

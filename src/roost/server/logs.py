@@ -1,4 +1,4 @@
-"""The control plane's log. Where its output goes to its own file, that file is rotated while it runs, so that it never fills a disk.
+"""The control plane's log. Where its output goes to its own file, that file is rotated while it runs: it fills no disk.
 
 A terminal, a service manager or a test that reads the output itself gets it as it comes.
 """
@@ -16,9 +16,11 @@ _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 class Rotating(RotatingFileHandler):
-    """Turns this process's own stdout and stderr to the new file as well: what does not come through logging stays with the rest."""
+    """Turns this process's own stdout and stderr to the new file too: what does not come through logging stays with the rest."""
 
-    def __init__(self, path: Path, *, largest: int = LARGEST, kept: int = KEPT, follow: tuple[int, ...] = (1, 2)) -> None:
+    def __init__(
+        self, path: Path, *, largest: int = LARGEST, kept: int = KEPT, follow: tuple[int, ...] = (1, 2)
+    ) -> None:
         super().__init__(path, maxBytes=largest, backupCount=kept, encoding="utf-8", errors="backslashreplace")
         self._follow = follow
         self._turn()
@@ -28,6 +30,8 @@ class Rotating(RotatingFileHandler):
         self._turn()
 
     def _turn(self) -> None:
+        if self.stream is None:
+            return
         os.fchmod(self.stream.fileno(), 0o600)
         for descriptor in self._follow:
             os.dup2(self.stream.fileno(), descriptor)

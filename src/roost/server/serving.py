@@ -19,13 +19,15 @@ from roost.api.app import create_app
 from roost.api.guard import host_headers
 from roost.control.loop import Loop
 from roost.control.runs import RunsControl
+from roost.control.upkeep import Upkeep
 from roost.control.watching import Finding
 from roost.domain.plans import Access
 from roost.engines.base import Engine
-from roost.server import home, wiring
+from roost.server import home, logs, wiring
 from roost.server.settings import Settings
 from roost.services.house import House
 from roost.store.base import Lease
+from roost.studio import pages
 
 log = logging.getLogger("roost.server")
 GRACE_SECONDS = 1
@@ -39,11 +41,12 @@ def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = No
     sys.setswitchinterval(
         0.001
     )  # while megabytes of metrics are read, small requests wait a fifth as long for their turn
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.begin(settings.log_file)
     instance = secrets.token_hex(8)
     address = home.url(settings, listener)
     house = wiring.build(settings, instance)
     control = Control(settings, house, address)
+    upkeep = Upkeep(house)
     hosts = host_headers((settings.host, *settings.allowed_hosts), listener.getsockname()[1])
 
     def listening() -> None:
@@ -53,6 +56,7 @@ def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = No
             os.close(ready_fd)
         log.info("listening on %s, home %s", address, settings.home)
         control.start()
+        upkeep.start()
 
     server = Server(house, hosts, listening)
     try:
@@ -60,6 +64,7 @@ def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = No
             runner.run(server.serve(sockets=[listener]))
     finally:
         control.stop()
+        upkeep.stop()
         house.store.close()
     log.info("ended")
     return 0
@@ -79,7 +84,7 @@ class Control:
         self._loop.start(self._make)
 
     def _make(self) -> RunsControl:
-        self._engines = wiring.engines(self._settings, self._house.computes)
+        self._engines = wiring.engines(self._settings, self._house.engines)
 
         def access(token: str) -> Access:
             return Access(url=self._address, token=token, endpoint_file=str(self._settings.server_file))
@@ -102,7 +107,7 @@ class Server(uvicorn.Server):
     """uvicorn, with our signals and our moment of being ready."""
 
     def __init__(self, house: House, hosts: frozenset[str], listening: Callable[[], None]) -> None:
-        app = create_app(house, hosts=hosts, stop=self.end)
+        app = create_app(house, hosts=hosts, stop=self.end, pages=(pages.desk,))
         super().__init__(
             uvicorn.Config(
                 app,

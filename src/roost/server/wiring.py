@@ -4,11 +4,12 @@ import getpass
 import importlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 from roost.blobs.folder import FolderBlobs
-from roost.domain.compute import Compute
+from roost.domain.compute import LOCAL, Compute, Machine
 from roost.domain.errors import InvalidInput
 from roost.domain.workspaces import DEFAULT_WORKSPACE, Workspace
 from roost.engines import ENGINES
@@ -20,20 +21,26 @@ from roost.services.house import Facts, House
 from roost.services.signals import Signals
 from roost.store import open_store
 
-LOCAL = "local"
+INLINE = "inline"
+"""The engine for debugging is there whatever the settings say: it needs nothing."""
 
 
 def build(settings: Settings, instance: str) -> House:
     """The house of this server: store opened, the user's token known, the default workspace and target there."""
     started_at = time.time()
     token = home.token(settings)
-    computes = [Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots)]
+    store = open_store(settings.store)
+    store.computes.ensure(Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots))
+    in_use = {compute.engine for compute in store.computes.list() if compute.engine in ENGINES}
     house = House(
-        store=open_store(settings.store),
+        store=store,
         blobs=FolderBlobs(settings.blob_folder),
         clock=time.time,
         signals=Signals(),
-        computes={compute.name: compute for compute in computes},
+        disk_limit=settings.disk_limit,
+        engine=settings.local_engine,
+        engines=tuple(sorted({settings.local_engine, INLINE, *in_use})),
+        machine=machine(),
         facts=Facts(
             instance=instance,
             home=str(settings.home),
@@ -45,21 +52,26 @@ def build(settings: Settings, instance: str) -> House:
     user = settings.user or current_user()
     people.admit_person(house, token, user=user)
     house.store.workspaces.ensure(Workspace(name=DEFAULT_WORKSPACE, user=user, created_at=started_at))
-    for compute in computes:
-        house.store.workspaces.ensure_compute(compute)
     home.sign_blobs(settings, instance)
     return house
 
 
-def engines(settings: Settings, computes: Mapping[str, Compute]) -> dict[str, Engine]:
-    """One engine for each that a target names, by its name."""
+def engines(settings: Settings, names: Iterable[str]) -> dict[str, Engine]:
+    """These engines, by their names."""
     made: dict[str, Engine] = {}
-    for name in sorted({compute.engine for compute in computes.values()}):
+    for name in sorted(set(names)):
         if name not in ENGINES:
             raise InvalidInput(f"No engine named {name!r}.", hint=f"There are: {', '.join(sorted(ENGINES))}.")
         engine: Engine = importlib.import_module(ENGINES[name]).make(settings)
         made[name] = engine
     return made
+
+
+def machine() -> Machine:
+    """What this machine has; graphics cards as their driver lists them."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    cards = len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
+    return Machine(cores=len(os.sched_getaffinity(0)), memory_gb=round(memory / 2**30, 1), gpus=cards)
 
 
 def current_user() -> str:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from roost.domain import names
+from roost.domain import environments, names
 from roost.domain.errors import ComputeNotFound, InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
 from roost.services.house import House
@@ -26,8 +26,9 @@ def check(house: House, workspace: str, submission: Submission) -> None:
     check_labels(submission.tags, submission.properties, submission.display_name)
     _check_limits(submission.spec)
     _check_texts(submission.spec)
+    _check_environment(submission.spec)
     if submission.spec.kind is RunKind.SCRIPT:
-        _check_target(house, submission.spec.target)
+        _check_target(house, workspace, submission.spec.target)
         _check_program(submission.spec)
     _check_snapshot(house, submission.spec)
     if submission.parent_id is not None:
@@ -54,12 +55,12 @@ def check_labels(
         raise InvalidInput(f"The display name has {len(display_name)} characters; at most {MAX_DISPLAY_NAME} are kept.")
 
 
-def _check_target(house: House, target: str) -> None:
-    if target not in house.computes:
-        known = ", ".join(sorted(house.computes)) or "none"
-        raise ComputeNotFound(
-            f"ComputeTargetNotFound: no compute target named {target!r}.", hint=f"The targets here are: {known}."
-        )
+def _check_target(house: House, workspace: str, target: str) -> None:
+    try:
+        house.store.computes.get(workspace, target)
+    except ComputeNotFound as missing:
+        known = ", ".join(compute.name for compute in house.store.computes.list(workspace)) or "none"
+        raise ComputeNotFound(missing.message, hint=f"The targets here are: {known}.") from None
 
 
 def _check_program(spec: RunSpec) -> None:
@@ -76,6 +77,19 @@ def _check_program(spec: RunSpec) -> None:
             )
     elif not spec.command[0]:
         raise InvalidInput("The command's first word, its program, is empty.")
+
+
+def _check_environment(spec: RunSpec) -> None:
+    """That the environment can be had at all."""
+    if spec.environment is None:
+        return
+    environments.name(spec.environment.name)
+    recipe = environments.recipe(spec.environment.definition)
+    if recipe is not None and not recipe.python:
+        raise InvalidInput(
+            f"Environment {spec.environment.name!r} does not say which Python.",
+            hint="Add python=3.11 to its dependencies.",
+        )
 
 
 def _check_limits(spec: RunSpec) -> None:
@@ -106,7 +120,7 @@ def _check_snapshot(house: House, spec: RunSpec) -> None:
         if spec.script and spec.kind is RunKind.SCRIPT:
             raise InvalidInput(f"Script {spec.script!r} was given without a snapshot of its folder.")
         return
-    size = house.blobs.size(names.blob(spec.snapshot))
+    size = house.blobs.keep(names.blob(spec.snapshot))
     if size is None:
         raise InvalidInput(f"Snapshot {spec.snapshot} is not here.", hint="Put the manifest and its blobs first.")
     if size > MAX_MANIFEST:

@@ -1,8 +1,8 @@
 """Upkeep: blobs that nothing refers to are swept, room is given back, and no run is taken in when the disk is nearly full.
 
 A sweep first marks: what rows refer to, and what the manifests among that list. A blob used within the grace stays, whoever
-refers to it; and a manifest that stays keeps what it lists, which is what clients count on when they ask for it alone. Manifests go
-before content: one that is asked for while the sweep is under way either is gone, or stays with all that it lists.
+refers to it; and a manifest that stays keeps what it lists, which is what clients count on when they ask for it alone.
+Manifests go before content: one that is asked for while the sweep is under way either is gone, or stays with all it lists.
 """
 
 import os
@@ -61,9 +61,7 @@ class _Marked:
     young: list[int]
 
 
-def sweep(
-    house: House, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS
-) -> Swept:
+def sweep(house: House, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS) -> Swept:
     """Frees what nothing refers to. A dry run says what would go, also if the runs `without` were deleted. One at a time."""
     with house.upkeep:
         limit = house.clock() - grace

@@ -8,7 +8,6 @@ import errno
 import http.client
 import json as jsonlib
 import os
-import shutil
 import ssl
 import threading
 import time
@@ -23,12 +22,15 @@ from roost.domain.errors import DiskFull, InvalidInput, RoostError, Unavailable,
 Body = bytes | memoryview | Path
 """What a request carries: bytes, or a file that is read as it is sent."""
 Params = Mapping[str, object]
+Progress = Callable[[int, int], None]
+"""Told (bytes so far, bytes in all or 0)."""
 
 T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _CONNECT_TIMEOUT = 5.0
 _MOST_IDLE = 8
+_PIECE = 1024 * 1024
 _BROKEN = (OSError, http.client.HTTPException)
 
 
@@ -108,18 +110,30 @@ class Client:
             _raise(response.status, response.body)
         return response
 
-    def download(self, path: str, target: Path, *, params: Params | None = None) -> int:
+    def download(
+        self,
+        path: str,
+        target: Path,
+        *,
+        params: Params | None = None,
+        timeout: float = 60.0,
+        mode: int = 0o666,
+        progress: Progress | None = None,
+    ) -> int:
         """Writes the answer's bytes to a file: whole or not at all. Its size."""
         part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
 
         def exchange(connection: http.client.HTTPConnection, token: str) -> int:
-            answer = _send(connection, "GET", _with_params(path, params), token, None, False, None, 60.0)
+            answer = _send(connection, "GET", _with_params(path, params), token, None, False, None, timeout)
             if answer.status >= 400:
                 _raise(answer.status, answer.read())
-            with part.open("wb") as file:
-                shutil.copyfileobj(answer, file, 1024 * 1024)
-                size = file.tell()
             length = answer.getheader("Content-Length")
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
+                while piece := answer.read(_PIECE):
+                    file.write(piece)
+                    if progress is not None:
+                        progress(file.tell(), int(length or 0))
+                size = file.tell()
             if length is not None and int(length) != size:
                 raise http.client.IncompleteRead(b"", int(length) - size)
             return size

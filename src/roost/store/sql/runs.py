@@ -1,4 +1,4 @@
-"""Runs: making, listing, moving and leasing them. Every status change goes through `_move`, which asks `advance`."""
+"""Runs: making, listing, moving and leasing them. Every status change goes through `move`, which asks `advance`."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance
 from roost.store.base import Lease, RunQuery
-from roost.store.sql import rows
+from roost.store.sql import deletion, rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 from roost.store.sql.searches import search
@@ -34,7 +34,11 @@ _NUMBER = Statement(
     .returning(t.experiments.c.run_count)
 )
 _BY_SEQ = Statement(t.runs.update().where(t.runs.c.seq == sa.bindparam("run_seq")))
-_COMPUTE = Statement(sa.select(t.computes.c.name).where(t.computes.c.name == sa.bindparam("target")).with_for_update())
+_COMPUTE = Statement(
+    sa.select(t.computes.c.name)
+    .where(t.computes.c.workspace == "", t.computes.c.name == sa.bindparam("target"))
+    .with_for_update()
+)
 _DUE = Statement(
     sa.select(t.runs)
     .where(
@@ -54,6 +58,7 @@ _RELEASE = Statement(_HELD.values(lease_token="", lease_until=0.0, due_at=_DUE_U
 _THIS = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"))
 _HEARD = Statement(_THIS.values(heard_at=sa.bindparam("at")))
 _TOUCH = Statement(_THIS.values(due_at=0.0))
+_TOUCH_ALL = Statement(t.runs.update().where(t.runs.c.status == sa.bindparam("wanted")).values(due_at=0.0))
 _COUNT = sa.select(sa.func.count().label("runs")).select_from(t.runs)
 _HOLDING = Statement(
     _COUNT.where(
@@ -61,6 +66,9 @@ _HOLDING = Statement(
         t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
         t.runs.c.kind == RunKind.SCRIPT.value,  # an interactive run lives in its user's own process
     )
+)
+_ACTIVE = Statement(
+    _COUNT.where(t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)), t.runs.c.kind == RunKind.SCRIPT.value)
 )
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
 _OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(t.runs.c.seq).limit(1).with_for_update())
@@ -117,7 +125,7 @@ class SqlRuns:
             row = _row(connection, run_id, _LOCKED)
             if lease and row.lease_token != lease:
                 raise Conflict(f"Run {run_id} is leased to another control loop by now.")
-            return _move(connection, row, event)
+            return move(connection, row, event)
 
         return self._database.write(work)
 
@@ -167,7 +175,7 @@ class SqlRuns:
             if _count(connection, _HOLDING, target=target) >= limit:
                 return None
             row = _OLDEST.one(connection, target=target)
-            return None if row is None else _move(connection, row, event(rows.run(row)))[0]
+            return None if row is None else move(connection, row, event(rows.run(row)))[0]
 
         return self._database.write(work)
 
@@ -180,6 +188,9 @@ class SqlRuns:
 
     def holding(self, target: str) -> int:
         return self._database.read(lambda connection: _count(connection, _HOLDING, target=target))
+
+    def active(self) -> int:
+        return self._database.read(lambda connection: _count(connection, _ACTIVE))
 
     def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
         wanted = [status.value for status in statuses]
@@ -212,6 +223,16 @@ class SqlRuns:
     def touch(self, run_id: str) -> None:
         self._database.write(lambda connection: _TOUCH.run(connection, run_id=run_id))
 
+    def touch_all(self, status: RunStatus) -> None:
+        self._database.write(lambda connection: _TOUCH_ALL.run(connection, wanted=status.value))
+
+    def delete(self, run_id: str) -> Sequence[str]:
+        def work(connection: sa.Connection) -> Sequence[str]:
+            root = _LOCKED.one(connection, run_id=run_id)
+            return deletion.delete_tree(connection, root) if root is not None else []
+
+        return self._database.write(work)
+
 
 def _count(connection: sa.Connection, statement: Statement, **values: object) -> int:
     (found,) = statement.all(connection, **values)
@@ -225,7 +246,8 @@ def _row(connection: sa.Connection, run_id: str, statement: Statement = _BY_ID) 
     return row
 
 
-def _move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run, bool]:
+def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run, bool]:
+    """The run after the event, written with it; and whether it moved."""
     before = rows.run(row)
     after = advance(before, event)
     if after is before:

@@ -47,7 +47,9 @@ class SqlUpkeep:
 
 
 def _references(connection: sa.Connection, without: set[str]) -> References:
-    gone = set(connection.execute(sa.select(t.runs.c.seq).where(t.runs.c.id.in_(without))).scalars()) if without else set()
+    gone = (
+        set(connection.execute(sa.select(t.runs.c.seq).where(t.runs.c.id.in_(without))).scalars()) if without else set()
+    )
     files = set(_in_column(connection, t.files.c.blob, gone))
     columns = [column for table in t.metadata.sorted_tables for column in table.c if column is not t.files.c.blob]
     texts = [column for column in columns if isinstance(column.type, sa.String)]

@@ -1,0 +1,60 @@
+"""`roost backup` and `roost restore`: everything a control plane keeps, as one file, and back."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+_AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+
+
+def backup(
+    file: Path = typer.Argument(help="The file to write."),
+    force: bool = typer.Option(False, "--force", help="Replace a file that is there."),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Write everything the control plane keeps to one file: all workspaces, runs, metrics, files. Nothing has to stop for it."""
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain.errors import Conflict  # noqa: PLC0415
+    from roost.sdk import backups  # noqa: PLC0415
+    from roost.sdk.connections import connect  # noqa: PLC0415
+
+    if file.exists() and not force:
+        raise Conflict(f"{file} exists already.", hint="Give another name, or --force to replace it.")
+    with rendering.progress("saving", in_bytes=True) as bar:
+        made = backups.save(connect(), file, bar)
+    if as_json:
+        rendering.as_json(asdict(made))
+    else:
+        print(f"Saved {_words(made.runs, made.workspaces)} to {file}, {rendering.size(made.bytes)}.")
+        print("It holds secrets too: keep it where only you can read it.")
+
+
+def restore(
+    file: Path = typer.Argument(help="A file that `roost backup` wrote."),
+    into: Path | None = typer.Option(None, help="The home folder to fill, which must be empty; ROOST_HOME by default."),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Fill an empty home with a back-up. Everything is checked; a damaged file changes nothing."""
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import backups, discovery  # noqa: PLC0415
+
+    home = into.expanduser().absolute() if into is not None else discovery.home()
+    with rendering.progress("restoring", in_bytes=True) as bar:
+        made = backups.restore(file, home, bar)
+    if as_json:
+        rendering.as_json({**asdict(made), "home": str(home)})
+        return
+    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(made.made_at))
+    print(f"Restored {_words(made.runs, made.workspaces)} of {day} into {home}.")
+    prefix = "" if home == discovery.home() else f"ROOST_HOME={home} "
+    print(f"Next: {prefix}roost up")
+
+
+def _words(runs: int, workspaces: list[str]) -> str:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    return (
+        f"{rendering.count(runs, 'run')} of {rendering.count(len(workspaces), 'workspace')} ({', '.join(workspaces)})"
+    )

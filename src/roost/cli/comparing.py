@@ -1,0 +1,97 @@
+"""Runs side by side: one row per thing, one column per run; `*` marks what differs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost.cli import rendering
+from roost.domain.runs import Run as RunRecord
+from roost.sdk import records
+from roost.sdk.runs import Run
+from roost.transport.client import path_of
+
+_IN_ALL_COLUMNS = 4
+"""So many runs stand side by side under their ids; with more, ids are the rows of a legend."""
+
+
+def compare(runs: Sequence[Run], every: bool, as_json: bool) -> None:
+    found = {run.id: _facts(run) for run in runs}
+    keys = list(dict.fromkeys(key for facts in found.values() for key in facts))
+    if as_json:
+        rendering.as_json(
+            {run_id: {"/".join(key): value for key, value in facts.items()} for run_id, facts in found.items()}
+        )
+        return
+    rows = []
+    for key in keys:
+        values = [facts.get(key, "") for facts in found.values()]
+        differs = len(set(values)) > 1
+        if differs or every:
+            rows.append((f"{'*' if differs else ' '} {' '.join(key)}", *values))
+    heads = [run_id if len(found) <= _IN_ALL_COLUMNS else f"run {number}" for number, run_id in enumerate(found, 1)]
+    if len(found) > _IN_ALL_COLUMNS:
+        for head, run_id in zip(heads, found, strict=True):
+            print(f"{head}  {run_id}")
+    if rows:
+        rendering.table(("", *heads), rows)
+    same = len(keys) - sum(row[0].startswith("*") for row in rows)
+    if same and not every:
+        print(f"{rendering.count(same, 'thing')} the same in all of them: --all shows {'it' if same == 1 else 'them'}.")
+
+
+def _facts(run: Run) -> dict[tuple[str, str], str]:
+    """What can be compared of a run, as texts; in the order in which it is shown."""
+    record = records.get(run._connection.client, run.id)
+    summary = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "summary"))["metrics"]
+    facts: dict[tuple[str, str], str] = {
+        ("run", "status"): record.status.value,
+        ("run", "experiment"): record.experiment,
+        ("run", "name"): record.display_name,
+        ("run", "script"): record.spec.script or " ".join(record.spec.command),
+        ("run", "target"): record.spec.target,
+        ("run", "snapshot"): record.spec.snapshot[:12],
+        ("run", "took"): _took(record),
+    }
+    facts |= {("argument", key): value for key, value in arguments(record.spec.arguments).items()}
+    facts |= {("tag", key): value or "" for key, value in sorted(record.tags.items())}
+    facts |= {("metric", each["name"]): _last(each) for each in summary}
+    return facts
+
+
+def arguments(words: Sequence[str]) -> dict[str, str]:
+    """Arguments by name: `--lr 0.1` and `--lr=0.1` are alike; what has no name is counted."""
+    found: dict[str, str] = {}
+    place, at = 0, 0
+    while at < len(words):
+        word = words[at]
+        if word.startswith("-") and not _is_number(word):
+            name, equals, value = word.partition("=")
+            if not equals and at + 1 < len(words) and (not words[at + 1].startswith("-") or _is_number(words[at + 1])):
+                at += 1
+                value = words[at]
+            found[name] = value or ("yes" if not equals else "")
+        else:
+            place += 1
+            found[f"#{place}"] = word
+        at += 1
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _took(record: RunRecord) -> str:
+    if record.started_at is None or record.ended_at is None:
+        return ""
+    return rendering.duration(record.ended_at - record.started_at)
+
+
+def _last(metric: Mapping[str, Any]) -> str:
+    last = metric["last"]
+    if isinstance(last, dict):
+        return str(last.get("float", ""))
+    return rendering.number(last) if last is not None else str(metric["kind"])

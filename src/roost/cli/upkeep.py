@@ -1,0 +1,149 @@
+"""`roost du` and `roost gc`: what takes room, and how it is freed."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from roost.domain.runs import TERMINAL, RunStatus
+
+if TYPE_CHECKING:
+    from roost.domain.runs import Run
+
+_AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+_CACHE_AGE = "30d"
+
+
+def du(as_json: bool = _AS_JSON) -> None:
+    """Show what takes room: runs' files, snapshots, the database, caches."""
+    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import upkeep  # noqa: PLC0415
+
+    connection = session.workspace()._connection
+    used = upkeep.usage(connection)
+    here = upkeep.folders(connection.home) if connection.home.is_dir() and not session.is_elsewhere() else {}
+    if as_json:
+        rendering.as_json({**used, "home": str(connection.home), "folders": here})
+        return
+    size = rendering.size
+    rows = [
+        ("files of runs", size(used["file_bytes"]), "outputs and logs, each content once"),
+        ("snapshots", size(used["snapshot_bytes"]), "source folders and environments"),
+        ("unused", size(used["unused_bytes"]), "left by deleted runs and uploads: roost gc"),
+        ("database", size(used["database_bytes"]), "metrics, live logs, everything else"),
+    ]
+    counted = ("blobs/", "roost.db", "roost.db-wal", "roost.db-shm")
+    rows += [
+        (name, size(count), f"in {connection.home}") for name, count in here.items() if name not in counted and count
+    ]
+    rendering.table(("what", "size", ""), rows)
+    if used["experiments"]:
+        print()
+        shown = [(e["experiment"], e["workspace"], str(e["runs"]), size(e["bytes"])) for e in used["experiments"]]
+        rendering.table(("experiment", "workspace", "runs", "files"), shown)
+    percent = 100 * used["disk_used"] / max(1, used["disk_bytes"])
+    limit = f"; new runs are refused from {used['disk_limit']} %" if used["disk_limit"] else ""
+    print(f"\nThe disk is {percent:.0f} % full, {size(used['disk_free'])} are free{limit}.")
+
+
+def gc(
+    older_than: str | None = typer.Option(None, help="Delete runs that were submitted longer ago: 30d, 12w, …"),
+    experiment: str | None = typer.Option(None, "--experiment", "-e", help="Delete runs of this experiment only."),
+    tag: list[str] = typer.Option(
+        [], "--tag", "-t", help="Delete runs with this tag only, k or k=v; repeated: all of them."
+    ),
+    status: list[RunStatus] = typer.Option(
+        [], "--status", "-s", help="Delete runs in this status only; repeated: any."
+    ),
+    keep_tag: list[str] = typer.Option([], help="Keep runs with this tag, k or k=v; repeated: any of them."),
+    caches: str = typer.Option(_CACHE_AGE, help="Drop from this machine's caches what was not used for so long."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would go; change nothing."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Free room: what deleted runs left, old caches, and runs chosen by age, experiment, tag or status."""
+    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import upkeep  # noqa: PLC0415
+
+    chosen = bool(older_than or experiment or tag or status)
+    until = None if older_than is None else asking.moment(older_than)
+    ages, tags, spared = asking.seconds(caches), asking.tags(tag), asking.tags(keep_tag)
+    ws = session.workspace()
+    connection = ws._connection
+    going = _going(ws, until, experiment, tags, status, spared) if chosen else []
+    if going and not dry_run:
+        _list(going)
+        asking.confirm(
+            f"{rendering.count(len(going), 'run')} and all that belongs to them will be deleted for good. Go on?", yes
+        )
+    deleted = [run.id for run in going]
+    if not dry_run:
+        deleted = []
+        with rendering.progress("deleting runs") as bar:
+            for number, run in enumerate(going):
+                bar(number, len(going))
+                deleted += upkeep.delete_run(connection, run.id)
+    with rendering.progress("sweeping"):
+        swept = upkeep.sweep(connection, dry_run=dry_run, without=deleted if dry_run else ())
+    old = upkeep.old_caches(connection.home, ages)
+    cached = sum(size for _, size in old) if dry_run else upkeep.drop_caches(old)
+    if as_json:
+        rendering.as_json({"dry_run": dry_run, "runs": deleted, **swept, "cache_bytes": cached})
+        return
+    if dry_run and going:
+        _list(going)
+    _told(swept, len(deleted) if chosen else None, cached, dry_run)
+
+
+def _going(
+    ws: Any,
+    until: float | None,
+    experiment: str | None,
+    tags: dict[str, str | None],
+    status: list[RunStatus],
+    spared: dict[str, str | None],
+) -> "list[Run]":
+    """Ended runs that were chosen. A run that has no parent brings those below it along."""
+    from roost.domain.errors import InvalidInput  # noqa: PLC0415
+    from roost.sdk import searches  # noqa: PLC0415 - loaded when called: main.py
+
+    wrong = [each.value for each in status if each not in TERMINAL]
+    if wrong:
+        raise InvalidInput(f"Runs that are {', '.join(wrong)} cannot be deleted.", hint="Cancel them first.")
+    search = searches.Search(experiment=experiment, statuses=status or sorted(TERMINAL), tags=tags, until=until)
+    found = searches.find(ws._connection.client, ws.name, search, page=1000)
+    return [run for run in found if not any(_has(run, key, value) for key, value in spared.items())]
+
+
+def _has(run: "Run", key: str, value: str | None) -> bool:
+    return key in run.tags and (value is None or run.tags[key] == value)
+
+
+def _list(going: "list[Run]") -> None:
+    """Which runs go, on stderr: it is part of the question."""
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    for run in going[:20]:
+        print(
+            f"  {run.id}  {run.status.value}, {rendering.ago(run.created_at)}  {run.display_name}".rstrip(),
+            file=sys.stderr,
+        )
+    if len(going) > 20:
+        print(f"  … and {len(going) - 20} more", file=sys.stderr)
+
+
+def _told(swept: dict[str, Any], deleted: int | None, cached: int, dry_run: bool) -> None:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    size, would = rendering.size, "would be " if dry_run else ""
+    if deleted is not None:
+        print(f"{rendering.count(deleted, 'run')} {would}deleted.")
+    print(f"{size(swept['bytes'])} in {rendering.count(swept['blobs'], 'blob')} {would}freed.")
+    if swept["database_bytes"]:
+        print(f"{size(swept['database_bytes'])} given back by the database.")
+    if cached:
+        print(f"{size(cached)} of old caches {would}dropped.")
+    if swept["young_bytes"]:
+        print(
+            f"{size(swept['young_bytes'])} are unused too, but were used within the hour: they go later by themselves."
+        )

@@ -1,0 +1,74 @@
+"""Room: what takes it at the control plane and in this machine's home, deleting runs, sweeping, old caches."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from roost.sdk.connections import Connection
+from roost.transport.client import path_of
+
+CACHES = ("cache/snapshots", "cache/blobs")
+"""Under ROOST_HOME: what only saves time. What was not used for long can go."""
+_LONG = 3600.0
+
+
+def delete_run(connection: Connection, run_id: str) -> list[str]:
+    """Deletes an ended run with those below it; their ids. Conflict when one of them has not ended."""
+    answer = connection.client.call("DELETE", path_of("runs", run_id))
+    return [str(each) for each in answer["deleted"]]
+
+
+def usage(connection: Connection) -> dict[str, Any]:
+    """What takes room at the control plane; see the wire."""
+    answer: dict[str, Any] = connection.client.call("GET", "/api/usage", timeout=_LONG)
+    return answer
+
+
+def sweep(connection: Connection, *, dry_run: bool = False, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Frees what nothing refers to, or says what would be freed, also if the runs `without` were deleted."""
+    body = {"dry_run": dry_run, "without": list(without)}
+    answer: dict[str, Any] = connection.client.call("POST", "/api/sweep", json=body, timeout=_LONG)
+    return answer
+
+
+def folders(home: Path) -> dict[str, int]:
+    """Bytes of each folder in the home, and of the files beside them; links are not followed."""
+    found: dict[str, int] = {}
+    for entry in sorted(os.scandir(home), key=lambda each: each.name):
+        if entry.is_dir(follow_symlinks=False):
+            found[f"{entry.name}/"] = sum(size for _, size, _ in _files(Path(entry.path)))
+        else:
+            found[entry.name] = entry.stat(follow_symlinks=False).st_size
+    return found
+
+
+def old_caches(home: Path, seconds: float) -> list[tuple[Path, int]]:
+    """Files of caches that were not used for so long, with their sizes."""
+    limit = time.time() - seconds
+    places = [home / place for place in CACHES]
+    return [(path, size) for place in places for path, size, used in _files(place) if used < limit]
+
+
+def drop_caches(found: Sequence[tuple[Path, int]]) -> int:
+    """Removes these files; how many bytes that freed."""
+    freed = 0
+    for path, size in found:
+        try:
+            path.unlink()
+            freed += size
+        except OSError:
+            continue  # somebody else did, or it cannot go: a cache that stays is no error
+    return freed
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int, float]]:
+    """Every file below, with its size on disk and its last use."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(place, name))
+            except OSError:
+                continue
+            yield Path(place, name), found.st_size, max(found.st_mtime, found.st_atime)

@@ -1,0 +1,172 @@
+"""Sweeping: what goes, what stays, and what happens when somebody uses a blob in the middle of it; room for new runs."""
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.services.houses import ANN, Clock, snapshot, submission, submit
+
+from roost.blobs.folder import FolderBlobs
+from roost.domain.errors import Conflict, DiskFull
+from roost.domain.files import Entry, RunFile, write_manifest
+from roost.domain.runs import Reason, RunStatus
+from roost.services import files, runs, upkeep
+from roost.services.house import House
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(time.time())
+
+
+def age(house: House, *names: str, seconds: float = 7200.0) -> None:
+    for name in names:
+        os.utime(path_of(house, name), (time.time() - seconds,) * 2)
+
+
+def path_of(house: House, name: str) -> Path:
+    return Path(house.facts.blob_folder) / name[:2] / name
+
+
+def all_blobs(house: House) -> set[str]:
+    return {name for name, _, _ in house.blobs.walk()}
+
+
+def ended(house: House, **changes: object) -> str:
+    run = submit(house, **changes)
+    runs.move(house, run.id, RunStatus.FAILED, Reason.NONE, "")
+    return run.id
+
+
+class TestSweep:
+    def test_what_rows_and_manifests_refer_to_stays(self, house: House) -> None:
+        run_id = ended(house)
+        kept = house.blobs.put(b"result")
+        files.put(house, run_id, [RunFile(path="outputs/a", blob=kept, size=6, modified_at=1.0)])
+        lost = house.blobs.put(b"nobody's")
+        before = all_blobs(house)
+        age(house, *before)
+        swept = upkeep.sweep(house)
+        assert (swept.blobs, swept.bytes, swept.young_blobs) == (1, 8, 0)
+        assert all_blobs(house) == before - {lost}
+        assert upkeep.sweep(house).blobs == 0
+
+    def test_deleting_a_run_frees_what_no_other_refers_to(self, house: House) -> None:
+        shared = snapshot(house, train="print(1)")
+        first, second = ended(house, snapshot=shared), ended(house, snapshot=shared)
+        content = b"x" * 100_000
+        files.put(house, first, [RunFile(path="outputs/a", blob=house.blobs.put(content), size=0, modified_at=1.0)])
+        age(house, *all_blobs(house))
+        would = upkeep.sweep(house, dry_run=True, without=[first])
+        assert (would.blobs, would.bytes) == (1, 100_000)
+        assert upkeep.sweep(house).blobs == 0
+        assert runs.delete(house, first) == [first]
+        assert upkeep.sweep(house).bytes == 100_000
+        assert runs.delete(house, second) == [second]
+        assert upkeep.sweep(house).blobs == 2
+        assert all_blobs(house) == set()
+
+    def test_what_was_used_within_the_grace_stays(self, house: House, clock: Clock) -> None:
+        name = house.blobs.put(b"in flight")
+        swept = upkeep.sweep(house)
+        assert (swept.blobs, swept.young_blobs, swept.young_bytes) == (0, 1, 9)
+        clock.pass_by(upkeep.GRACE_SECONDS + 1)
+        assert upkeep.sweep(house).blobs == 1
+        assert house.blobs.size(name) is None
+
+    @pytest.mark.parametrize("use", ["put", "put_file", "put_stream", "missing", "keep"])
+    def test_every_use_of_an_old_blob_keeps_it(self, house: House, tmp_path: Path, use: str) -> None:
+        (tmp_path / "file").write_bytes(b"again")
+        name = house.blobs.put(b"again")
+        age(house, name)
+        uses = {
+            "put": lambda: house.blobs.put(b"again"),
+            "put_file": lambda: house.blobs.put_file(tmp_path / "file"),
+            "put_stream": lambda: house.blobs.put_stream([b"again"], expected=name),
+            "missing": lambda: house.blobs.missing([name]),
+            "keep": lambda: house.blobs.keep(name),
+        }
+        uses[use]()
+        assert upkeep.sweep(house).blobs == 0
+
+    def test_a_manifest_that_stays_keeps_what_it_lists(self, house: House) -> None:
+        content = house.blobs.put(b"print(1)")
+        manifest = house.blobs.put(write_manifest([Entry(path="train.py", size=8, content=content)]))
+        age(house, content, manifest)
+        assert house.blobs.missing([manifest]) == []  # a client asks for the manifest of its cache alone
+        assert upkeep.sweep(house).blobs == 0
+        assert house.blobs.get(content) == b"print(1)"
+
+    def test_a_manifest_asked_for_in_the_middle_of_a_sweep_keeps_what_it_lists(self, house: House) -> None:
+        content = house.blobs.put(b"print(1)")
+        manifest = house.blobs.put(write_manifest([Entry(path="train.py", size=8, content=content)]))
+        other = house.blobs.put(b"nobody's")
+        age(house, content, manifest, other)
+        asking = replace(house, blobs=_AskedFor(house.blobs, manifest))  # type: ignore[arg-type]
+        assert upkeep.sweep(asking).bytes == 8
+        assert all_blobs(house) == {content, manifest}
+
+    def test_a_sweep_that_was_killed_loses_nothing_that_was_used_meanwhile(self, house: House) -> None:
+        name = house.blobs.put(b"used")
+        folder = Path(house.facts.blob_folder)
+        path_of(house, name).rename(folder / "tmp" / f"swept-{name}")
+        assert FolderBlobs(folder).get(name) == b"used"
+
+    def test_a_run_cannot_be_deleted_while_it_goes_on(self, house: House) -> None:
+        run = submit(house)
+        with pytest.raises(Conflict, match="has not ended"):
+            runs.delete(house, run.id)
+        assert runs.delete(house, "train_1_nothere") == []
+
+
+class _AskedFor:
+    """Blobs of which one is asked for by a client at the moment the sweep would take it."""
+
+    def __init__(self, blobs: object, name: str) -> None:
+        self._blobs, self._name = blobs, name
+
+    def __getattr__(self, word: str) -> object:
+        return getattr(self._blobs, word)
+
+    def discard(self, name: str, *, unless_since: float) -> int | None:
+        if name == self._name:
+            self._blobs.missing([name])  # type: ignore[attr-defined]
+        return self._blobs.discard(name, unless_since=unless_since)  # type: ignore[attr-defined,no-any-return]
+
+
+class TestUsage:
+    def test_each_byte_is_counted_once(self, house: House) -> None:
+        run_id = ended(house)
+        for path in ("outputs/a", "outputs/b"):
+            file = RunFile(path=path, blob=house.blobs.put(b"result"), size=6, modified_at=1.0)
+            files.put(house, run_id, [file])
+        house.blobs.put(b"nobody's")
+        used = upkeep.usage(house)
+        assert (used.file_bytes, used.unused_bytes, used.blobs) == (6, 8, 4)
+        assert used.snapshot_bytes == sum(size for _, size, _ in house.blobs.walk()) - 14
+        (experiment,) = used.experiments
+        assert (experiment.experiment, experiment.runs, experiment.bytes) == ("train", 1, 12)
+        assert used.disk_bytes >= used.disk_used > 0
+
+
+class TestRoom:
+    def test_a_full_disk_takes_no_new_run_while_others_go_on(self, house: House) -> None:
+        running = submission(house)
+        run, _ = runs.submit(house, ANN, "vision", running)
+        full = replace(house, disk_limit=1)
+        with pytest.raises(DiskFull, match=r"is \d+\.\d % full, the limit is 1 %") as refused:
+            runs.submit(full, ANN, "vision", submission(full))
+        assert "roost gc" in refused.value.hint
+        assert runs.submit(full, ANN, "vision", running) == (run, False)
+        child, new = runs.submit(full, ANN, "vision", submission(full, parent_id=run.id))
+        assert (child.parent_id, new) == (run.id, True)
+        runs.move(full, run.id, RunStatus.RUNNING, Reason.NONE, "")
+        files.put(full, run.id, [RunFile(path="a", blob=full.blobs.put(b"x"), size=1, modified_at=1.0)])
+
+    def test_below_the_limit_there_is_room(self, house: House) -> None:
+        for limit in (0, 100):
+            submit(replace(house, disk_limit=limit))
