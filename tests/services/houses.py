@@ -4,7 +4,7 @@ import itertools
 from pathlib import Path
 
 from roost.blobs.folder import FolderBlobs
-from roost.domain.compute import Compute
+from roost.domain.compute import Compute, Machine
 from roost.domain.files import Entry, write_manifest
 from roost.domain.people import Caller
 from roost.domain.runs import Run, RunKind, RunSpec, Submission
@@ -40,12 +40,13 @@ def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, stor
         blobs=FolderBlobs(blobs),
         clock=clock,
         signals=Signals(),
-        computes={"local": Compute(name="local", engine="scripted", max_nodes=slots)},
+        engine="scripted",
+        engines=("scripted",),
+        machine=Machine(cores=2, memory_gb=8.0, gpus=0),
         facts=Facts(instance="test", home=str(folder), pid=1, started_at=clock(), blob_folder=str(blobs)),
     )
     house.store.workspaces.ensure(Workspace(name="vision", user="ann", created_at=clock()))
-    for compute in house.computes.values():
-        house.store.workspaces.ensure_compute(compute)
+    house.store.computes.ensure(Compute(name="local", engine="scripted", max_nodes=slots))
     return house
 
 

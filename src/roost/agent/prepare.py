@@ -24,6 +24,8 @@ NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 class Prepared:
     environment: Mapping[str, str]
     """Of the script: the agent's own, the run's, and what `roost_job` needs."""
+    plan: Plan
+    """With the interpreter that the script runs with."""
 
 
 def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: Path) -> Prepared:
@@ -31,7 +33,7 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     lay_out(folder, plan.spec, carrier)
     check(folder, plan.spec)
     library = job_library.ensure(folder.home)
-    return Prepared(variables(plan, access, folder, library, door, os.environ))
+    return Prepared(variables(plan, access, folder, library, door, os.environ), plan)
 
 
 def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier) -> None:
@@ -73,6 +75,9 @@ def variables(
     given = {**{k: v for k, v in own.items() if k not in _SECRETS}, **plan.spec.environment_variables}
     given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
     bin_folder = os.path.dirname(plan.spec.interpreter)
+    if plan.lock:  # an environment of its own, whatever the control plane was started in
+        given["VIRTUAL_ENV"] = os.path.dirname(bin_folder)
+        given.pop("PYTHONHOME", None)
     return {
         **given,
         "PATH": _joined(bin_folder, given.get("PATH", os.defpath)),
@@ -81,6 +86,8 @@ def variables(
         "ROOST_RUN_ID": plan.run_id,
         "ROOST_SPOOL": str(folder.spool),
         "ROOST_DOOR": str(door),
+        "ROOST_NODE": plan.node,
+        "ROOST_NODE_ADDRESS": plan.address,
         MARK: plan.run_id,
         "AZUREML_RUN_ID": plan.run_id,
         "AZUREML_ARM_SUBSCRIPTION": NO_SUBSCRIPTION,

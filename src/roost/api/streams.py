@@ -10,6 +10,7 @@ from roost.api.bodies import StreamBytes
 from roost.api.doors import Access, Desk, TheHouse
 from roost.api.waiting import until
 from roost.services import streams
+from roost.services.signals import run_topic
 
 desk = Desk("streams")
 
@@ -37,7 +38,7 @@ async def read(
 ) -> Response:
     piece = await until(
         house,
-        run_id,
+        run_topic(run_id),
         wait,
         lambda: streams.read(house, run_id, name, offset, limit),
         lambda seen: bool(seen.data) or seen.over,

@@ -8,20 +8,22 @@ a start that may or may not have happened is tried again, and refused by the nod
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
+from roost.control.compute import ComputeControl
+from roost.control.environments import BuildWatch, first_step
 from roost.control.loop import LEASE_SECONDS
-from roost.control.watching import Finding, Watch
+from roost.control.watching import Finding
 from roost.domain.errors import Conflict
 from roost.domain.plans import Access
-from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus
+from roost.domain.runs import Reason, Run, RunKind, RunStatus
 from roost.engines.base import Engine
 from roost.services import runs
 from roost.services.house import House
-from roost.services.signals import run_topic
 from roost.store.base import Lease
 
 log = logging.getLogger("roost.control")
 
 WATCHED = (
+    RunStatus.PREPARING,
     RunStatus.PROVISIONING,
     RunStatus.RUNNING,
     RunStatus.FINALIZING,
@@ -38,14 +40,15 @@ class RunsControl:
     def __init__(self, house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
         """`engines` by name; `access` makes an agent's access from its token."""
         self._house = house
-        self._watch = Watch(house, engines, access)
+        self._compute = ComputeControl(house)
+        self._watch = BuildWatch(house, engines, access)
 
     def key(self, work: Lease) -> str:
         return work.run.id
 
     def load(self) -> Sequence[Lease]:
         self._queue_new()
-        self._claim()
+        self._compute.turn()
         now = self._house.clock()
         return self._house.store.runs.lease(statuses=WATCHED, at=now, seconds=LEASE_SECONDS, limit=AT_ONCE)
 
@@ -57,33 +60,18 @@ class RunsControl:
             if lease.run.spec.kind is RunKind.INTERACTIVE:
                 self.release(lease, CLIENT_SECONDS)
                 continue
-            message = f"Waits for a node of {lease.run.spec.target}."
             try:
-                runs.move(house, lease.run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, message, lease=lease.token)
+                runs.move(house, lease.run.id, *first_step(house, lease.run), lease=lease.token)
             except Conflict:  # it was cancelled just now
                 log.info("run %s moved on by itself", lease.run.id)
             self.release(lease, 0)
-
-    def _claim(self) -> None:
-        """Gives nodes to those who waited longest, as long as there is room."""
-        house = self._house
-
-        def given(run: Run) -> RunEvent:
-            return RunEvent(
-                to=RunStatus.PROVISIONING,
-                at=house.clock(),
-                reason=Reason.NODE_GIVEN,
-                message=f"Was given a node of {run.spec.target}.",
-            )
-
-        for compute in house.computes.values():
-            while run := house.store.runs.claim(compute.name, compute.max_nodes, at=house.clock(), event=given):
-                house.signals.ring(run_topic(run.id))
 
     def act(self, work: Lease) -> Finding:
         run = work.run
         if run.spec.kind is RunKind.INTERACTIVE:
             return self._watch.client(run)
+        if run.status is RunStatus.PREPARING:
+            return self._watch.build(run)
         if run.status is RunStatus.PROVISIONING and not run.handle:
             return self._watch.begin(run)
         if run.status is RunStatus.CANCEL_REQUESTED:
@@ -106,7 +94,7 @@ class RunsControl:
                 # Cancelled while its agent was started, or ended by it already: then there is nothing left to stop.
                 self._watch.stop(now, finding.handle)
                 return
-            told = finding.reason is Reason.AGENT_LOST or now.status is RunStatus.PROVISIONING
+            told = finding.reason is Reason.AGENT_LOST or now.status in (RunStatus.PROVISIONING, RunStatus.PREPARING)
             reason, message = (finding.reason, finding.message) if told else (now.reason, now.message)
             try:
                 runs.move(self._house, run.id, now.status, reason, message, handle=finding.handle, lease=lease)

@@ -9,11 +9,11 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from roost.domain.errors import Conflict, RoostError, Unavailable
-from roost.domain.plans import Access, Errand, Plan
+from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailable
+from roost.domain.plans import LOOPBACK, Access, Errand, Plan
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import AgentState, Engine
-from roost.services import people
+from roost.services import environments, people
 from roost.services.house import House
 
 log = logging.getLogger("roost.control")
@@ -69,7 +69,7 @@ class Watch:
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run))
             self._attempts.pop(run.id, None)
-            message = f"Its agent could not be started: {_words(error)}"
+            message = f"Its agent could not be started: {words_of(error)}"
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         self._attempts.pop(run.id, None)
         return Finding(
@@ -138,7 +138,7 @@ class Watch:
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run))
-            return self._end(run, f"Its agent was lost, and what it left could not be salvaged: {_words(error)}")
+            return self._end(run, f"Its agent was lost, and what it left could not be salvaged: {words_of(error)}")
         message = "Its agent is gone; what it left is being kept."
         return Finding(seconds=QUIET_SECONDS, reason=Reason.AGENT_LOST, message=message, handle=handle)
 
@@ -149,7 +149,17 @@ class Watch:
 
     def _start(self, run: Run, errand: Errand) -> str:
         token = people.mint_run_token(self._house, run.id, user=run.user)
-        plan = Plan(run_id=run.id, workspace=run.workspace, experiment=run.experiment, spec=run.spec, errand=errand)
+        node = self._house.store.computes.node_of(run.id)
+        plan = Plan(
+            run_id=run.id,
+            workspace=run.workspace,
+            experiment=run.experiment,
+            spec=run.spec,
+            errand=errand,
+            lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
+            node=node.id if node else "",
+            address=node.address if node else LOOPBACK,
+        )
         return self._engine(run).start(plan, self._access(token))
 
     def _state(self, run: Run) -> AgentState:
@@ -157,8 +167,10 @@ class Watch:
         return self._engine(run).status(run.handle) if run.handle else AgentState.GONE
 
     def _engine(self, run: Run) -> Engine:
-        compute = self._house.computes.get(run.spec.target)
-        engine = self._engines.get(compute.engine) if compute else None
+        try:
+            engine = self._engines.get(self._house.store.computes.get(run.workspace, run.spec.target).engine)
+        except ComputeNotFound:
+            engine = None
         if engine is None:
             raise Unavailable(f"Run {run.id} is on {run.spec.target!r}, which this control plane does not have now.")
         return engine
@@ -177,12 +189,12 @@ class Watch:
         """Whether a start is worth another attempt: a refusal on the facts is not."""
         passing = isinstance(error, Unavailable) or not isinstance(error, RoostError)
         attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
-        log.warning("start %d of an agent for run %s failed: %s", attempts, run.id, _words(error))
+        log.warning("start %d of an agent for run %s failed: %s", attempts, run.id, words_of(error))
         return passing and attempts < START_ATTEMPTS
 
     def _later(self, run: Run) -> float:
         return float(RETRY_SECONDS * 2 ** self._attempts.get(run.id, 0))
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     return error.message if isinstance(error, RoostError) else f"{type(error).__name__}: {error}"

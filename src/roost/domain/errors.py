@@ -2,11 +2,13 @@
 
 RoostError (an AzureMLException)         code, http_status, message (the fact with its value), hint (the next step)
 ├── InvalidInput (a UserErrorException)  invalid_input      400
+│   └── InvalidCompute (a ComputeTargetException)  invalid_compute   400
 ├── Unauthorized                         unauthorized       401
 ├── Forbidden                            forbidden          403
 ├── NotFound                             not_found          404
 │   └── ComputeNotFound (a ComputeTargetException)          404
 ├── Conflict                             conflict           409
+│   └── ComputeConflict (a ComputeTargetException)  compute_conflict 409
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
@@ -44,6 +46,12 @@ class InvalidInput(RoostError, UserErrorException):
     http_status = 400
 
 
+class InvalidCompute(InvalidInput, ComputeTargetException):
+    """A compute target that cannot be made like that."""
+
+    code = "invalid_compute"
+
+
 class Unauthorized(RoostError):
     """No token, or one that is not known."""
 
@@ -76,6 +84,12 @@ class Conflict(RoostError):
 
     code = "conflict"
     http_status = 409
+
+
+class ComputeConflict(Conflict, ComputeTargetException):
+    """A compute target of that name is there already, or has runs on it."""
+
+    code = "compute_conflict"
 
 
 class TooLarge(RoostError):

@@ -4,11 +4,12 @@ import re
 import secrets
 import unicodedata
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidCompute, InvalidInput
 
 _EXPERIMENT = re.compile(r"[a-zA-Z0-9][\w-]{0,254}", re.ASCII)
 _WORKSPACE = re.compile(r"[a-zA-Z0-9][\w-]{2,32}", re.ASCII)
 _RUN = re.compile(r"[a-zA-Z0-9][\w-]{0,299}", re.ASCII)
+_COMPUTE = re.compile(r"[a-zA-Z]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?", re.ASCII)
 _SPOOL = re.compile(r"[a-zA-Z0-9][\w.-]{0,127}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_PATH = 1024
@@ -29,6 +30,16 @@ def workspace(name: object) -> str:
         raise InvalidInput(
             f"Workspace name {name!r} is not allowed.",
             hint="Use 3 to 33 letters, digits, `_` or `-`, the first a letter or digit.",
+        )
+    return name
+
+
+def compute(name: object) -> str:
+    """The name of a cluster that is to be made."""
+    if not isinstance(name, str) or not _COMPUTE.fullmatch(name) or name.lower() == "local":
+        raise InvalidCompute(
+            f"Compute target name {name!r} is not allowed.",
+            hint="Use 1 to 32 letters, digits or `-`, the first a letter, the last no `-`; `local` is this machine.",
         )
     return name
 

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from roost.domain.runs import RunSpec
 
+LOOPBACK = "127.0.0.1"
+
 
 class Errand(StrEnum):
     RUN = "run"
@@ -29,7 +31,7 @@ class Plan:
     node_rank: int = 0
     node: str = ""
     """Id of the cluster's node it runs on; empty on `local`, which has none."""
-    address: str = "127.0.0.1"
+    address: str = LOOPBACK
     """Where other nodes of this machine reach it."""
 
 

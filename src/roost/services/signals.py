@@ -18,6 +18,11 @@ def run_topic(run_id: str) -> str:
     return f"run/{run_id}"
 
 
+def compute_topic(workspace: str, name: str) -> str:
+    """Rung when a compute target's settings or one of its nodes changes."""
+    return f"compute/{workspace}/{name}"
+
+
 class Bell:
     """One listener's own bell; rung before the wait, the wait returns at once."""
 

@@ -1,0 +1,56 @@
+"""Routes: compute targets and their nodes."""
+
+from dataclasses import dataclass
+
+from fastapi import Response
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.runs import After, Wait
+from roost.api.waiting import until
+from roost.domain.compute import Compute, ComputeSpec, ComputeStatus
+from roost.services import compute
+from roost.services.compute import ComputeChanges
+from roost.services.signals import compute_topic
+
+desk = Desk("compute")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeList:
+    computes: tuple[ComputeStatus, ...]
+
+
+@desk.route("PUT", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, body=ComputeSpec, answer=Compute)
+def create(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    made, new = compute.create(house, caller, workspace, name, record(ComputeSpec, body))
+    return answer(made, 201 if new else 200)
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/computes", Access.PERSON, answer=ComputeList)
+def listing(house: TheHouse, workspace: str) -> Response:
+    return answer(ComputeList(computes=tuple(compute.listing(house, workspace))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, answer=ComputeStatus)
+async def get(house: TheHouse, workspace: str, name: str, after: After = None, wait: Wait = 0) -> Response:
+    def newer(status: ComputeStatus) -> bool:
+        return after is None or status.compute.revision > after
+
+    def look() -> ComputeStatus:
+        return compute.status(house, workspace, name)
+
+    status = await until(house, compute_topic(workspace, name), wait, look, newer)
+    return answer(status)
+
+
+@desk.route("PATCH", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, body=ComputeChanges, answer=Compute)
+def update(house: TheHouse, workspace: str, name: str, body: JsonBytes) -> Response:
+    return answer(compute.update(house, workspace, name, record(ComputeChanges, body)))
+
+
+@desk.route("DELETE", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON)
+def delete(house: TheHouse, workspace: str, name: str) -> Response:
+    compute.delete(house, workspace, name)
+    return answer({"deleted": name})

@@ -1,0 +1,74 @@
+"""The patience a cluster needs: nodes come when runs wait and go when they have been idle; each run that has its turn gets one.
+
+Turned by the runs' loop between queueing and watching, so that a run which was just queued finds its node in the same turn.
+Every decision is one transaction on what stands in the store; nothing is remembered here, so a restarted control plane goes on.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, adjust
+from roost.domain.runs import Reason, Run, RunEvent, RunStatus
+from roost.services.house import House
+from roost.services.signals import CONTROL, compute_topic, run_topic
+from roost.store.base import Load
+
+log = logging.getLogger("roost.control")
+
+
+class ComputeControl:
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def turn(self) -> None:
+        """Gives every run that can have one its place, and brings every cluster to its size."""
+        for compute in self._house.store.computes.list():
+            if compute.kind is ComputeKind.LOCAL:
+                self._fill(compute)
+            else:
+                self._scale(compute)
+
+    def _fill(self, compute: Compute) -> None:
+        """The oldest first, as long as there is room."""
+        house = self._house
+
+        def given(run: Run) -> RunEvent:
+            return _given(f"Was given a place on {run.spec.target}.", house.clock())
+
+        while run := house.store.runs.claim(compute.name, compute.max_nodes, at=house.clock(), event=given):
+            house.signals.ring(run_topic(run.id))
+
+    def _scale(self, compute: Compute) -> None:
+        store, now = self._house.store.computes, self._house.clock()
+
+        def decide(current: Compute, load: Load) -> Adjustment:
+            return adjust(current, load.nodes, load.held, load.waiting, now)
+
+        load = store.load(compute)
+        # Most looks find nothing to do, so the look itself does not queue behind the writer.
+        changed = bool(decide(compute, load)) and store.adjust(compute, decide, at=now)
+        if changed:
+            log.info("cluster %s of %s was adjusted", compute.name, compute.workspace)
+        if load.waiting:
+            changed = bool(self._hand_out(compute)) or changed
+        if changed:
+            # Nodes that were added are ready at the next look.
+            self._house.signals.ring(CONTROL, compute_topic(compute.workspace, compute.name))
+
+    def _hand_out(self, compute: Compute) -> Sequence[Run]:
+        """Idle nodes to those whose turn it is."""
+        house = self._house
+        handed = []
+
+        def given(run: Run, node: Node) -> RunEvent:
+            return _given(f"Was given node {node.id} of {run.spec.target}.", house.clock())
+
+        while found := house.store.computes.claim(compute, at=house.clock(), event=given):
+            run, _ = found
+            handed.append(run)
+            house.signals.ring(run_topic(run.id))
+        return handed
+
+
+def _given(message: str, at: float) -> RunEvent:
+    return RunEvent(to=RunStatus.PROVISIONING, at=at, reason=Reason.NODE_GIVEN, message=message)

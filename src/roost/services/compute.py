@@ -1,0 +1,157 @@
+"""Compute targets: made, changed, looked at, deleted; and why a run waits for one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from roost.domain import names
+from roost.domain.compute import Compute, ComputeKind, ComputeSpec, ComputeStatus, check, wanted
+from roost.domain.errors import ComputeNotFound, InvalidCompute
+from roost.domain.people import Caller
+from roost.domain.runs import Run
+from roost.services import submissions
+from roost.services.house import House
+from roost.services.signals import CONTROL, compute_topic
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeChanges:
+    """What to change of a cluster; what is left out stays."""
+
+    min_nodes: int | None = None
+    max_nodes: int | None = None
+    idle_seconds: float | None = None
+    tags: Mapping[str, str] | None = None
+    description: str | None = None
+
+
+def create(house: House, caller: Caller, workspace: str, name: str, spec: ComputeSpec) -> tuple[Compute, bool]:
+    """The cluster, and whether it is new: asked for twice, it is the same one."""
+    house.store.workspaces.get(names.workspace(workspace))
+    names.compute(name)
+    _check(spec)
+    engine = spec.engine or house.engine
+    if engine not in house.engines:
+        raise InvalidCompute(
+            f"Roost has no engine {engine!r}.",
+            hint=f"The engines that can be attached are: {', '.join(house.engines)}.",
+        )
+    now = house.clock()
+    compute, new = house.store.computes.create(
+        Compute(
+            workspace=workspace,
+            name=name,
+            engine=engine,
+            kind=ComputeKind.CLUSTER,
+            vm_size=spec.vm_size,
+            priority=spec.priority,
+            min_nodes=spec.min_nodes,
+            max_nodes=spec.max_nodes,
+            idle_seconds=spec.idle_seconds,
+            tags=dict(spec.tags),
+            description=spec.description,
+            user=caller.user,
+            created_at=now,
+            modified_at=now,
+            scaled_at=now,
+        )
+    )
+    _ring(house, compute)
+    return compute, new
+
+
+def get(house: House, workspace: str, name: str) -> Compute:
+    house.store.workspaces.get(names.workspace(workspace))
+    return house.store.computes.get(workspace, name)
+
+
+def status(house: House, workspace: str, name: str) -> ComputeStatus:
+    return _status(house, get(house, workspace, name))
+
+
+def listing(house: House, workspace: str) -> Sequence[ComputeStatus]:
+    """The workspace's clusters, and `local`."""
+    house.store.workspaces.get(names.workspace(workspace))
+    return [_status(house, compute) for compute in house.store.computes.list(workspace)]
+
+
+def update(house: House, workspace: str, name: str, changes: ComputeChanges) -> Compute:
+    """Busy nodes beyond a lowered limit leave when their runs have ended."""
+    before = _cluster(get(house, workspace, name), "changed")
+    given = {key: value for key, value in vars(changes).items() if value is not None}
+    after = replace(before, **given, modified_at=house.clock())
+    _check(
+        ComputeSpec(
+            max_nodes=after.max_nodes,
+            min_nodes=after.min_nodes,
+            idle_seconds=after.idle_seconds,
+            tags=after.tags,
+            description=after.description,
+        )
+    )
+    compute = house.store.computes.update(after)
+    _ring(house, compute)
+    return compute
+
+
+def delete(house: House, workspace: str, name: str) -> None:
+    """Refused while a run on it has not ended; its nodes go with it. One that is not there is deleted already."""
+    try:
+        compute = _cluster(get(house, workspace, name), "deleted")
+    except ComputeNotFound:
+        return
+    house.store.computes.delete(compute.workspace, compute.name)
+    _ring(house, compute)
+
+
+def why_queued(house: House, run: Run) -> str:
+    """In words: what stands between a queued run and its node."""
+    target = run.spec.target
+    compute = house.store.computes.get(run.workspace, target)
+    queue, running = house.store.computes.queue(compute)
+    ahead = queue.index(run.id) if run.id in queue else 0
+    words = "No run is" if not ahead else "1 run is" if ahead == 1 else f"{ahead} runs are"
+    look = "`roost run list --status Running` shows them."
+    if compute.kind is ComputeKind.LOCAL:
+        if not ahead + running:
+            return f"It is next on {target}, which runs {compute.max_nodes} at once."
+        total = ahead + running
+        count = "1 run is" if total == 1 else f"{total} runs are"
+        return f"{count} ahead of it on {target}, which runs {compute.max_nodes} at once. {look}"
+    nodes = len(house.store.computes.load(compute).nodes)
+    towards = wanted(compute, running, len(queue))
+    if towards > nodes:
+        return f"Cluster {target} is scaling from {nodes} to {towards} nodes; {words.lower()} ahead of it."
+    if running >= compute.max_nodes:
+        return f"All {compute.max_nodes} nodes of cluster {target} are taken; {words.lower()} ahead of it. {look}"
+    return f"{words} ahead of it on cluster {target}, which has {nodes} nodes of at most {compute.max_nodes}."
+
+
+def _status(house: House, compute: Compute) -> ComputeStatus:
+    load = house.store.computes.load(compute)
+    busy = len(load.held) if compute.kind is ComputeKind.CLUSTER else house.store.runs.holding(compute.name)
+    return ComputeStatus(
+        compute=compute,
+        nodes=load.nodes,
+        queued=load.waiting,
+        running=busy,
+        wanted=wanted(compute, busy, load.waiting) if compute.kind is ComputeKind.CLUSTER else 0,
+        machine=house.machine,
+    )
+
+
+def _check(spec: ComputeSpec) -> None:
+    check(spec)
+    submissions.check_labels(spec.tags, {})
+
+
+def _cluster(compute: Compute, deed: str) -> Compute:
+    if compute.kind is not ComputeKind.CLUSTER:
+        raise InvalidCompute(
+            f"{compute.name!r} is the control plane's own machine; it cannot be {deed}.",
+            hint="Its limit is the setting ROOST_LOCAL_SLOTS.",
+        )
+    return compute
+
+
+def _ring(house: House, compute: Compute) -> None:
+    house.signals.ring(CONTROL, compute_topic(compute.workspace, compute.name))

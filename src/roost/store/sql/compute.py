@@ -1,0 +1,334 @@
+"""Compute targets and the nodes of clusters. Whatever gives a node to a run, or takes one away, is one transaction here."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, NodeState, Priority, next_address, turns
+from roost.domain.errors import ComputeConflict, ComputeNotFound
+from roost.domain.runs import HOLDS_NODE, TERMINAL, Run, RunEvent, RunKind, RunStatus
+from roost.store.base import Load
+from roost.store.sql import rows
+from roost.store.sql import tables as t
+from roost.store.sql.engine import Database, insert
+from roost.store.sql.runs import move
+from roost.store.sql.statements import Statement
+
+_HOLDS = sorted(status.value for status in HOLDS_NODE)
+_ENDED = sorted(status.value for status in TERMINAL)
+_ON = sa.and_(
+    t.runs.c.target == sa.bindparam("target"),
+    # The target that every workspace has takes the runs of all of them.
+    sa.or_(sa.bindparam("ws", type_=sa.String) == "", t.runs.c.workspace == sa.bindparam("ws")),
+    t.runs.c.kind == RunKind.SCRIPT.value,
+)
+_QUEUED = sa.and_(_ON, t.runs.c.status == RunStatus.QUEUED.value)
+_KEY = sa.and_(t.computes.c.workspace == sa.bindparam("ws"), t.computes.c.name == sa.bindparam("target"))
+_LOCKED = Statement(sa.select(t.computes).where(_KEY).with_for_update())
+_NODES = Statement(
+    sa.select(t.nodes)
+    .where(t.nodes.c.workspace == sa.bindparam("ws"), t.nodes.c.compute == sa.bindparam("target"))
+    .order_by(t.nodes.c.number)
+)
+_HELD = Statement(
+    sa.select(t.nodes.c.run_id)
+    .join(t.runs, t.runs.c.id == t.nodes.c.run_id)
+    .where(
+        t.nodes.c.workspace == sa.bindparam("ws"),
+        t.nodes.c.compute == sa.bindparam("target"),
+        t.runs.c.status.in_(_HOLDS),
+    )
+)
+_WAITING = Statement(sa.select(sa.func.count().label("runs")).select_from(t.runs).where(_QUEUED))
+_RUNNING = Statement(
+    sa.select(t.runs.c.user, sa.func.count().label("runs"))
+    .where(_ON, t.runs.c.status.in_(_HOLDS))
+    .group_by(t.runs.c.user)
+)
+_QUEUE = Statement(sa.select(t.runs.c.id, t.runs.c.user).where(_QUEUED).order_by(t.runs.c.seq))
+_FIRST_OF_EACH = sa.select(sa.func.min(t.runs.c.seq)).where(_QUEUED).group_by(t.runs.c.user).scalar_subquery()
+_FRONT = Statement(sa.select(t.runs).where(t.runs.c.seq.in_(_FIRST_OF_EACH)).order_by(t.runs.c.seq).with_for_update())
+_OPEN = Statement(
+    sa.select(sa.func.count().label("runs")).select_from(t.runs).where(_ON, t.runs.c.status.not_in(_ENDED))
+)
+_OF_RUN = Statement(sa.select(t.nodes).where(t.nodes.c.run_id == sa.bindparam("run")))
+_THE_NODE = sa.and_(
+    t.nodes.c.workspace == sa.bindparam("ws"),
+    t.nodes.c.compute == sa.bindparam("target"),
+    t.nodes.c.number == sa.bindparam("which"),
+)
+_SET_NODE = Statement(
+    t.nodes.update()
+    .where(_THE_NODE)
+    .values(state=sa.bindparam("to"), since=sa.bindparam("at"), run_id=sa.bindparam("run"))
+)
+_BUMP = Statement(t.computes.update().where(_KEY).values(revision=t.computes.c.revision + 1))
+
+
+class SqlComputes:
+    """Keeps the promises of `roost.store.base.Computes`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def ensure(self, compute: Compute) -> Compute:
+        def work(connection: sa.Connection) -> Compute:
+            upsert = insert(connection, t.computes).values(_values(compute))
+            connection.execute(
+                upsert.on_conflict_do_update(
+                    index_elements=["workspace", "name"],
+                    set_={"max_nodes": upsert.excluded.max_nodes, "engine": upsert.excluded.engine},
+                )
+            )
+            return _compute(_find(connection, compute.workspace, compute.name))
+
+        return self._database.write(work)
+
+    def create(self, compute: Compute) -> tuple[Compute, bool]:
+        def work(connection: sa.Connection) -> tuple[Compute, bool]:
+            there = _LOCKED.one(connection, ws=compute.workspace, target=compute.name)
+            if there is None:
+                connection.execute(t.computes.insert(), _values(compute))
+                return compute, True
+            found = _compute(there)
+            differing = [name for name in _SETTINGS if getattr(found, name) != getattr(compute, name)]
+            if differing:
+                words = ", ".join(f"{name} {getattr(found, name)!r}" for name in differing)
+                raise ComputeConflict(
+                    f"Compute target {compute.name!r} exists already, with {words}.",
+                    hint="Use it as it is, change it with update(), or delete it first.",
+                )
+            return found, False
+
+        return self._database.write(work)
+
+    def get(self, workspace: str, name: str) -> Compute:
+        return self._database.read(lambda connection: _compute(_find(connection, workspace, name)))
+
+    def list(self, workspace: str | None = None) -> Sequence[Compute]:
+        statement = sa.select(t.computes).order_by(t.computes.c.workspace, t.computes.c.name)
+        if workspace is not None:
+            statement = statement.where(t.computes.c.workspace.in_(("", workspace)))
+        return self._database.read(lambda connection: [_compute(row) for row in connection.execute(statement)])
+
+    def update(self, compute: Compute) -> Compute:
+        def work(connection: sa.Connection) -> Compute:
+            row = _LOCKED.one(connection, ws=compute.workspace, target=compute.name)
+            if row is None:
+                raise _missing(compute.workspace, compute.name)
+            changed = replace(
+                _compute(row),
+                **{name: getattr(compute, name) for name in (*_SETTINGS, "modified_at")},
+                revision=row.revision + 1,
+            )
+            _write(connection, changed)
+            return changed
+
+        return self._database.write(work)
+
+    def delete(self, workspace: str, name: str) -> None:
+        def work(connection: sa.Connection) -> None:
+            row = _LOCKED.one(connection, ws=workspace, target=name)
+            if row is None:
+                raise _missing(workspace, name)
+            left = int(_OPEN.all(connection, ws=workspace, target=name)[0].runs)
+            if left:
+                raise ComputeConflict(
+                    f"Compute target {name!r} has {left} run{'s' if left != 1 else ''} that {'have' if left != 1 else 'has'} "
+                    "not ended.",
+                    hint="Wait for them or cancel them (`roost run list`), then delete it.",
+                )
+            connection.execute(
+                t.computes.delete().where(t.computes.c.workspace == workspace, t.computes.c.name == name)
+            )
+
+        self._database.write(work)
+
+    def load(self, compute: Compute) -> Load:
+        return self._database.read(lambda connection: _load(connection, compute.workspace, compute.name))
+
+    def queue(self, compute: Compute) -> tuple[Sequence[str], int]:
+        def work(connection: sa.Connection) -> tuple[Sequence[str], int]:
+            waiting = [(row.id, row.user) for row in _QUEUE.all(connection, ws=compute.workspace, target=compute.name)]
+            running = _running(connection, compute.workspace, compute.name)
+            fair = compute.kind is ComputeKind.CLUSTER
+            return turns(waiting, running) if fair else [run for run, _ in waiting], sum(running.values())
+
+        return self._database.read(work)
+
+    def adjust(self, compute: Compute, decide: Callable[[Compute, Load], Adjustment], *, at: float) -> bool:
+        def work(connection: sa.Connection) -> bool:
+            row = _LOCKED.one(connection, ws=compute.workspace, target=compute.name)
+            if row is None:
+                return False
+            now = _compute(row)
+            load = _load(connection, now.workspace, now.name)
+            change = decide(now, load)
+            if change:
+                _apply(connection, row, load, change, at)
+            return bool(change)
+
+        return self._database.write(work)
+
+    def claim(self, compute: Compute, *, at: float, event: Callable[[Run, Node], RunEvent]) -> tuple[Run, Node] | None:
+        def work(connection: sa.Connection) -> tuple[Run, Node] | None:
+            key = {"ws": compute.workspace, "target": compute.name}
+            _LOCKED.all(connection, **key)
+            idle = [row for row in _NODES.all(connection, **key) if row.state == NodeState.IDLE.value]
+            front = {row.id: row for row in _FRONT.all(connection, **key)} if idle else {}
+            if not front:
+                return None
+            first = turns([(row.id, row.user) for row in front.values()], _running(connection, **key))[0]
+            node = replace(_node(idle[0]), state=NodeState.RUNNING, since=at, run_id=first)
+            run, _ = move(connection, front[first], event(rows.run(front[first]), node))
+            _SET_NODE.run(connection, **key, which=idle[0].number, to=node.state.value, at=at, run=first)
+            _BUMP.run(connection, **key)
+            return run, node
+
+        return self._database.write(work)
+
+    def node_of(self, run_id: str) -> Node | None:
+        def work(connection: sa.Connection) -> Node | None:
+            row = _OF_RUN.one(connection, run=run_id)
+            return None if row is None else _node(row)
+
+        return self._database.read(work)
+
+
+_SETTINGS = (
+    "engine",
+    "kind",
+    "vm_size",
+    "priority",
+    "min_nodes",
+    "max_nodes",
+    "idle_seconds",
+    "tags",
+    "description",
+)
+
+
+def _find(connection: sa.Connection, workspace: str, name: str) -> rows.Row:
+    statement = (
+        sa.select(t.computes)
+        .where(t.computes.c.name == name, t.computes.c.workspace.in_(("", workspace)))
+        .order_by(t.computes.c.workspace.desc())
+    )
+    row = connection.execute(statement).first()
+    if row is None:
+        raise _missing(workspace, name)
+    return row
+
+
+def _missing(workspace: str, name: str) -> ComputeNotFound:
+    return ComputeNotFound(
+        f"ComputeTargetNotFound: no compute target named {name!r} in workspace {workspace!r}.",
+        hint="List them with: roost compute list",
+    )
+
+
+def _load(connection: sa.Connection, ws: str, target: str) -> Load:
+    return Load(
+        nodes=tuple(_node(row) for row in _NODES.all(connection, ws=ws, target=target)),
+        held=frozenset(row.run_id for row in _HELD.all(connection, ws=ws, target=target)),
+        waiting=int(_WAITING.all(connection, ws=ws, target=target)[0].runs),
+    )
+
+
+def _running(connection: sa.Connection, ws: str, target: str) -> dict[str, int]:
+    return {row.user: int(row.runs) for row in _RUNNING.all(connection, ws=ws, target=target)}
+
+
+def _apply(connection: sa.Connection, row: rows.Row, load: Load, change: Adjustment, at: float) -> None:
+    key = {"ws": row.workspace, "target": row.name}
+    runs = {node.id: node.run_id for node in load.nodes}
+    for node_id, state in change.states.items():
+        run_id = "" if state is NodeState.IDLE else runs[node_id]
+        _SET_NODE.run(connection, **key, which=_number(node_id), to=state.value, at=at, run=run_id)
+    for node_id in change.remove:
+        connection.execute(t.nodes.delete().where(_THE_NODE), {**key, "which": _number(node_id)})
+    if change.add:
+        _add(connection, row, change.add, at)
+    moved = bool(change.add or change.remove)
+    connection.execute(
+        t.computes.update().where(t.computes.c.workspace == row.workspace, t.computes.c.name == row.name),
+        {
+            "revision": row.revision + 1,
+            "node_number": row.node_number + change.add,
+            "scaled_at": at if moved else row.scaled_at,
+        },
+    )
+
+
+def _add(connection: sa.Connection, row: rows.Row, count: int, at: float) -> None:
+    taken = set(connection.execute(sa.select(t.nodes.c.address)).scalars())
+    for number in range(row.node_number + 1, row.node_number + 1 + count):
+        address = next_address(taken)
+        taken.add(address)
+        values = {"address": address, "state": NodeState.PREPARING.value, "since": at, "run_id": ""}
+        connection.execute(
+            t.nodes.insert(), {"workspace": row.workspace, "compute": row.name, "number": number, **values}
+        )
+
+
+def _number(node_id: str) -> int:
+    return int(node_id.rpartition("-")[2])
+
+
+def _node(row: Any) -> Node:
+    return Node(
+        id=f"{row.compute}-{row.number}",
+        workspace=row.workspace,
+        compute=row.compute,
+        address=row.address,
+        state=NodeState(row.state),
+        since=row.since,
+        run_id=row.run_id,
+    )
+
+
+def _values(compute: Compute) -> Mapping[str, object]:
+    return {
+        **{name: getattr(compute, name) for name in _PLAIN},
+        "kind": compute.kind.value,
+        "priority": compute.priority.value,
+        "tags": rows.dumps(compute.tags),
+        "node_number": 0,
+    }
+
+
+_PLAIN = (
+    "workspace",
+    "name",
+    "engine",
+    "vm_size",
+    "min_nodes",
+    "max_nodes",
+    "idle_seconds",
+    "description",
+    "user",
+    "created_at",
+    "modified_at",
+    "scaled_at",
+    "revision",
+)
+
+
+def _compute(row: Any) -> Compute:
+    return Compute(
+        **{name: getattr(row, name) for name in _PLAIN},
+        kind=ComputeKind(row.kind),
+        priority=Priority(row.priority),
+        tags=json.loads(row.tags),
+    )
+
+
+def _write(connection: sa.Connection, compute: Compute) -> None:
+    values = {key: value for key, value in _values(compute).items() if key != "node_number"}
+    connection.execute(
+        t.computes.update().where(t.computes.c.workspace == compute.workspace, t.computes.c.name == compute.name),
+        values,
+    )
