@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+MACHINE_FILE = Path("/etc/pip.conf")
 _SECTIONS = ("global", "install")
 _URL = re.compile(r"\b(?:https?|file|git\+https?|git\+ssh|ssh|ftp|s3)://[^\s`'\"<>,)\]]+")
 _UV_ADDRESSES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
@@ -41,9 +42,9 @@ class Settings:
         return text
 
 
-def read(own: Mapping[str, str] = os.environ) -> Settings:
+def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> Settings:
     """From pip's files and variables, the later over the earlier; a variable of uv's own that is set stays as it is."""
-    values = _values(own)
+    values = _values(own, machine)
     variables: dict[str, str] = {}
     extra = values.get("extra-index-url", "").split()
     links = values.get("find-links", "").split()
@@ -73,9 +74,9 @@ def read(own: Mapping[str, str] = os.environ) -> Settings:
     return Settings(variables, _hidden(given))
 
 
-def _values(own: Mapping[str, str]) -> dict[str, str]:
+def _values(own: Mapping[str, str], machine: Path) -> dict[str, str]:
     values: dict[str, str] = {}
-    for path in _files(own):
+    for path in _files(own, machine):
         parser = configparser.RawConfigParser()
         try:
             parser.read(path, encoding="utf-8")
@@ -90,7 +91,7 @@ def _values(own: Mapping[str, str]) -> dict[str, str]:
     return values
 
 
-def _files(own: Mapping[str, str]) -> list[Path]:
+def _files(own: Mapping[str, str], machine: Path) -> list[Path]:
     """pip's own places, in pip's own order."""
     named = own.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
@@ -99,7 +100,7 @@ def _files(own: Mapping[str, str]) -> list[Path]:
     shared = [Path(place, "pip") for place in own.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep) if place]
     places = [
         *[folder / "pip.conf" for folder in shared],
-        Path("/etc/pip.conf"),
+        machine,
         home / ".pip" / "pip.conf",
         Path(own.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf",
         Path(sys.prefix) / "pip.conf",

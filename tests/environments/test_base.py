@@ -1,0 +1,95 @@
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from roost.domain.errors import InvalidInput
+from roost.environments import base
+
+NAME = "ab" * 32
+
+
+def quiet(_: str) -> None:
+    """Says nothing."""
+
+
+def nothing() -> None:
+    """Has nothing to do."""
+
+
+def test_a_lock_reads_back_as_it_was_written() -> None:
+    lock = base.Lock(python="3.8.18", platform="linux-x86_64", body="six==1.16.0 \\\n    --hash=sha256:00\n")
+    assert base.read_lock(lock.text) == lock
+    assert base.read_lock(base.Lock(python="3.11.7", platform="p", body="").text).body == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["", "six==1.16.0\n", "# roost-lock 1\n# python 3.8\n", "# roost-lock 1\n# python 3.8.1\n"]
+)
+def test_what_is_no_lock_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="not a lock"):
+        base.read_lock(text)
+
+
+def test_a_prefix_is_there_once_it_is_whole(tmp_path: Path) -> None:
+    assert base.find(tmp_path, NAME) is None
+
+    def install(prefix: Path) -> None:
+        assert not prefix.exists()
+        (prefix / "bin").mkdir(parents=True)
+        assert base.find(tmp_path, NAME) is None, "nobody uses it before all of it is there"
+
+    made = base.ensure(tmp_path, NAME, install, quiet, nothing)
+    assert base.find(tmp_path, NAME) == made == tmp_path / "envs" / NAME
+
+
+def test_what_failed_or_was_killed_half_way_is_made_anew(tmp_path: Path) -> None:
+    def fails(prefix: Path) -> None:
+        prefix.mkdir()
+        (prefix / "half").touch()
+        raise base.BuildFailed("no")
+
+    with pytest.raises(base.BuildFailed):
+        base.ensure(tmp_path, NAME, fails, quiet, nothing)
+    made = base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing)
+    assert not (made / "half").exists()
+
+
+def test_of_many_at_once_one_installs_and_the_others_wait(tmp_path: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    count: list[Path] = []
+    said: list[str] = []
+
+    def install(prefix: Path) -> None:
+        count.append(prefix)
+        prefix.mkdir()
+        begun.set()
+        assert go_on.wait(30)
+
+    def wait() -> Path:
+        return base.ensure(tmp_path, NAME, install, said.append, go_on.set)
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(wait)
+        assert begun.wait(30)
+        others = [pool.submit(wait) for _ in range(3)]
+        assert {each.result() for each in (first, *others)} == {tmp_path / "envs" / NAME}
+    assert len(count) == 1
+    assert said
+    assert all("waiting" in line for line in said)
+
+
+def test_waiting_ends_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:
+    class Enough(Exception):
+        """Raised while waiting."""
+
+    def never() -> None:
+        raise Enough
+
+    def install(prefix: Path) -> None:
+        with pytest.raises(Enough):
+            base.ensure(tmp_path, NAME, Path.mkdir, quiet, never)
+        prefix.mkdir()
+
+    base.ensure(tmp_path, NAME, install, quiet, nothing)
