@@ -26,6 +26,7 @@ _BY_CODE: Dict[str, Type[AzureMLException]] = {
     "not_found": UserErrorException,
     "conflict": UserErrorException,
     "too_large": UserErrorException,
+    "forbidden": UserErrorException,
     "compute_not_found": ComputeTargetException,
 }
 
@@ -87,6 +88,17 @@ class DoorClient(object):
                 if error.errno != errno.EAGAIN or time.time() > deadline:
                     raise
             time.sleep(0.01)
+
+
+class KinDoor(object):
+    """The same door, for the questions of another run: one below the job's own, or above it."""
+
+    def __init__(self, door: DoorClient, run_id: str) -> None:
+        self._door = door
+        self._run_id = run_id
+
+    def ask(self, op: str, **fields: Any) -> Any:
+        return self._door.ask(op, run=self._run_id, **fields)
 
 
 def _connect_to(connection: socket.socket, path: str) -> None:

@@ -7,9 +7,9 @@ with `hasattr`: `experiment`, `input_datasets`, `parent`, `get_metrics`, `regist
 # ruff: noqa: ARG002 - the signatures are those of a real run
 
 import sys
-from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Union
 
-from roost_job import uploads, values
+from roost_job import documents, uploads, values
 from roost_job.exceptions import UserErrorException
 
 
@@ -55,6 +55,33 @@ class _OfflineRun(object):
         if plot is not None and not hasattr(plot, "savefig"):
             raise UserErrorException("`plot` must be a matplotlib figure or pyplot, got %s." % type(plot).__name__)
         _show("image metric", name, plot if path is None else uploads.one_file(path))
+
+    def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
+        _show("confusion matrix", name, documents.text("confusion_matrix", values.check_name(name), value))
+
+    def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
+        _show("accuracy table", name, documents.text("accuracy_table", values.check_name(name), value))
+
+    def log_predictions(self, name: str, value: Any, description: str = "") -> None:
+        _show("predictions", name, documents.text("predictions", values.check_name(name), value))
+
+    def log_residuals(self, name: str, value: Any, description: str = "") -> None:
+        _show("residuals", name, documents.text("residuals", values.check_name(name), value))
+
+    def child_run(
+        self, name: Optional[str] = None, run_id: Optional[str] = None, outputs: Optional[str] = None
+    ) -> "_OfflineRun":
+        """An offline run that is nobody's child."""
+        return _OfflineRun(run_id)
+
+    def create_children(
+        self,
+        count: Optional[int] = None,
+        tag_key: Optional[str] = None,
+        tag_values: Optional[Sequence[Any]] = None,
+        start_children: bool = True,
+    ) -> "List[_OfflineRun]":
+        return [_OfflineRun() for _ in (range(count or 0) if tag_values is None else tag_values)]
 
     def upload_file(self, name: str, path_or_stream: Any, datastore_name: Optional[str] = None) -> None:
         uploads.check_no_datastore(datastore_name)

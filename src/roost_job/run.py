@@ -5,14 +5,16 @@ the door's (docs/how-it-works/wire.md). In a job that is the agent's door. The S
 overriding `_open_link` and `_open_spool`; what it inherits works the same there.
 """
 
+import os
 import sys
 from threading import Lock
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from roost_job import values
+from roost_job import uploads, values, waiting
+from roost_job.children import KINDS, RunChildren
 from roost_job.context import Job, experiment_of, job_here
 from roost_job.details import details
-from roost_job.door import DoorClient
+from roost_job.door import DoorClient, KinDoor
 from roost_job.exceptions import AzureMLException, RunEnvironmentException, UserErrorException
 from roost_job.files import RunFiles
 from roost_job.metrics import RunMetrics
@@ -27,7 +29,7 @@ END_FLUSH_SECONDS = 30.0
 _contexts: Dict[Tuple[type, Job], "Run"] = {}
 
 
-class Run(RunMetrics, RunFiles, RunSecrets):
+class Run(RunMetrics, RunFiles, RunChildren, RunSecrets):
     """A run. Any thread may use it, and so may forked workers, each with a spool of its own."""
 
     def __init__(self, experiment: Any, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
@@ -37,11 +39,19 @@ class Run(RunMetrics, RunFiles, RunSecrets):
         self._run_id = run_id
         self._outputs = outputs
         self._job: Optional[Job] = kwargs.get("_job")
+        self._kin = bool(kwargs.get("_kin"))  # another run than the job's: one that its token reaches
+        self._above = bool(kwargs.get("_above"))
+        self._kind = str(kwargs.get("_kind") or "")
         self._spool = None
         self._spool_lock = Lock()
         self._link = self._open_link()
 
     # ---- context
+
+    @classmethod
+    def get_submitted_run(cls: Type[Self], **kwargs: Any) -> Union[Self, _OfflineRun]:
+        """The older name of `get_context`."""
+        return cls.get_context(**kwargs)
 
     @classmethod
     def get_context(
@@ -75,17 +85,30 @@ class Run(RunMetrics, RunFiles, RunSecrets):
         """What this run asks. Here the agent's door, which only knows the run of its own job."""
         if self._job is None:
             self._job = job_here()
-        if self._job is None or self._job.run_id != self._run_id:
+        if self._job is None or (self._job.run_id != self._run_id and not self._kin):
             raise RunEnvironmentException(
                 "Run %s is not the run of this job." % self._run_id,
                 hint="Other runs are read with the Roost SDK, which needs Python 3.11 or later.",
             )
-        return DoorClient(self._job.door)
+        door = DoorClient(self._job.door)
+        return KinDoor(door, self._run_id) if self._kin else door
 
     def _open_spool(self) -> Writer:
-        if self._job is None:
-            raise RunEnvironmentException("Run %s cannot be logged to from this process." % self._run_id)
-        return Writer(self._job.spool, self._job.rank)
+        """In a folder of its own below the job's, for a child: the agent ships each to its run."""
+        if self._job is None or self._above:
+            raise RunEnvironmentException(
+                "Run %s cannot be logged to from this process." % self._run_id,
+                hint="A script logs to its own run and to those below it.",
+            )
+        return Writer(os.path.join(self._job.spool, self._run_id) if self._kin else self._job.spool, self._job.rank)
+
+    def _relative(self, record: Mapping[str, Any], above: bool = False, **more: Any) -> Any:
+        """Another run of the same family."""
+        if self._job is not None and record["id"] == self._job.run_id:
+            return type(self).get_context()
+        kind = (record.get("spec") or {}).get("kind")
+        given = {"_job": self._job, "_kin": True, "_above": above, "_kind": kind}
+        return type(self)(self._experiment, record["id"], more.get("outputs"), **given)
 
     # ---- what it is
 
@@ -102,6 +125,13 @@ class Run(RunMetrics, RunFiles, RunSecrets):
         """The run's record as the control plane has it now."""
         record: Dict[str, Any] = self._link.ask("run")
         return record
+
+    @property
+    def type(self) -> str:
+        """Where it came from: `azureml.scriptrun` for one that was submitted, else `azureml.interactive`."""
+        if not self._kind:
+            self._kind = str((self._record_now().get("spec") or {}).get("kind") or "script")
+        return next(word for word, kind in KINDS.items() if kind == self._kind)
 
     @property
     def number(self) -> int:
@@ -127,6 +157,58 @@ class Run(RunMetrics, RunFiles, RunSecrets):
     def get_details(self) -> Dict[str, Any]:
         """What is known of the run, under the names that scripts read."""
         return details(self._record_now(), self.get_file_names())
+
+    def get_details_with_logs(self) -> Dict[str, Any]:
+        """The details, with the content of each log in place of its address."""
+        found = self.get_details()
+        found["logFiles"] = {name: self._text_of(name) for name in found["logFiles"]}
+        return found
+
+    def get_snapshot_id(self) -> str:
+        """The id of the snapshot of the source folder that it ran with."""
+        snapshot = (self._record_now().get("spec") or {}).get("snapshot")
+        if not snapshot:
+            raise UserErrorException(
+                "Run %s has no snapshot." % self._run_id,
+                hint="A submitted run has one, and so has start_logging(snapshot_directory=…).",
+            )
+        return str(snapshot)
+
+    def restore_snapshot(self, snapshot_id: Optional[str] = None, path: Optional[str] = None) -> str:
+        """Writes the snapshot of the source folder to a folder, `path` or a new one for temporary files; the folder's path."""
+        snapshot = snapshot_id or self.get_snapshot_id()
+        if path is None:
+            import tempfile  # on use: it loads a third of what this library needs
+
+            folder = os.path.join(tempfile.mkdtemp(prefix="roost-snapshot-"), str(snapshot))
+        else:
+            folder = os.path.abspath(os.fspath(path))
+        if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+            raise UserErrorException(
+                "%s is there already, and not an empty folder." % folder, hint="Give the path of a new folder."
+            )
+        self._link.ask("restore", snapshot=str(snapshot), path=folder)
+        return folder
+
+    def wait_for_completion(
+        self,
+        show_output: bool = False,
+        wait_post_processing: bool = False,  # noqa: ARG002 - it is always waited for
+        raise_on_error: bool = True,
+    ) -> Dict[str, Any]:
+        """Waits for the end of a run below this one; a script cannot wait for its own."""
+        if not self._kin:
+            raise UserErrorException("A script cannot wait for the end of the run that it is.")
+        record = waiting.stream(self._link, self._run_id) if show_output else waiting.until_end(self._link)
+        if raise_on_error:
+            waiting.raise_for_failure(record)
+        return self.get_details()
+
+    def _text_of(self, name: str) -> str:
+        with uploads.temporary(".txt") as path:
+            self._link.ask("download", name=name, path=path)
+            with open(path, "rb") as file:
+                return file.read().decode("utf-8", "replace")
 
     def __repr__(self) -> str:
         return "%s(id=%r, experiment=%r)" % (type(self).__name__, self._run_id, getattr(self._experiment, "name", None))
@@ -172,21 +254,44 @@ class Run(RunMetrics, RunFiles, RunSecrets):
         self._link.ask("flush", timeout_seconds=timeout_seconds)
 
     def complete(self) -> None:
-        """Waits a little for what was logged to arrive. The status is not set by it: the script's end does that."""
+        """Waits a little for what was logged to arrive. The status of the job's own run is not set by it: the script's end does
+        that. A child ends."""
+        if self._kin:
+            self._end_child("Completed", "done", "")
+            return
         try:
             self.flush(END_FLUSH_SECONDS)
         except AzureMLException as error:
             _say("run.complete(): %s" % error)  # the agent sends the rest; no reason to fail a script that is done
 
     def fail(self, error_details: Any = None, error_code: Optional[str] = None) -> None:
-        """Writes the error to the log. The status is not set by it: the script's end does that."""
+        """Writes the error to the log. The status of the job's own run is not set by it: the script's end does that. A child
+        ends as failed."""
         facts = [str(each) for each in (error_code, error_details) if each]
+        if self._kin:
+            self._end_child("Failed", "marked_failed", ": ".join(facts))
+            return
         _say("run.fail(): %s" % (": ".join(facts) or "no details given"))
         _say("The run's status follows from the script's exit code; end it with `sys.exit(1)` to make the run Failed.")
 
     def cancel(self) -> None:
-        """Warns: a script does not cancel the run that it is."""
+        """Ends a child. For the job's own run it warns: a script does not cancel the run that it is."""
+        if self._kin:
+            self._link.ask("cancel")
+            return
         _say("run.cancel() does nothing inside the run itself; end the script, or cancel it from outside.")
+
+    def _end_child(self, to: str, reason: str, message: str) -> None:
+        if self.type != "azureml.interactive":
+            raise UserErrorException(
+                "Run %s was submitted: its script's end decides its status." % self._run_id,
+                hint="run.cancel() ends it.",
+            )
+        if self._outputs and os.path.isdir(self._outputs):
+            self.upload_folder("outputs", self._outputs)
+        if self._spool is not None:
+            self.flush(END_FLUSH_SECONDS)
+        self._link.ask("report", to=to, reason=reason, message=message)
 
     def __enter__(self: Self) -> Self:
         return self

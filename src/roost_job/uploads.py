@@ -86,7 +86,7 @@ def as_file(path_or_stream: Any, suffix: str = "") -> Iterator[str]:
     if not hasattr(path_or_stream, "read"):
         yield one_file(path_or_stream)
         return
-    with _temporary(suffix) as path:
+    with temporary(suffix) as path:
         with open(path, "wb") as target:
             while True:
                 piece = path_or_stream.read(1 << 20)
@@ -104,13 +104,23 @@ def drawn(plot: Any) -> Iterator[str]:
             "`plot` must be a matplotlib figure or pyplot, got %s." % type(plot).__name__,
             hint="Give an image file with `path=`.",
         )
-    with _temporary(".png") as path:
+    with temporary(".png") as path:
         plot.savefig(path, format="png")
         yield path
 
 
 @contextmanager
-def _temporary(suffix: str) -> Iterator[str]:
+def written(text: str) -> Iterator[str]:
+    """Text as a file that lasts as long as the block."""
+    with temporary(".json") as path:
+        with open(path, "wb") as target:
+            target.write(text.encode("utf-8"))
+        yield path
+
+
+@contextmanager
+def temporary(suffix: str) -> Iterator[str]:
+    """The path of an empty file that lasts as long as the block."""
     import tempfile  # on use: most scripts upload no streams, and it loads a third of what this library needs
 
     handle, path = tempfile.mkstemp(prefix="roost-", suffix=suffix)

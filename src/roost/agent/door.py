@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from roost.agent.family import Family, absolute, wait_of
 from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.masking import Masks
@@ -45,7 +46,9 @@ class Door:
         if len(os.fsencode(self.path)) > _LONGEST_PATH:
             self._own_folder = tempfile.mkdtemp(prefix="roost-")  # 0700
             self.path = Path(self._own_folder, "door.sock")
+        self._family = Family(link, self._settle)
         self._ops: Mapping[str, Callable[[Request], object]] = {
+            **self._family.ops,
             "run": self._run,
             "annotate": self._annotate,
             "upload": self._upload,
@@ -98,12 +101,14 @@ class Door:
             log.exception("The door failed.")
             return as_wire(RoostError(f"The agent failed: {type(error).__name__}: {error}."))
 
-    def _run(self, _: Request) -> object:
-        return self._link.client.call("GET", self._link.path())
+    def _run(self, request: Request) -> object:
+        after = request.get("after")
+        params = {"after": int(after), "wait": wait_of(request)} if after is not None else None
+        return self._link.client.call("GET", self._family.path(request), params=params)
 
     def _annotate(self, request: Request) -> object:
         change = {key: request[key] for key in ("tags", "remove_tags", "properties", "display_name") if key in request}
-        return self._link.client.call("PATCH", self._link.path(), json=change)
+        return self._link.client.call("PATCH", self._family.path(request), json=change)
 
     def _upload(self, request: Request) -> object:
         given = request.get("files")
@@ -113,25 +118,29 @@ class Door:
         for pair in given:
             if not (isinstance(pair, list) and len(pair) == 2):
                 raise InvalidInput(f"`files` must be a list of [name, path], got {pair!r} in it.")
-            pairs.append((names.path(pair[0]), _absolute(pair[1])))
-        return {"count": self._staging.add(pairs)}
+            pairs.append((names.path(pair[0]), absolute(pair[1])))
+        return {"count": self._staging.add(pairs, _text(request, "run"))}
 
     def _files(self, request: Request) -> object:
         prefix = _text(request, "prefix")
         self._settle()
-        answer = self._link.client.call("GET", self._link.path("files"), params={"prefix": prefix or None})
+        answer = self._link.client.call("GET", self._family.path(request, "files"), params={"prefix": prefix or None})
         return [file["path"] for file in answer["files"]]
 
     def _download(self, request: Request) -> object:
-        name, target = names.path(request.get("name")), _absolute(request.get("path"))
+        name, target = names.path(request.get("name")), absolute(request.get("path"))
         if not target.parent.is_dir():
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
         self._settle()
-        return {"size": self._link.client.download(self._link.path("files", name), target)}
+        return {"size": self._link.client.download(self._family.path(request, "files", name), target)}
 
     def _metrics(self, request: Request) -> object:
-        name = _text(request, "name")
-        return self._link.client.call("GET", self._link.path("metrics"), params={"name": name or None})["metrics"]
+        params = {
+            "name": _text(request, "name") or None,
+            "recursive": "true" if request.get("recursive") else None,
+            "kind": request.get("kind"),
+        }
+        return self._link.client.call("GET", self._family.path(request, "metrics"), params=params)["metrics"]
 
     def _secrets(self, request: Request) -> object:
         """Values are hidden in the run's logs before the script has them."""
@@ -177,9 +186,3 @@ def _text(request: Request, field: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"`{field}` must be text, got {type(value).__name__}.")
     return value
-
-
-def _absolute(path: object) -> Path:
-    if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
-        raise InvalidInput(f"An absolute path is needed, got {path!r}.")
-    return Path(path)

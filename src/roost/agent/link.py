@@ -40,11 +40,11 @@ class Link:
         event = {"to": to.value, "reason": reason.value, "message": message, "exit_code": exit_code}
         return decode(Run, self.client.call("POST", self.path("events"), json=event))
 
-    def put_files(self, files: Sequence[RunFile]) -> None:
-        """Names blobs as files of the run."""
+    def put_files(self, files: Sequence[RunFile], run_id: str = "") -> None:
+        """Names blobs as files of the run, or of one below it."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             named = {"files": encode(files[start : start + _FILES_AT_ONCE])}
-            self.client.call("PUT", self.path("files"), json=named)
+            self.client.call("PUT", path_of("runs", run_id or self.run_id, "files"), json=named)
 
     def path(self, *parts: str) -> str:
         return path_of("runs", self.run_id, *parts)

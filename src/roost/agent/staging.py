@@ -4,6 +4,7 @@ them. Each is two files, `<number>.data` and then `<number>.json`, so that a sal
 
 import itertools
 import json
+import logging
 import os
 import shutil
 import threading
@@ -13,10 +14,11 @@ from pathlib import Path
 from roost.agent.folder import Folder, write
 from roost.agent.link import Link
 from roost.domain import names
-from roost.domain.errors import DiskFull, InvalidInput
+from roost.domain.errors import DiskFull, Forbidden, InvalidInput, NotFound
 from roost.domain.files import RunFile
 
 _AT_ONCE = 500
+log = logging.getLogger("roost.agent")
 
 
 class Staging:
@@ -27,8 +29,8 @@ class Staging:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
-    def add(self, files: Sequence[tuple[str, Path]]) -> int:
-        """Takes copies; all of them are checked before the first is made."""
+    def add(self, files: Sequence[tuple[str, Path]], run_id: str = "") -> int:
+        """Takes copies; all of them are checked before the first is made. `run_id` is that of a run below this one."""
         for name, path in files:
             names.path(name)
             if not path.is_file():
@@ -36,16 +38,16 @@ class Staging:
             if not os.access(path, os.R_OK):
                 raise InvalidInput(f"{str(path)!r} may not be read.")
         for name, path in files:
-            self._add(names.path(name), path)
+            self._add(names.path(name), path, run_id)
         return len(files)
 
-    def _add(self, name: str, path: Path) -> None:
+    def _add(self, name: str, path: Path, run_id: str) -> None:
         with self._lock:
             number = f"{next(self._numbers):08d}"
         data = self._root / f"{number}.data"
         try:
             shutil.copyfile(path, data)
-            note = {"name": name, "modified_at": path.stat().st_mtime}
+            note = {"name": name, "modified_at": path.stat().st_mtime, "run": run_id}
             write(self._root / f"{number}.json", json.dumps(note).encode())
         except OSError as error:
             data.unlink(missing_ok=True)
@@ -61,12 +63,24 @@ class Staging:
         for start in range(0, len(notes), _AT_ONCE):
             some = notes[start : start + _AT_ONCE]
             carried = link.carrier.carry([note.with_suffix(".data") for note in some])
-            files: dict[str, RunFile] = {}
+            files: dict[str, dict[str, RunFile]] = {}
             for note, (blob, size) in zip(some, carried, strict=True):
                 said = json.loads(note.read_bytes())
-                files[said["name"]] = RunFile(path=said["name"], blob=blob, size=size, modified_at=said["modified_at"])
-            link.put_files(list(files.values()))
+                file = RunFile(path=said["name"], blob=blob, size=size, modified_at=said["modified_at"])
+                files.setdefault(said.get("run", ""), {})[file.path] = file
+            for run_id, named in files.items():
+                _put(link, run_id, list(named.values()))
             for note in some:
                 note.unlink()
                 note.with_suffix(".data").unlink()
         return bool(notes)
+
+
+def _put(link: Link, run_id: str, files: Sequence[RunFile]) -> None:
+    """What a run below is not allowed to be given is given up: it must not keep the rest back."""
+    try:
+        link.put_files(files, run_id)
+    except (Forbidden, NotFound) as error:
+        if not run_id:
+            raise
+        log.warning("%d files for run %s are not taken: %s", len(files), run_id, error.message)

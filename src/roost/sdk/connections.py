@@ -80,6 +80,10 @@ class Bytes:
     def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
         return self._carrier.carry(paths)
 
+    def lay_out(self, manifest: str, folder: Path) -> int:
+        """Makes a snapshot's files in an empty folder; how many."""
+        return self._carrier.lay_out(manifest, folder)
+
     def has(self, name: str) -> bool:
         return not self._client.call("POST", "/api/blobs/missing", json={"names": [name]})["missing"]
 

@@ -3,22 +3,27 @@
 # ruff: noqa: ARG002
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
+import builtins
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from roost.domain import codec, names
 from roost.domain import workspaces as domain
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import Reason, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.runs import Run as RunRecord
-from roost.sdk import git, interactive, records, snapshots
+from roost.sdk import composing, environments, git, interactive, showing, snapshots
 from roost.sdk.runs import Run
 from roost.sdk.submissions import ScriptRunConfig
 from roost.sdk.workspaces import Workspace
 from roost.transport.client import path_of
+from roost_job.children import Labels, wanted
 
 Tags = Mapping[str, str | None]
+_VIEWS = {"ActiveOnly": (False,), "ArchivedOnly": (True,), "All": (False, True)}
 
 
 class Experiment:
@@ -41,9 +46,11 @@ class Experiment:
         self._name = names.experiment(name)
         self._workspace = workspace
         self._id = _id or ""
+        self._record: domain.Experiment | None = None
         if _create_in_cloud:
             route = path_of("workspaces", workspace.name, "experiments", name)
-            self._id = codec.decode(domain.Experiment, workspace._connection.client.call("PUT", route)).id
+            self._record = codec.decode(domain.Experiment, workspace._connection.client.call("PUT", route))
+            self._id = self._record.id
 
     @property
     def workspace(self) -> Workspace:
@@ -59,27 +66,10 @@ class Experiment:
 
     def submit(self, config: ScriptRunConfig, tags: Tags | None = None, **kwargs: object) -> Run:
         """Snapshots the folder and sends the run; returns at once. Nothing is made when anything is wrong."""
-        if not isinstance(config, ScriptRunConfig):
-            raise InvalidInput(f"Roost can submit a ScriptRunConfig, got {type(config).__name__}.")
-        display_name = str(kwargs.pop("display_name", "") or "")
-        if kwargs:
-            raise InvalidInput(f"submit() has no parameter {', '.join(map(repr, kwargs))}.")
-        labels = _tags(tags)
-        script = config.check()
         connection = self._workspace._connection
-        folder = config.source_directory
-        with git.look(folder) as state:
-            snapshot = snapshots.take(folder, connection.bytes, connection.home, needs=script)
-            properties = state.properties()
-        submission = Submission(
-            id=names.new_run_id(self._name, time.time()),
-            experiment=self._name,
-            spec=config.spec(snapshot),
-            display_name=display_name,
-            tags=labels,
-            properties=properties,
-        )
-        return Run._of(self, self._send(submission))
+        composed = composing.compose(self._name, config, tags, connection.bytes, connection.home, **kwargs)
+        spec = environments.note(self._workspace, composed.spec)
+        return Run._of(self, self._send(replace(composed, spec=spec)))
 
     def start_logging(
         self,
@@ -92,15 +82,18 @@ class Experiment:
     ) -> Run:
         """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block."""
         connection = self._workspace._connection
-        snapshot = ""
+        labels, snapshot, properties = composing.tags_of(tags), "", {}
         if snapshot_directory:
-            snapshot = snapshots.take(os.fspath(snapshot_directory), connection.bytes, connection.home)
+            with git.look(os.fspath(snapshot_directory)) as state:
+                snapshot = snapshots.take(os.fspath(snapshot_directory), connection.bytes, connection.home)
+                properties = {**state.properties(), composing.SNAPSHOT_PROPERTY: snapshot}
         submission = Submission(
             id=names.new_run_id(self._name, time.time()),
             experiment=self._name,
             spec=RunSpec(kind=RunKind.INTERACTIVE, snapshot=snapshot),
             display_name=display_name or "",
-            tags=_tags(tags),
+            tags=labels,
+            properties=properties,
         )
         record = self._send(submission)
         interactive.report(connection.client, record.id, RunStatus.RUNNING, Reason.LOGGING)
@@ -110,20 +103,102 @@ class Experiment:
     def get_runs(
         self,
         type: str | None = None,  # noqa: A002 - the SDK's name for it
-        tags: Tags | str | None = None,
-        properties: Tags | str | None = None,
+        tags: Labels = None,
+        properties: Labels = None,
+        status: str | None = None,
         include_children: bool = False,
     ) -> Iterator[Run]:
         """The experiment's runs, newest first."""
-        found = records.listing(
-            self._workspace._connection.client,
-            self._workspace.name,
-            experiment=self._name,
-            tags={tags: None} if isinstance(tags, str) else tags,
-            properties={properties: None} if isinstance(properties, str) else properties,
-            include_children=include_children,
-        )
-        return iter([Run._of(self, record) for record in found if type is None or _type_of(record) == type])
+        return Run.list(self, type, tags, properties, status, include_children)
+
+    @staticmethod
+    def list(
+        workspace: Workspace,
+        experiment_name: str | None = None,
+        view_type: str = "ActiveOnly",
+        tags: Labels = None,
+    ) -> "builtins.list[Experiment]":
+        """The workspace's experiments by name: `ActiveOnly`, `ArchivedOnly` or `All`."""
+        if view_type not in _VIEWS:
+            raise InvalidInput(f"There is no view_type {view_type!r}.", hint=f"It is one of: {', '.join(_VIEWS)}.")
+        answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "experiments"))
+        found = [codec.decode(domain.Experiment, item) for item in answer["experiments"]]
+        needed = wanted("tags", tags).items()
+        return [
+            Experiment._of(workspace, each)
+            for each in found
+            if (each.archived_at is not None) in _VIEWS[view_type]
+            and experiment_name in (None, each.name)
+            and all(key in each.tags and value in (None, each.tags[key]) for key, value in needed)
+        ]
+
+    @staticmethod
+    def delete(workspace: Workspace, experiment_id: str) -> None:
+        """Deletes an experiment that has no runs."""
+        every = Experiment.list(workspace, view_type="All")
+        names_of = [each.name for each in every if experiment_id in (each.id, each.name)]
+        if not names_of:
+            raise NotFound(f"There is no experiment {experiment_id!r} in workspace {workspace.name!r}.")
+        workspace._connection.client.call("DELETE", path_of("workspaces", workspace.name, "experiments", names_of[0]))
+
+    @classmethod
+    def _of(cls, workspace: Workspace, record: domain.Experiment) -> "Experiment":
+        made = cls(workspace, record.name, _id=record.id, _create_in_cloud=False)
+        made._record = record
+        return made
+
+    @property
+    def tags(self) -> dict[str, str | None]:
+        return dict(self._now().tags)
+
+    @property
+    def archived_time(self) -> datetime | None:
+        """When it was put away; None while it is active."""
+        at = self._now().archived_at
+        return datetime.fromtimestamp(at, UTC) if at is not None else None
+
+    def tag(self, key: str, value: str | None = None) -> None:
+        """Sets one tag; without a value it is None."""
+        self.set_tags({key: value})
+
+    def set_tags(self, tags: Tags) -> None:
+        """Sets these tags and leaves the others."""
+        self._change(tags=composing.tags_of(tags))
+
+    def remove_tags(self, tags: str | Sequence[str]) -> None:
+        self._change(remove_tags=[tags] if isinstance(tags, str) else [str(key) for key in tags])
+
+    def archive(self) -> None:
+        """Puts it away: it is not listed any more, and its runs stay. The next run that is sent to it takes it out again."""
+        self._change(archived=True)
+
+    def reactivate(self, new_name: str | None = None) -> None:
+        """Takes it out again."""
+        if new_name is not None:
+            raise InvalidInput("Roost cannot rename an experiment.", hint="Call reactivate() without `new_name`.")
+        self._change(archived=False)
+
+    def refresh(self) -> None:
+        """Reads it again."""
+        self._record = None
+        self._now()
+
+    def get_portal_url(self) -> str:
+        """Where a browser shows its runs."""
+        return f"{self._workspace._connection.url}/?experiment={self._name}"
+
+    def _route(self) -> str:
+        return path_of("workspaces", self._workspace.name, "experiments", self._name)
+
+    def _now(self) -> domain.Experiment:
+        if self._record is None:
+            answer = self._workspace._connection.client.call("GET", self._route())
+            self._record = codec.decode(domain.Experiment, answer)
+        return self._record
+
+    def _change(self, **changes: object) -> None:
+        answer = self._workspace._connection.client.call("PATCH", self._route(), json=changes)
+        self._record = codec.decode(domain.Experiment, answer)
 
     def _send(self, submission: Submission) -> RunRecord:
         route = path_of("workspaces", self._workspace.name, "runs")
@@ -131,17 +206,8 @@ class Experiment:
         return codec.decode(RunRecord, answer)
 
     def __repr__(self) -> str:
-        return f"Experiment(name={self._name!r}, workspace={self._workspace.name!r})"
+        return f"Experiment(Name: {self._name},\nWorkspace: {self._workspace.name})"
 
-
-def _type_of(record: RunRecord) -> str:
-    """The SDK's word for where a run came from."""
-    return "azureml.scriptrun" if record.spec.kind is RunKind.SCRIPT else "azureml.interactive"
-
-
-def _tags(tags: Tags | None) -> dict[str, str | None]:
-    if tags is None:
-        return {}
-    if not isinstance(tags, Mapping):
-        raise InvalidInput(f"tags must be a dict, got {type(tags).__name__}.", hint="tags={'model': 'resnet'}")
-    return {str(key): None if value is None else str(value) for key, value in tags.items()}
+    def _repr_html_(self) -> str:
+        cells = {"Name": self._name, "Workspace": self._workspace.name}
+        return showing.table(cells, {"Report Page": ("Link to Roost", self.get_portal_url())})

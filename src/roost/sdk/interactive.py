@@ -13,6 +13,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,6 +54,7 @@ class Session:
         self._stop = threading.Event()
         self._shipping = threading.Lock()
         self._ended = False
+        self._guests: list[Callable[[], None]] = []
         self._sent: dict[str, int] = {}
         name = run_id if owns else f"{run_id}.{self._pid}.{next(_count)}"
         self.folder = spools_of(connection.home) / name
@@ -93,10 +95,23 @@ class Session:
             self._shipper.ship_spools(self.folder)
             self._sent = sizes
 
-    def _sizes(self) -> dict[str, int]:
-        return {
-            entry.name: entry.stat().st_size for entry in os.scandir(self.folder) if entry.name.endswith(SPOOL_SUFFIX)
-        }
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def host(self, let_go: Callable[[], None]) -> None:
+        """A run below this one logs here too, in a folder named by its id. `let_go` is called before the folder goes."""
+        self._guests.append(let_go)
+
+    def _sizes(self, folder: Path | None = None) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with os.scandir(folder or self.folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    found.update(self._sizes(Path(entry.path)))
+                elif entry.name.endswith(SPOOL_SUFFIX):
+                    found[entry.path] = entry.stat().st_size
+        return found
 
     def finish(self, to: RunStatus, reason: Reason, message: str = "") -> None:
         """Ships the rest, reports the end, and lets go of the folder. A second end changes nothing."""
@@ -105,6 +120,8 @@ class Session:
         self._stop.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
+        for let_go in self._guests:
+            let_go()
         self.flush()
         if self.owns:
             report(self._connection.client, self._run_id, to, reason, message)

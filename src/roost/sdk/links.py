@@ -12,6 +12,7 @@ from roost.domain.errors import InvalidInput
 from roost.domain.files import RunFile
 from roost.sdk import downloads
 from roost.sdk.connections import Connection
+from roost.sdk.records import pairs
 from roost.transport.client import path_of
 
 
@@ -29,6 +30,11 @@ class HttpLink:
             "download": self._download,
             "metrics": self._metrics,
             "flush": flush,
+            "bear": self._bear,
+            "children": self._children,
+            "report": self._report,
+            "cancel": self._cancel,
+            "restore": self._restore,
             "secrets": self._secrets,
         }
 
@@ -70,7 +76,40 @@ class HttpLink:
     def _download(self, name: str, path: str) -> dict[str, int]:
         return {"size": downloads.fetch(self._connection, self._run_id, name, Path(path))}
 
-    def _metrics(self, name: str | None = None) -> Any:
-        params = {"name": name} if name is not None else None
+    def _bear(self, children: Sequence[Mapping[str, Any]], start: bool = True) -> Any:
+        body = {"children": list(children), "start": start}
+        return self._connection.client.call("POST", path_of("runs", self._run_id, "children"), json=body)["runs"]
+
+    def _children(
+        self,
+        recursive: bool = False,
+        status: str | None = None,
+        kind: str | None = None,
+        tags: Mapping[str, str | None] | None = None,
+        properties: Mapping[str, str | None] | None = None,
+    ) -> Any:
+        params = {
+            "recursive": "true" if recursive else None,
+            "status": status,
+            "kind": kind,
+            "tag": pairs(tags),
+            "property": pairs(properties),
+        }
+        route = path_of("runs", self._run_id, "children")
+        return self._connection.client.call("GET", route, params=params)["runs"]
+
+    def _report(self, **said: str) -> Any:
+        return self._connection.client.call("POST", path_of("runs", self._run_id, "events"), json=said)
+
+    def _cancel(self) -> Any:
+        return self._connection.client.call("POST", path_of("runs", self._run_id, "cancel"))
+
+    def _restore(self, snapshot: str, path: str) -> dict[str, int]:
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        return {"count": self._connection.bytes.lay_out(names.blob(snapshot), folder)}
+
+    def _metrics(self, name: str | None = None, recursive: bool = False, kind: str | None = None) -> Any:
+        params = {"name": name, "recursive": "true" if recursive else None, "kind": kind}
         answer = self._connection.client.call("GET", path_of("runs", self._run_id, "metrics"), params=params)
         return answer["metrics"]

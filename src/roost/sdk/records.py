@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from roost.domain import codec, names
 from roost.domain.errors import InvalidInput, NotFound
-from roost.domain.runs import Run, RunEvent, RunStatus
+from roost.domain.runs import Run, RunEvent, RunKind, RunStatus
 from roost.sdk.connections import Connection
 from roost.transport.client import Client, path_of
 
@@ -54,6 +54,7 @@ def listing(
     *,
     experiment: str | None = None,
     status: RunStatus | None = None,
+    kind: RunKind | None = None,
     parent_id: str | None = None,
     include_children: bool = False,
     tags: Mapping[str, str | None] | None = None,
@@ -68,10 +69,11 @@ def listing(
         params = {
             "experiment": experiment,
             "status": status.value if status else None,
+            "kind": kind.value if kind else None,
             "parent_id": parent_id,
             "include_children": "true" if include_children else None,
-            "tag": _pairs(tags),
-            "property": _pairs(properties),
+            "tag": pairs(tags),
+            "property": pairs(properties),
             "limit": wanted,
             "before": found[-1].id if found else None,
         }
@@ -82,7 +84,8 @@ def listing(
     return found
 
 
-def _pairs(wanted: Mapping[str, str | None] | None) -> list[str] | None:
+def pairs(wanted: Mapping[str, str | None] | None) -> list[str] | None:
+    """Labels as an address has them: `k` for any value, `k=v` for that one."""
     return [key if value is None else f"{key}={value}" for key, value in wanted.items()] if wanted else None
 
 

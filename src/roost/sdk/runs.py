@@ -7,8 +7,10 @@ Inside a job `get_context` gives this class too, with the agent's door as its li
 # ruff: noqa: ARG002
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
+import builtins
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,15 +19,17 @@ from roost.domain import codec
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunKind, RunStatus
 from roost.domain.runs import Run as RunRecord
-from roost.sdk import downloads, interactive, records, waiting
+from roost.sdk import downloads, interactive, records, showing, waiting
 from roost.sdk.connections import Connection
 from roost.sdk.links import HttpLink
 from roost.transport.client import path_of
 from roost_job import run as job
+from roost_job.children import KINDS, Labels, wanted
 from roost_job.exceptions import AzureMLException, ExperimentExecutionException, RunEnvironmentException
 from roost_job.spool import Writer
 
 if TYPE_CHECKING:
+    from roost.sdk.environments import Environment
     from roost.sdk.experiments import Experiment
     from roost.sdk.workspaces import Workspace
 
@@ -37,6 +41,7 @@ class Run(job.Run):
         workspace = getattr(experiment, "workspace", None)
         self._reach: Connection | None = getattr(workspace, "_connection", None) if "_job" not in kwargs else None
         self._session: interactive.Session | None = kwargs.get("_session")
+        self._host: interactive.Session | None = kwargs.get("_host")
         self._seen: RunRecord | None = kwargs.get("_record")
         if self._reach is None and "_job" not in kwargs:
             raise InvalidInput(
@@ -53,8 +58,29 @@ class Run(job.Run):
         record: RunRecord,
         session: interactive.Session | None = None,
         outputs: str | None = None,
+        host: interactive.Session | None = None,
     ) -> "Run":
-        return cls(experiment, record.id, outputs, _record=record, _session=session)
+        kind = record.spec.kind.value
+        return cls(experiment, record.id, outputs, _record=record, _session=session, _host=host, _kind=kind)
+
+    def _relative(self, record: Mapping[str, Any], above: bool = False, **more: Any) -> "Run":
+        """Another run of the same family. A child of this process's own run logs by way of its session."""
+        if self._reach is None:
+            found: Run = super()._relative(record, above, **more)
+            return found
+        from roost.sdk.experiments import Experiment  # noqa: PLC0415 - experiments make runs: no circle
+
+        run = codec.decode(RunRecord, record) if "status" in record else records.get(self._reach.client, record["id"])
+        same = run.experiment == self.experiment.name
+        experiment = (
+            self.experiment if same else Experiment(self.experiment.workspace, run.experiment, _create_in_cloud=False)
+        )
+        host = self._host or (self._session if self._session is not None and self._session.owns else None)
+        if above or run.spec.kind is not RunKind.INTERACTIVE or (host is not None and host.ended):
+            host = None
+        lives_here = bool(more.get("lives_here")) and host is None
+        session = interactive.Session(self._reach, run.id) if lives_here else None
+        return Run._of(experiment, run, session=session, outputs=more.get("outputs"), host=host)
 
     @staticmethod
     def get(workspace: "Workspace", run_id: str) -> "Run":
@@ -82,13 +108,23 @@ class Run(job.Run):
     def _open_spool(self) -> Writer:
         if self._reach is None:
             return super()._open_spool()
+        if self._host is not None and not self._host.ended:
+            self._host.host(self._let_go)
+            return Writer(str(self._host.folder / self._run_id))
         if self._session is None:
             self._session = interactive.Session(self._reach, self._run_id, owns=False)
         return Writer(str(self._session.folder))
 
     def _ship(self) -> None:
-        if self._session is not None:
-            self._session.flush()
+        for session in (self._session, self._host):
+            if session is not None:
+                session.flush()
+
+    def _let_go(self) -> None:
+        """The run above ends: what is logged from now on goes a way of its own."""
+        spool, self._spool, self._host = self._spool, None, None
+        if spool is not None:
+            spool.close()
 
     def _record_now(self) -> dict[str, Any]:
         found = super()._record_now()
@@ -101,12 +137,6 @@ class Run(job.Run):
     # ---- what it is
 
     @property
-    def type(self) -> str:
-        """The SDK's word for where it came from."""
-        interactive_kind = self._seen is not None and self._seen.spec.kind is RunKind.INTERACTIVE
-        return "azureml.interactive" if interactive_kind else "azureml.scriptrun"
-
-    @property
     def start_time(self) -> datetime | None:
         return _moment(self._now().started_at)
 
@@ -114,23 +144,77 @@ class Run(job.Run):
     def end_time(self) -> datetime | None:
         return _moment(self._now().ended_at)
 
+    def get_environment(self) -> "Environment":
+        """The environment it was submitted with; what was installed exactly stands in its file `system_logs/environment.lock`."""
+        from roost.sdk import environments  # noqa: PLC0415 - loaded by those who use them
+
+        spec = self._now().spec
+        if spec.environment is not None:
+            return environments.of_run(spec.environment)
+        return environments.plain(spec.interpreter, spec.environment_variables)
+
     def get_portal_url(self) -> str:
         """Where a browser shows it."""
         return f"{self._connection.url}/runs/{self.id}"
 
-    def get_metrics(
-        self, name: str | None = None, recursive: bool = False, run_type: object = None, populate: bool = False
-    ) -> dict[str, Any]:
-        """What was logged, by name; with `recursive` by run id, then by name, of this run and those below it."""
-        found = super().get_metrics(name, recursive)
-        if recursive and self._reach is not None:
-            for child in records.listing(self._reach.client, self.experiment.workspace.name, parent_id=self.id):
-                found.update(Run._of(self.experiment, child).get_metrics(name, recursive=True))
-        return found
+    @staticmethod
+    def list(
+        experiment: "Experiment",
+        type: str | None = None,  # noqa: A002 - the SDK's name for it
+        tags: Labels = None,
+        properties: Labels = None,
+        status: str | None = None,
+        include_children: bool = False,
+        _rehydrate_runs: bool = True,
+    ) -> "Iterator[Run]":
+        """Runs of an experiment, newest first."""
+        if type is not None and type not in KINDS:
+            return iter(())
+        found = records.listing(
+            experiment.workspace._connection.client,
+            experiment.workspace.name,
+            experiment=experiment.name,
+            status=_status(status),
+            kind=RunKind(KINDS[type]) if type else None,
+            tags=wanted("tags", tags),
+            properties=wanted("properties", properties),
+            include_children=include_children,
+        )
+        return iter([Run._of(experiment, record) for record in found])
+
+    def submit_child(self, config: Any, tags: Mapping[str, str | None] | None = None, **kwargs: Any) -> "Run":
+        """Submits a script as a run of its own below this one; from inside a job too."""
+        from roost.sdk import composing, environments  # noqa: PLC0415 - hashing and git, for those who submit
+
+        if self._reach is not None:
+            blobs: Any = self._reach.bytes
+            home = self._reach.home
+        else:
+            assert self._job is not None
+            blobs, home = composing.DoorBlobs(self._link), Path(self._job.spool).parent
+        submission = composing.compose(self.experiment.name, config, tags, blobs, home, **kwargs)
+        if self._reach is not None:
+            submission = replace(submission, spec=environments.note(self.experiment.workspace, submission.spec))
+        (record,) = self._link.ask("bear", children=[codec.encode(submission)], start=False)
+        return self._relative(record)
+
+    def get_all_logs(self, destination: str | None = None) -> "builtins.list[str]":
+        """Downloads every log to a folder, `destination` or the current one; the paths of the files."""
+        folder = Path(destination) if destination is not None else Path.cwd()
+        found = list(self.get_details()["logFiles"])
+        for name in found:
+            self.download_file(name, str(folder / name))
+        return [str(folder / name) for name in found]
 
     def __repr__(self) -> str:
         status = f",\nStatus: {self._seen.status.value}" if self._seen else ""
         return f"Run(Experiment: {self.experiment.name},\nId: {self.id},\nType: {self.type}{status})"
+
+    def _repr_html_(self) -> str:
+        status = self._seen.status.value if self._seen else ""
+        cells = {"Experiment": self.experiment.name, "Id": self.id, "Type": self.type, "Status": status}
+        links = {"Details Page": ("Link to Roost", self.get_portal_url())} if self._reach is not None else {}
+        return showing.table(cells, links)
 
     # ---- its files
 
@@ -159,7 +243,9 @@ class Run(job.Run):
     ) -> dict[str, Any]:
         """Waits, with `show_output` printing the log as it comes; the details. A run that failed raises
         ActivityFailedException; Ctrl-C raises ExperimentExecutionException, and the run goes on."""
-        client = self._connection.watcher
+        if self._reach is None:
+            return super().wait_for_completion(show_output, wait_post_processing, raise_on_error)
+        client = self._reach.watcher
         try:
             url = self.get_portal_url()
             run = waiting.stream(client, self.id, url) if show_output else waiting.until_end(client, self.id)
@@ -215,6 +301,8 @@ class Run(job.Run):
         spool, self._spool = self._spool, None
         if spool is not None:
             spool.close()
+        if self._host is not None:
+            self._host.flush()
         if session is None:
             return False
         try:
@@ -223,6 +311,14 @@ class Run(job.Run):
             self._session = session  # the control plane is away: nothing was lost, and it can be said again
             raise
         return session.owns
+
+
+def _status(given: str | None) -> RunStatus | None:
+    try:
+        return RunStatus(given) if given is not None else None
+    except ValueError:
+        choices = ", ".join(status.value for status in RunStatus)
+        raise InvalidInput(f"There is no status {given!r}.", hint=f"It is one of: {choices}.") from None
 
 
 def _moment(seconds: float | None) -> datetime | None:

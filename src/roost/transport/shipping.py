@@ -4,13 +4,16 @@ The server takes bytes in only at its own high-water mark and always answers wit
 memory of its own: after any crash on either side it goes on where the server says.
 """
 
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from roost.domain.errors import Forbidden, InvalidInput, NotFound
 from roost.transport.client import Client, path_of
 from roost_job.records import FRAME, MAX_BODY
 
+log = logging.getLogger("roost.agent")
 SPOOL_SUFFIX = ".spool"
 _CHUNK = 2 * 1024 * 1024
 
@@ -35,17 +38,35 @@ class Shipper:
         self._client = client
         self._run_id = run_id
         self._progress: dict[str, _Progress] = {}
+        self._children: dict[str, Shipper | None] = {}
 
     def ship_spools(self, folder: Path) -> bool:
-        """Sends what is new in every spool of the folder; whether anything was."""
+        """Sends what is new in every spool of the folder, and in the folders of the runs below it, which are named by their ids;
+        whether anything was."""
         moved = False
         try:
-            names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(SPOOL_SUFFIX))
+            with os.scandir(folder) as entries:
+                found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
         except FileNotFoundError:
             return False
-        for name in names:
-            moved |= self._ship_spool(folder / name, name.removesuffix(SPOOL_SUFFIX))
+        for name, is_folder in found:
+            if is_folder:
+                moved |= self._ship_child(folder / name, name)
+            elif name.endswith(SPOOL_SUFFIX):
+                moved |= self._ship_spool(folder / name, name.removesuffix(SPOOL_SUFFIX))
         return moved
+
+    def _ship_child(self, folder: Path, run_id: str) -> bool:
+        """What was logged to a run below this one. One that is not taken keeps nothing else back."""
+        child = self._children.setdefault(run_id, Shipper(self._client, run_id))
+        if child is None:
+            return False
+        try:
+            return child.ship_spools(folder)
+        except (Forbidden, NotFound, InvalidInput) as error:
+            log.warning("What was logged to run %s is not taken: %s", run_id, error.message)
+            self._children[run_id] = None
+            return False
 
     def ship_stream(self, name: str, path: Path, *, again: bool = False) -> bool:
         """Sends what is new in a text file; whether anything was. A file that became shorter is sent from its start, and so

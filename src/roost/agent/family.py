@@ -1,0 +1,109 @@
+"""What a script asks about the runs below its own, and about snapshots: the door's ops that make, list, watch and end children.
+
+The run's token reaches those below it, and the control plane checks that it does.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from roost.agent.link import Link
+from roost.domain import names
+from roost.domain.errors import InvalidInput
+from roost.transport.client import path_of
+
+Request = Mapping[str, Any]
+LONGEST_WAIT = 25.0
+_AT_ONCE = 1024 * 1024
+
+
+class Family:
+    """`settle` returns when the script's uploads are at the control plane."""
+
+    def __init__(self, link: Link, settle: Callable[[], None]) -> None:
+        self._link = link
+        self._settle = settle
+        self.ops: Mapping[str, Callable[[Request], object]] = {
+            "bear": self._bear,
+            "children": self._children,
+            "report": self._report,
+            "cancel": self._cancel,
+            "tail": self._tail,
+            "restore": self._restore,
+            "carry": self._carry,
+            "has": self._has,
+        }
+
+    def path(self, request: Request, *parts: str) -> str:
+        """Of the run that the question is about: the job's own, unless it names another."""
+        return path_of("runs", names.run_id(request.get("run") or self._link.run_id), *parts)
+
+    def _bear(self, request: Request) -> object:
+        body = {"children": request.get("children"), "start": request.get("start", True)}
+        return self._link.client.call("POST", self.path(request, "children"), json=body)["runs"]
+
+    def _children(self, request: Request) -> object:
+        params = {
+            "recursive": "true" if request.get("recursive") else None,
+            "status": request.get("status"),
+            "kind": request.get("kind"),
+            "tag": pairs(request.get("tags")),
+            "property": pairs(request.get("properties")),
+        }
+        return self._link.client.call("GET", self.path(request, "children"), params=params)["runs"]
+
+    def _report(self, request: Request) -> object:
+        """How a child ended, or that it begins. What the script uploaded to it is there by then."""
+        self._settle()
+        said = {name: request.get(name, "") for name in ("to", "reason", "message")}
+        return self._link.client.call("POST", self.path(request, "events"), json=said)
+
+    def _cancel(self, request: Request) -> object:
+        return self._link.client.call("POST", self.path(request, "cancel"))
+
+    def _tail(self, request: Request) -> object:
+        """A stretch of a run's log; each byte as the character of its number, for JSON has no bytes."""
+        params = {"offset": int(request.get("offset") or 0), "wait": wait_of(request), "limit": _AT_ONCE}
+        route = self.path(request, "streams", names.path(request.get("name")))
+        answer = self._link.client.fetch("GET", route, params=params, timeout=LONGEST_WAIT + 30)
+        return {
+            "data": answer.body.decode("latin-1"),
+            "offset": int(answer.headers["roost-offset"]),
+            "status": answer.headers["roost-status"],
+        }
+
+    def _restore(self, request: Request) -> object:
+        folder = absolute(request.get("path"))
+        folder.mkdir(parents=True, exist_ok=True)
+        return {"count": self._link.carrier.lay_out(names.blob(request.get("snapshot")), folder)}
+
+    def _carry(self, request: Request) -> object:
+        """Stores files as blobs: for the snapshot of a child that is submitted."""
+        paths = request.get("paths")
+        if not isinstance(paths, list):
+            raise InvalidInput(f"`paths` must be a list, got {type(paths).__name__}.")
+        try:
+            return self._link.carrier.carry([absolute(path) for path in paths])
+        except OSError as error:
+            raise InvalidInput(f"{error.filename} cannot be read: {error.strerror}.") from None
+
+    def _has(self, request: Request) -> object:
+        wanted = [names.blob(request.get("name"))]
+        return not self._link.client.call("POST", "/api/blobs/missing", json={"names": wanted})["missing"]
+
+
+def wait_of(request: Request) -> float:
+    return min(float(request.get("wait") or 0), LONGEST_WAIT)
+
+
+def pairs(wanted: object) -> list[str] | None:
+    """Labels as an address has them: `k` for any value, `k=v` for that one."""
+    if not isinstance(wanted, Mapping):
+        return None
+    return [str(key) if value is None else f"{key}={value}" for key, value in wanted.items()]
+
+
+def absolute(path: object) -> Path:
+    if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
+        raise InvalidInput(f"An absolute path is needed, got {path!r}.")
+    return Path(path)

@@ -1,0 +1,49 @@
+"""`wait_for_completion` from inside a job, for the runs below it: over the door, in the form that the SDK prints."""
+
+# ruff: noqa: ARG002 - the signatures are those that scripts were written for
+
+import codecs
+import sys
+from typing import Any, Dict
+
+from roost_job.exceptions import ActivityFailedException
+
+STD_LOG = "user_logs/std_log.txt"
+ENDS = ("Completed", "Failed", "Canceled")
+_POLL = 20.0
+
+
+def until_end(link: Any) -> Dict[str, Any]:
+    """The run's record once it has ended."""
+    record: Dict[str, Any] = link.ask("run")
+    while record["status"] not in ENDS:
+        record = link.ask("run", after=record["revision"], wait=_POLL)
+    return record
+
+
+def stream(link: Any, run_id: str) -> Dict[str, Any]:
+    """Prints the run's log as it comes; its record once it has ended."""
+    out, decoder, offset, begun = sys.stdout, codecs.getincrementaldecoder("utf-8")("replace"), 0, False
+    out.write("RunId: %s\n" % run_id)
+    while True:
+        piece = link.ask("tail", name=STD_LOG, offset=offset, wait=_POLL)
+        data = piece["data"].encode("latin-1")
+        if data and not begun:
+            title, begun = "Streaming %s" % STD_LOG, True
+            out.write("\n%s\n%s\n\n" % (title, "=" * len(title)))
+        offset = piece["offset"]
+        out.write(decoder.decode(data))
+        out.flush()
+        if piece["status"] in ENDS and not data:
+            break
+    record = until_end(link)
+    out.write("\nExecution Summary\n=================\nRunId: %s\n\n" % run_id)
+    out.flush()
+    return record
+
+
+def raise_for_failure(record: Dict[str, Any]) -> None:
+    if record["status"] == "Failed":
+        raise ActivityFailedException(
+            "Run %s failed: %s" % (record["id"], record.get("message") or record.get("reason"))
+        )
