@@ -16,9 +16,28 @@ if TYPE_CHECKING:
         ServicePrincipalAuthentication,
         TokenAuthentication,
     )
+    from roost.sdk.compute import AmlCompute, ComputeTarget
+    from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration, AmlComputeStatus, ScaleSettings
     from roost.sdk.conda_dependencies import CondaDependencies
     from roost.sdk.environments import Environment
+    from roost.sdk.experiments import Experiment
+    from roost.sdk.foreign_compute import (
+        AdlaCompute,
+        AksCompute,
+        AksProvisioningConfiguration,
+        BatchCompute,
+        ComputeInstance,
+        DatabricksCompute,
+        DataFactoryCompute,
+        DsvmCompute,
+        HDInsightCompute,
+        KubernetesCompute,
+        RemoteCompute,
+        SynapseCompute,
+    )
     from roost.sdk.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
+    from roost.sdk.runs import Run
+    from roost.sdk.secrets import Keyvault
     from roost.sdk.sections import (
         DEFAULT_CPU_IMAGE,
         DEFAULT_GPU_IMAGE,
@@ -27,35 +46,49 @@ if TYPE_CHECKING:
         PythonSection,
         SparkSection,
     )
-    from roost.sdk.experiments import Experiment
-    from roost.sdk.runs import Run
-    from roost.sdk.secrets import Keyvault
     from roost.sdk.submissions import ScriptRunConfig
     from roost.sdk.workspaces import Workspace
 
 __version__ = version.VERSION
 __all__ = [
-    "AbstractAuthentication",
-    "Audience",
-    "AzureCliAuthentication",
-    "CondaDependencies",
-    "ContainerRegistry",
     "DEFAULT_CPU_IMAGE",
     "DEFAULT_GPU_IMAGE",
+    "AbstractAuthentication",
+    "AdlaCompute",
+    "AksCompute",
+    "AksProvisioningConfiguration",
+    "AmlCompute",
+    "AmlComputeProvisioningConfiguration",
+    "AmlComputeStatus",
+    "Audience",
+    "AzureCliAuthentication",
+    "BatchCompute",
+    "ComputeInstance",
+    "ComputeTarget",
+    "CondaDependencies",
+    "ContainerRegistry",
+    "DataFactoryCompute",
+    "DatabricksCompute",
     "DockerConfiguration",
     "DockerSection",
+    "DsvmCompute",
     "Environment",
     "Experiment",
+    "HDInsightCompute",
     "HistoryConfiguration",
     "InteractiveLoginAuthentication",
     "Keyvault",
+    "KubernetesCompute",
     "MsiAuthentication",
     "PythonSection",
+    "RemoteCompute",
     "Run",
     "RunConfiguration",
+    "ScaleSettings",
     "ScriptRunConfig",
     "ServicePrincipalAuthentication",
     "SparkSection",
+    "SynapseCompute",
     "TokenAuthentication",
     "Workspace",
     "__version__",
@@ -64,26 +97,43 @@ __all__ = [
 
 _HOMES = {
     "AbstractAuthentication": "roost.sdk.authentication",
+    "AdlaCompute": "roost.sdk.foreign_compute",
+    "AksCompute": "roost.sdk.foreign_compute",
+    "AksProvisioningConfiguration": "roost.sdk.foreign_compute",
+    "AmlCompute": "roost.sdk.compute",
+    "AmlComputeProvisioningConfiguration": "roost.sdk.compute_settings",
+    "AmlComputeStatus": "roost.sdk.compute_settings",
     "Audience": "roost.sdk.authentication",
     "AzureCliAuthentication": "roost.sdk.authentication",
+    "BatchCompute": "roost.sdk.foreign_compute",
+    "ComputeInstance": "roost.sdk.foreign_compute",
+    "ComputeTarget": "roost.sdk.compute",
     "CondaDependencies": "roost.sdk.conda_dependencies",
     "ContainerRegistry": "roost.sdk.sections",
     "DEFAULT_CPU_IMAGE": "roost.sdk.sections",
     "DEFAULT_GPU_IMAGE": "roost.sdk.sections",
+    "DataFactoryCompute": "roost.sdk.foreign_compute",
+    "DatabricksCompute": "roost.sdk.foreign_compute",
     "DockerConfiguration": "roost.sdk.runconfigs",
     "DockerSection": "roost.sdk.sections",
+    "DsvmCompute": "roost.sdk.foreign_compute",
     "Environment": "roost.sdk.environments",
     "Experiment": "roost.sdk.experiments",
+    "HDInsightCompute": "roost.sdk.foreign_compute",
     "HistoryConfiguration": "roost.sdk.runconfigs",
     "InteractiveLoginAuthentication": "roost.sdk.authentication",
     "Keyvault": "roost.sdk.secrets",
+    "KubernetesCompute": "roost.sdk.foreign_compute",
     "MsiAuthentication": "roost.sdk.authentication",
     "PythonSection": "roost.sdk.sections",
+    "RemoteCompute": "roost.sdk.foreign_compute",
     "Run": "roost.sdk.runs",
     "RunConfiguration": "roost.sdk.runconfigs",
+    "ScaleSettings": "roost.sdk.compute_settings",
     "ScriptRunConfig": "roost.sdk.submissions",
     "ServicePrincipalAuthentication": "roost.sdk.authentication",
     "SparkSection": "roost.sdk.sections",
+    "SynapseCompute": "roost.sdk.foreign_compute",
     "TokenAuthentication": "roost.sdk.authentication",
     "Workspace": "roost.sdk.workspaces",
 }

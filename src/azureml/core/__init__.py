@@ -12,6 +12,7 @@ lend(
     ScriptRunConfig="ScriptRunConfig",
     Run="Run",
     Keyvault="Keyvault",
+    ComputeTarget="ComputeTarget",
     Environment="Environment",
     RunConfiguration="RunConfiguration",
     ContainerRegistry="ContainerRegistry",

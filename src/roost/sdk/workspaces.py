@@ -21,6 +21,7 @@ from roost.transport.client import path_of
 from roost_job.exceptions import WorkspaceException
 
 if TYPE_CHECKING:
+    from roost.sdk.compute import ComputeTarget
     from roost.sdk.environments import Environment
     from roost.sdk.experiments import Experiment
     from roost.sdk.runs import Run
@@ -224,6 +225,13 @@ class Workspace:
         from roost.sdk.environments import Environment  # noqa: PLC0415 - loaded by those who use them
 
         return Environment.list(self)
+
+    @property
+    def compute_targets(self) -> "dict[str, ComputeTarget]":
+        """The clusters of the workspace, by name."""
+        from roost.sdk.compute import ComputeTarget  # noqa: PLC0415 - targets know their workspace: no circle
+
+        return {target.name: target for target in ComputeTarget.list(self)}
 
     @property
     def experiments(self) -> "dict[str, Experiment]":

@@ -1,0 +1,11 @@
+"""`azureml.core.compute.amlcompute`."""
+
+from azureml._lending import lend
+
+lend(
+    globals(),
+    AmlCompute="AmlCompute",
+    AmlComputeStatus="AmlComputeStatus",
+    AmlComputeProvisioningConfiguration="AmlComputeProvisioningConfiguration",
+    ScaleSettings="ScaleSettings",
+)
