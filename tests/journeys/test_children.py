@@ -80,3 +80,100 @@ def test_a_script_makes_children(experiment: Experiment, tmp_path: Path, version
     assert ["outputs/model.txt"] in [child.get_file_names() for child in run.get_children()]
     assert [each.id for each in experiment.get_runs()] == [run.id]
     assert len(list(experiment.get_runs(include_children=True))) == 8
+
+
+SUBMITS = """
+from azureml.core import Run, ScriptRunConfig
+run = Run.get_context()
+child = run.submit_child(ScriptRunConfig(".", script="child.py", arguments=["--n", 3]), tags={"n": "3"})
+print("submitted", child.id, child.get_status() in ("NotStarted", "Queued", "Provisioning", "Running", "Completed"))
+assert child.parent.id == run.id
+details = child.wait_for_completion(show_output=True)
+assert details["status"] == "Completed", details
+assert child.get_metrics() == {"n": 3}
+try:
+    child.complete()
+except Exception as error:
+    print("refused:", error)
+"""
+CHILD = """
+import sys
+from azureml.core import Run
+run = Run.get_context()
+run.log("n", int(sys.argv[2]))
+print("the parent is", run.parent.id, run.parent.get_status())
+try:
+    run.parent.log("n", 1)
+except Exception as error:
+    print("refused:", error)
+"""
+
+
+def test_a_script_submits_a_script(experiment: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree(tmp_path / "source", {"train.py": SUBMITS, "child.py": CHILD})
+    run = experiment.submit(ScriptRunConfig(str(tmp_path / "source"), script="train.py"))
+    run.wait_for_completion(show_output=True)
+    said = capsys.readouterr().out
+    (child,) = run.get_children()
+    assert (child.type, child.get_tags()) == ("azureml.scriptrun", {"n": "3"})
+    assert f"submitted {child.id} True" in said
+    assert f"the parent is {run.id} Running" in said  # the child's log, streamed by its parent
+    assert "Streaming user_logs/std_log.txt\n===============================\n" in said
+    assert "refused: Run" in said
+    assert run.get_metrics(recursive=True, run_type="azureml.scriptrun") == {run.id: {}, child.id: {"n": 3}}
+    assert child.get_properties()["ContentSnapshotId"] == child.get_snapshot_id()
+
+
+def test_a_child_submitted_from_outside(experiment: Experiment, tmp_path: Path) -> None:
+    tree(tmp_path / "source", {"child.py": "print('hello')"})
+    with experiment.start_logging() as parent:
+        child = parent.submit_child(ScriptRunConfig(str(tmp_path / "source"), script="child.py"))
+        assert child.wait_for_completion()["status"] == "Completed"
+        assert child.parent.id == parent.id
+    assert [each.id for each in parent.get_children()] == [child.id]
+
+
+def test_children_of_a_notebook_share_its_session(experiment: Experiment, workspace: Workspace) -> None:
+    run = experiment.start_logging()
+    folds = run.create_children(20)
+    for number, fold in enumerate(folds):
+        fold.log("score", number)
+    assert folds[7].get_metrics() == {"score": 7}
+    with run.child_run("with", run_id="my-own-id") as child:
+        child.log("x", 1)
+    assert (child.id, child.display_name, child.get_status()) == ("my-own-id", "with", "Completed")
+    assert child.parent.id == run.id
+    with pytest.raises(ZeroDivisionError), run.child_run() as broken:
+        raise ZeroDivisionError("no data")
+    assert broken.get_status() == "Failed"
+    folds[0].fail("bad")
+    run.complete()
+    assert [fold.get_status() for fold in folds[:3]] == ["Failed", "Completed", "Completed"]
+    folds[1].log("score", 100)  # never lost, not even now
+    assert folds[1].get_metrics() == {"score": [1, 100]}
+    assert run.get_metrics("score", recursive=True)[folds[19].id] == {"score": 19}
+    late = workspace.get_run(run.id).child_run()
+    late.log("x", 1)
+    late.complete()
+    assert (late.get_status(), late.get_metrics()) == ("Completed", {"x": 1})
+
+
+def test_what_create_children_refuses(experiment: Experiment) -> None:
+    with experiment.start_logging() as run:
+        for given in ({}, {"count": 0}, {"count": 2, "tag_key": "a"}, {"tag_key": "a"}, {"tag_values": [1]}):
+            with pytest.raises(UserErrorException):
+                run.create_children(**given)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput):
+            run.child_run(run_id="not/an/id")
+        assert list(run.get_children()) == []
+        assert run.parent is None
+
+
+def test_a_cancelled_parent_takes_what_it_submitted_along(experiment: Experiment, tmp_path: Path) -> None:
+    tree(tmp_path / "source", {"child.py": "import time\nprint('begun', flush=True)\ntime.sleep(600)"})
+    run = experiment.start_logging()
+    child = run.submit_child(ScriptRunConfig(str(tmp_path / "source"), script="child.py"))
+    inner = run.child_run()
+    run.cancel()
+    assert run.get_status() == inner.get_status() == "Canceled"
+    assert child.wait_for_completion()["status"] == "Canceled"

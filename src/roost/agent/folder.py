@@ -4,6 +4,7 @@ plan.json      plan and access, written by the engine (0600)       work/       t
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
 agent.json     who works here now: pid, its start time, errand     staged/     uploads that have not arrived yet
 ended.json     how the script ended, as soon as that is known      std_log.txt, build_log.txt, agent.log
+laid.json      what came with the snapshot as ./outputs, ./logs
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
 """
 
@@ -72,6 +73,10 @@ class Folder:
     @property
     def ended(self) -> Path:
         return self.root / "ended.json"
+
+    @property
+    def laid(self) -> Path:
+        return self.root / "laid.json"
 
     def read_plan(self) -> tuple[Plan, Access]:
         try:

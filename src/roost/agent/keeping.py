@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from roost.agent import stale
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
@@ -39,6 +40,20 @@ def find(folder: Folder) -> Found:
         found.files.append((STD_LOG, folder.std_log))
     if folder.build_log.exists():  # of a build that was lost
         found.files.append((BUILD_LOG, folder.build_log))
+    made = _made(folder)
+    laid = stale.load(folder)
+    found.files += [(name, path) for name, path in made.files if not stale.is_stale(laid, name, path)]
+    found.losses += made.losses
+    return found
+
+
+def note_laid(folder: Folder) -> None:
+    """What stands in `./outputs` and `./logs` before the script starts."""
+    stale.note(folder, _made(folder).files)
+
+
+def _made(folder: Folder) -> Found:
+    found = Found()
     for top in ("logs", "outputs"):
         _look(folder.work / top, top, folder.work.resolve(), (), found)
     return found

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from roost.agent import job_library
 from roost.agent.folder import Folder
+from roost.agent.keeping import note_laid
 from roost.agent.processes import MARK
 from roost.domain import names
 from roost.domain.errors import NotFound
@@ -42,6 +43,7 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier) -> None:
         place.mkdir(mode=0o700, exist_ok=True)
     if spec.snapshot:
         carrier.lay_out(spec.snapshot, folder.work)
+        note_laid(folder)
     for kept in ("outputs", "logs"):
         if not os.path.lexists(folder.work / kept):
             (folder.work / kept).mkdir()

@@ -9,9 +9,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
+from roost.agent import stale
 from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.masking import Masks
@@ -42,6 +43,10 @@ class Cargo:
         self._logs_due = 0.0
         self._refused: set[str] = set()
 
+    @cached_property
+    def _laid(self) -> stale.Laid:
+        return stale.load(self._folder)
+
     def round(self, *, last: bool = False) -> None:
         """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
         self._stream(STD_LOG, self._folder.std_log, last)
@@ -49,7 +54,8 @@ class Cargo:
         began = time.monotonic()
         if last or began >= self._logs_due:
             for name, path in log_files(self._folder.work / "logs"):
-                self._stream(name, path, last)
+                if not stale.is_stale(self._laid, name, path):
+                    self._stream(name, path, last)
             now = time.monotonic()
             self._logs_due = now + _LOGS_SHARE * (now - began)
         self._staging.send(self._link)

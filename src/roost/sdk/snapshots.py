@@ -15,11 +15,12 @@ from typing import Protocol
 
 from roost.domain import files, names
 from roost.domain.errors import InvalidInput
-from roost.sdk import stat_cache
+from roost.sdk import stat_cache, telling
 from roost.sdk.ignoring import ALWAYS, MARK_OF_VENV, Rules, read_rules
 from roost.sdk.stat_cache import Signature
 
 _TRIES = 3
+_FILES_AT_ONCE, _BYTES_AT_ONCE = 1000, 64 * 1024 * 1024
 _FEW, _SMALL = 32, 4 * 1024 * 1024
 
 
@@ -45,6 +46,8 @@ class _Walk:
     """Lines of the manifest that are ready: unchanged files, links, empty folders."""
     fresh: dict[str, os.stat_result] = field(default_factory=dict)
     """Files to be read."""
+    left: list[str] = field(default_factory=list)
+    """Folders that are never sent."""
 
 
 def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
@@ -56,7 +59,9 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
     place = stat_cache.place(home, root)
     cache = stat_cache.load(place)
     if cache.manifest and not blobs.has(cache.manifest):
-        cache = stat_cache.Cache()  # another server, or a sweep: nothing that was carried can be counted on
+        cache = stat_cache.Cache(
+            said=cache.said
+        )  # another server, or a sweep: nothing that was carried can be counted on
     text = read_rules(root)
     rules = Rules(text, cache.verdicts if text == cache.rules else None)
     walk = _Walk(root, rules, os.path.relpath(os.path.realpath(home), root), cache.files)
@@ -66,15 +71,18 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
             f"{needs!r} is not part of the snapshot of {root}: an ignore rule leaves it out.",
             hint=f"Take it out of .amlignore (or .gitignore), or say `!{needs}` there.",
         )
+    said = [path for path in walk.left if path in cache.said]
+    said += telling.left_out(root, [path for path in walk.left if path not in cache.said])
+    telling.warn_if_large(root, walk.fresh)
     read_at = time.time_ns()
     new = _carry(walk, blobs)
     lines = walk.lines
     lines.update({path: line for path, (_, line) in new.items()})
     manifest = blobs.put("".join([lines[path] for path in sorted(lines)]).encode("utf-8"))
-    if text != cache.rules or _is_worth_keeping(new):
+    if text != cache.rules or said != cache.said or _is_worth_keeping(new):
         kept = {path: cache.files[path] for path in lines if path in cache.files}
         kept.update({path: seen for path, seen in new.items() if stat_cache.is_settled(seen[0], read_at)})
-        stat_cache.save(place, stat_cache.Cache(text, rules.verdicts, manifest, kept))
+        stat_cache.save(place, stat_cache.Cache(text, rules.verdicts, manifest, kept, said))
     return manifest
 
 
@@ -114,6 +122,7 @@ def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: li
     known, lines, rules = walk.known, walk.lines, walk.rules
     ruled = bool(rules)
     if prefix and MARK_OF_VENV in [entry.name for entry in entries]:
+        walk.left.append(prefix.rstrip("/"))
         return
     if not entries and prefix:
         path = names.path(prefix.rstrip("/"))
@@ -121,7 +130,9 @@ def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: li
     for entry in entries:
         path = prefix + entry.name
         if entry.is_dir(follow_symlinks=False):
-            if not (entry.name in ALWAYS or path == walk.apart or (ruled and rules.ignores(path + "/"))):
+            if entry.name in ALWAYS:
+                walk.left.append(path)
+            elif not (path == walk.apart or (ruled and rules.ignores(path + "/"))):
                 below.append(path)
         elif not (ruled and rules.ignores(path)):
             try:
@@ -193,7 +204,7 @@ def _carry(walk: _Walk, blobs: Blobs) -> dict[str, tuple[Signature, str]]:
             return done
         paths = list(left)
         try:
-            carried = blobs.carry([Path(f"{walk.root}/{path}") for path in paths])
+            carried = _carry_along(walk, blobs, left)
         except OSError as error:
             raise _unreadable(str(error.filename or walk.root), error) from None
         again: dict[str, os.stat_result] = {}
@@ -214,6 +225,22 @@ def _carry(walk: _Walk, blobs: Blobs) -> dict[str, tuple[Signature, str]]:
             hint="Submit when nothing writes to it, or name it in .amlignore.",
         )
     return done
+
+
+def _carry_along(walk: _Walk, blobs: Blobs, files_left: dict[str, os.stat_result]) -> list[tuple[str, int]]:
+    """Carries files some at a time, and tells how far it has come."""
+    carried: list[tuple[str, int]] = []
+    with telling.Progress(len(files_left), sum(seen.st_size for seen in files_left.values())) as progress:
+        some: list[Path] = []
+        weight = 0
+        for number, (path, seen) in enumerate(files_left.items(), 1):
+            some.append(Path(f"{walk.root}/{path}"))
+            weight += seen.st_size
+            if len(some) >= _FILES_AT_ONCE or weight >= _BYTES_AT_ONCE or number == len(files_left):
+                carried += blobs.carry(some)
+                progress.step(len(some), weight)
+                some, weight = [], 0
+    return carried
 
 
 def _stat(walk: _Walk, path: str) -> os.stat_result:

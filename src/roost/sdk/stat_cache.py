@@ -13,7 +13,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-_FORMAT = f"roost-snapshot-1-{sys.version_info.major}.{sys.version_info.minor}\n".encode()
+_FORMAT = f"roost-snapshot-2-{sys.version_info.major}.{sys.version_info.minor}\n".encode()
 _DIGEST = 32
 
 Signature = tuple[int, int, int, int]
@@ -31,6 +31,8 @@ class Cache:
     """Name of the last manifest's blob: while that is at the server, so are the blobs it lists."""
     files: dict[str, tuple[Signature, str]] = field(default_factory=dict)
     """Path within the folder → its stat, its line of the manifest."""
+    said: list[str] = field(default_factory=list)
+    """Large folders that were left out, of which the person has been told."""
 
 
 def place(home: Path, folder: str) -> Path:
@@ -45,15 +47,15 @@ def load(path: Path) -> Cache:
         payload = memoryview(data)[head:]
         if data[: len(_FORMAT)] != _FORMAT or blake3(payload).digest() != data[len(_FORMAT) : head]:
             return Cache()
-        rules, verdicts, manifest, files = marshal.loads(payload)  # noqa: S302 - the user's own file, its checksum fits
-        return Cache(rules, verdicts, manifest, files)
+        rules, verdicts, manifest, files, said = marshal.loads(payload)  # noqa: S302 - the user's own file, its checksum fits
+        return Cache(rules, verdicts, manifest, files, said)
     except (OSError, ValueError, EOFError, TypeError):
         return Cache()
 
 
 def save(path: Path, cache: Cache) -> None:
     """Whole or not at all; a disk that is full or read-only only costs the speed of the next time."""
-    payload = marshal.dumps((cache.rules, cache.verdicts, cache.manifest, cache.files))
+    payload = marshal.dumps((cache.rules, cache.verdicts, cache.manifest, cache.files, cache.said))
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
