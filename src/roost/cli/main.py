@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from roost.cli import backups, completing, doctor, environments, runs, server, studio, submit, upkeep
+from roost.cli import backups, completing, compute, doctor, environments, runs, server, studio, submit, upkeep
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
@@ -35,6 +35,7 @@ app.command("restore")(backups.restore)
 app.command("completion")(completing.completion)
 app.add_typer(runs.app, name="run")
 app.add_typer(environments.app, name="env")
+app.add_typer(compute.app, name="compute")
 
 
 def _version(asked: bool) -> None:

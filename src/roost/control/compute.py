@@ -46,9 +46,10 @@ class ComputeControl:
 
         load = store.load(compute)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.
-        changed = bool(decide(compute, load)) and store.adjust(compute, decide, at=now)
-        if changed:
-            log.info("cluster %s of %s was adjusted", compute.name, compute.workspace)
+        change = decide(compute, load)
+        changed = bool(change) and store.adjust(compute, decide, at=now)
+        if change.add or change.remove:
+            log.info("cluster %s: %d nodes come, %d go", compute.name, change.add, len(change.remove))
         if load.waiting:
             changed = bool(self._hand_out(compute)) or changed
         if changed:

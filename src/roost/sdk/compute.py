@@ -3,7 +3,7 @@
 The printed forms are those of the Azure ML SDK v1. Its other kinds of compute are in `foreign_compute.py`, and say so.
 """
 
-# ruff: noqa: ARG004
+# ruff: noqa: ARG002, ARG004
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 import time
@@ -69,9 +69,7 @@ class ComputeTarget:
         workspace._connection.client.call("PUT", _route(workspace, name), json=spec)
         made = ComputeTarget(workspace, name)
         made._pending = True
-        if provisioning_configuration.vm_size.lower() not in _explained:
-            _explained.add(provisioning_configuration.vm_size.lower())
-            print(mapping(provisioning_configuration.vm_size, made._status.machine))
+        _explain(made._status)
         return made
 
     @staticmethod
@@ -225,7 +223,7 @@ class AmlCompute(ComputeTarget):
         description: str | None = None,
     ) -> AmlComputeProvisioningConfiguration:
         """A cluster on that engine of the control plane; one that it does not have is refused by `ComputeTarget.attach`."""
-        return AmlComputeProvisioningConfiguration(
+        asked = AmlComputeProvisioningConfiguration(
             min_nodes=min_nodes,
             max_nodes=max_nodes,
             idle_seconds_before_scaledown=idle_seconds_before_scaledown,
@@ -233,6 +231,8 @@ class AmlCompute(ComputeTarget):
             description=description,
             engine=engine,
         )
+        asked.vm_size = ""
+        return asked
 
     @staticmethod
     def supported_vmsizes(workspace: Workspace, location: str | None = None) -> "list[dict[str, Any]]":
@@ -356,6 +356,14 @@ def _check_workspace(workspace: object) -> None:
         raise InvalidInput(
             f"workspace must be a Workspace, got {type(workspace).__name__}.", hint="Workspace.from_config() gives one."
         )
+
+
+def _explain(status: ComputeStatus) -> None:
+    """Says once what a size means here."""
+    size = status.compute.vm_size
+    if size and size.lower() not in _explained:
+        _explained.add(size.lower())
+        print(mapping(size, status.machine))
 
 
 def _node(node: Node) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """Compute of the Azure ML SDK v1 that Roost leaves out on purpose: the names are there, and using one says what to do instead."""
 
-# ruff: noqa: ARG002, ARG003
+# ruff: noqa: ARG002, ARG003, ARG004
 # The signatures are the Azure ML SDK v1's; whatever is given, the answer is the same.
 
 from typing import ClassVar, NoReturn
 
 from roost.domain.errors import InvalidCompute
 from roost.sdk.compute import ComputeTarget
-
 
 CLUSTER = (
     "Make a cluster: AmlCompute.provisioning_configuration(max_nodes=4), or leave compute_target out for this machine."

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from roost.domain import environments, names
-from roost.domain.errors import ComputeNotFound, InvalidInput
+from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
 from roost.services.house import House
 
@@ -28,7 +28,7 @@ def check(house: House, workspace: str, submission: Submission) -> None:
     _check_texts(submission.spec)
     _check_environment(submission.spec)
     if submission.spec.kind is RunKind.SCRIPT:
-        _check_target(house, workspace, submission.spec.target)
+        house.store.computes.get(workspace, submission.spec.target)
         _check_program(submission.spec)
     _check_snapshot(house, submission.spec)
     if submission.parent_id is not None:
@@ -53,14 +53,6 @@ def check_labels(
                 )
     if display_name is not None and len(display_name) > MAX_DISPLAY_NAME:
         raise InvalidInput(f"The display name has {len(display_name)} characters; at most {MAX_DISPLAY_NAME} are kept.")
-
-
-def _check_target(house: House, workspace: str, target: str) -> None:
-    try:
-        house.store.computes.get(workspace, target)
-    except ComputeNotFound as missing:
-        known = ", ".join(compute.name for compute in house.store.computes.list(workspace)) or "none"
-        raise ComputeNotFound(missing.message, hint=f"The targets here are: {known}.") from None
 
 
 def _check_program(spec: RunSpec) -> None:

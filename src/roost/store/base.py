@@ -147,9 +147,6 @@ class Runs(Protocol):
     def claim(self, target: str, limit: int, *, at: float, event: Callable[[Run], RunEvent]) -> Run | None:
         """The oldest Queued run of a target, moved by `event`, if fewer than `limit` runs hold a node there; else None."""
 
-    def ahead(self, run: Run) -> int:
-        """How many Queued runs of the same target stand before it."""
-
     def holding(self, target: str) -> int:
         """How many runs hold a node there."""
 
@@ -266,9 +263,9 @@ class Environments(Protocol):
     def build(self, key: str, platform: str) -> Build:
         """Where it stands; an empty one when nobody has asked for it yet."""
 
-    def claim_build(self, key: str, platform: str, run_id: str, limit: int) -> Build:
+    def claim_build(self, key: str, platform: str, run_id: str, limit: int, *, lost: str = "") -> Build:
         """Makes the run its builder if nobody builds it and fewer than `limit` builds go on; either way where it stands then.
-        A builder whose run is not Preparing any more has left its place."""
+        A builder whose run is not Preparing any more has left its place; a lock that is `lost` counts as none."""
 
     def end_build(self, key: str, platform: str, *, lock: str = "", at: float = 0.0, message: str = "") -> Build:
         """With a lock it is known from now on; without one, this attempt failed at that time with these words."""

@@ -1,5 +1,6 @@
 """Compute targets and the nodes of clusters. Whatever gives a node to a run, or takes one away, is one transaction here."""
 
+import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -118,7 +119,7 @@ class SqlComputes:
         def work(connection: sa.Connection) -> Compute:
             row = _LOCKED.one(connection, ws=compute.workspace, target=compute.name)
             if row is None:
-                raise _missing(compute.workspace, compute.name)
+                raise _missing(connection, compute.workspace, compute.name)
             changed = replace(
                 _compute(row),
                 **{name: getattr(compute, name) for name in (*_SETTINGS, "modified_at")},
@@ -133,7 +134,7 @@ class SqlComputes:
         def work(connection: sa.Connection) -> None:
             row = _LOCKED.one(connection, ws=workspace, target=name)
             if row is None:
-                raise _missing(workspace, name)
+                raise _missing(connection, workspace, name)
             left = int(_OPEN.all(connection, ws=workspace, target=name)[0].runs)
             if left:
                 raise ComputeConflict(
@@ -219,14 +220,18 @@ def _find(connection: sa.Connection, workspace: str, name: str) -> rows.Row:
     )
     row = connection.execute(statement).first()
     if row is None:
-        raise _missing(workspace, name)
+        raise _missing(connection, workspace, name)
     return row
 
 
-def _missing(workspace: str, name: str) -> ComputeNotFound:
+def _missing(connection: sa.Connection, workspace: str, name: str) -> ComputeNotFound:
+    statement = sa.select(t.computes.c.name).where(t.computes.c.workspace.in_(("", workspace)))
+    known = sorted(connection.execute(statement).scalars())
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
     return ComputeNotFound(
         f"ComputeTargetNotFound: no compute target named {name!r} in workspace {workspace!r}.",
-        hint="List them with: roost compute list",
+        hint=f"{meant}The targets here are: {', '.join(known) or 'none'}.",
     )
 
 

@@ -72,7 +72,6 @@ _ACTIVE = Statement(
 )
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
 _OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(t.runs.c.seq).limit(1).with_for_update())
-_AHEAD = Statement(_COUNT.where(_QUEUED, t.runs.c.seq < sa.bindparam("seq")))
 
 
 class SqlRuns:
@@ -178,13 +177,6 @@ class SqlRuns:
             return None if row is None else move(connection, row, event(rows.run(row)))[0]
 
         return self._database.write(work)
-
-    def ahead(self, run: Run) -> int:
-        def work(connection: sa.Connection) -> int:
-            seq = rows.run_seq(connection, run.id)
-            return _count(connection, _AHEAD, target=run.spec.target, seq=seq)
-
-        return self._database.read(work)
 
     def holding(self, target: str) -> int:
         return self._database.read(lambda connection: _count(connection, _HOLDING, target=target))
