@@ -77,7 +77,9 @@ def standing(house: House, run: Run) -> Build | None:
 
 def claim(house: House, run: Run, build: Build) -> Build:
     """Lets this run's agent build it, if nobody does; either way where it stands then."""
-    return house.store.environments.claim_build(build.key, build.platform, run.id, BUILDS_AT_ONCE)
+    known = house.store.environments.build(build.key, build.platform).lock
+    lost = known if known and house.blobs.size(known) is None else ""
+    return house.store.environments.claim_build(build.key, build.platform, run.id, BUILDS_AT_ONCE, lost=lost)
 
 
 def keep_lock(house: House, run: Run, lock: str) -> None:

@@ -77,8 +77,10 @@ class SqlEnvironments:
     def build(self, key: str, platform: str) -> Build:
         return self._database.read(lambda connection: _build(connection, key, platform))
 
-    def claim_build(self, key: str, platform: str, run_id: str, limit: int) -> Build:
+    def claim_build(self, key: str, platform: str, run_id: str, limit: int, *, lost: str = "") -> Build:
         def work(connection: sa.Connection) -> Build:
+            if lost and _build(connection, key, platform).lock == lost:
+                _put(connection, key, platform, lock="")
             found = _build(connection, key, platform)
             if found.lock or found.builder == run_id:
                 return found

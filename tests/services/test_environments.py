@@ -1,0 +1,63 @@
+import pytest
+from tests.services.houses import ANN, submit
+
+from roost.domain.environments import EnvironmentUse
+from roost.domain.errors import Conflict, InvalidInput, NotFound
+from roost.domain.runs import RunStatus
+from roost.services import environments, runs
+from roost.services.environments import Outcome
+from roost.services.house import House
+
+PYTHON = {"python": {"condaDependencies": {"dependencies": ["python=3.8"]}}}
+
+
+def test_registered_and_found_again(house: House) -> None:
+    made, new = environments.register(house, ANN, "vision", "mine", {"name": "other", "version": "7", **PYTHON})
+    assert (made.version, new, made.user) == ("1", True, "ann")
+    assert made.definition == PYTHON, "name and version are not part of what is kept"
+    assert environments.get(house, "vision", "mine") == made
+    assert environments.listing(house, "vision") == [made]
+
+
+@pytest.mark.parametrize("name", ["AzureML-x", "microsoft-x", "a/b", ""])
+def test_names_that_are_refused(house: House, name: str) -> None:
+    with pytest.raises(InvalidInput):
+        environments.register(house, ANN, "vision", name, PYTHON)
+    assert environments.listing(house, "vision") == []
+
+
+def test_what_is_missing_is_named(house: House) -> None:
+    with pytest.raises(NotFound, match="nothing"):
+        environments.get(house, "vision", "nothing")
+    with pytest.raises(NotFound) as caught:
+        environments.get(house, "vision", "AzureML-PyTorch-1.6-GPU")
+    assert "curated" in caught.value.hint
+    with pytest.raises(NotFound, match="elsewhere"):
+        environments.listing(house, "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("definition", "said"),
+    [
+        ({"docker": {"baseImage": "ubuntu"}}, "ubuntu"),
+        ({"python": {"condaDependencies": {"dependencies": ["python=3.8", "numpy"]}}}, "numpy"),
+        ({"python": {"condaDependencies": {"dependencies": [{"pip": ["six"]}]}}}, "which Python"),
+        ({"python": 3}, "must be an object"),
+    ],
+)
+def test_a_run_with_an_environment_that_cannot_be_built_is_not_made(
+    house: House, definition: dict[str, object], said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        submit(house, environment=EnvironmentUse(name="mine", definition=definition))
+
+
+def test_only_a_run_that_is_preparing_has_a_build_to_end(house: House) -> None:
+    run = submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON))
+    with pytest.raises(Conflict):
+        environments.end_build(house, run.id, Outcome(lock=house.blobs.put(b"lock")))
+    runs.report(house, run.id, runs.Report(to=RunStatus.PREPARING))
+    with pytest.raises(InvalidInput, match="not here"):
+        environments.end_build(house, run.id, Outcome(lock="ab" * 32))
+    with pytest.raises(Conflict):
+        environments.end_build(house, submit(house).id, Outcome(message="x"))
