@@ -37,4 +37,4 @@ def sweep(house: TheHouse, body: JsonBytes) -> Response:
 def backup(house: TheHouse) -> Response:
     made = backups.make(house)
     headers = {"content-length": str(made.size)}
-    return StreamingResponse(made.pieces(), headers=headers, media_type="application/x-tar")
+    return StreamingResponse(made.pieces, headers=headers, media_type="application/x-tar")

@@ -5,6 +5,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+import typer
+
 from roost.domain.errors import InvalidInput
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -46,13 +48,14 @@ def _tag(text: str) -> tuple[str, str | None]:
     return key, value if equals else None
 
 
-def confirm(question: str, yes: bool) -> None:
-    """Goes on after a yes; InvalidInput otherwise, or when there is nobody to ask."""
+def confirm(what: str, yes: bool) -> None:
+    """Says what is about to happen and goes on after a yes; exit code 1 otherwise, InvalidInput when nobody is there to ask."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InvalidInput(f"{question} There is nobody here to ask.", hint="Say --yes to go on without being asked.")
-    sys.stderr.write(f"{question} [y/N] ")
+        raise InvalidInput(f"{what} Nobody is here to say yes.", hint="--yes goes on without asking.")
+    sys.stderr.write(f"{what} Go on? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InvalidInput("Nothing was done.")
+        print("Nothing was done.", file=sys.stderr)
+        raise typer.Exit(1)

@@ -1,5 +1,7 @@
 """Runs side by side: one row per thing, one column per run; `*` marks what differs."""
 
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,9 +10,6 @@ from roost.domain.runs import Run as RunRecord
 from roost.sdk import records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
-
-_IN_ALL_COLUMNS = 4
-"""So many runs stand side by side under their ids; with more, ids are the rows of a legend."""
 
 
 def compare(runs: Sequence[Run], every: bool, as_json: bool) -> None:
@@ -27,15 +26,20 @@ def compare(runs: Sequence[Run], every: bool, as_json: bool) -> None:
         differs = len(set(values)) > 1
         if differs or every:
             rows.append((f"{'*' if differs else ' '} {' '.join(key)}", *values))
-    heads = [run_id if len(found) <= _IN_ALL_COLUMNS else f"run {number}" for number, run_id in enumerate(found, 1)]
-    if len(found) > _IN_ALL_COLUMNS:
-        for head, run_id in zip(heads, found, strict=True):
-            print(f"{head}  {run_id}")
+    heads = _heads(list(found), max((len(row[0]) for row in rows), default=0))
     if rows:
-        rendering.table(("", *heads), rows)
+        rendering.table(("", *heads), rows, cut=heads)
     same = len(keys) - sum(row[0].startswith("*") for row in rows)
     if same and not every:
         print(f"{rendering.count(same, 'thing')} the same in all of them: --all shows {'it' if same == 1 else 'them'}.")
+
+
+def _heads(ids: list[str], taken: int) -> list[str]:
+    """The runs' ids; on a terminal too narrow for them their last parts, which name them as well."""
+    short = [run_id.rpartition("_")[2] for run_id in ids]
+    needed = taken + sum(len(run_id) + 2 for run_id in ids)
+    fits = not sys.stdout.isatty() or needed <= shutil.get_terminal_size().columns
+    return ids if fits or len(set(short)) < len(ids) else short
 
 
 def _facts(run: Run) -> dict[tuple[str, str], str]:
@@ -52,7 +56,7 @@ def _facts(run: Run) -> dict[tuple[str, str], str]:
         ("run", "took"): _took(record),
     }
     facts |= {("argument", key): value for key, value in arguments(record.spec.arguments).items()}
-    facts |= {("tag", key): value or "" for key, value in sorted(record.tags.items())}
+    facts |= {("tag", key): "set" if value is None else value for key, value in sorted(record.tags.items())}
     facts |= {("metric", each["name"]): _last(each) for each in summary}
     return facts
 

@@ -35,8 +35,7 @@ def cancel(
         found = searches.find(ws._connection.client, ws.name, searches.Search(statuses=going, include_children=True))
         runs = [session.run_of(ws, record) for record in found]
         if runs:
-            question = f"{rendering.count(len(runs), 'run')} of workspace {ws.name!r} will be ended. Go on?"
-            asking.confirm(question, yes)
+            asking.confirm(f"{rendering.count(len(runs), 'run')} of workspace {ws.name!r} will be ended.", yes)
         elif not as_json:
             print("No run is going on.")
     else:
@@ -109,11 +108,11 @@ def delete(run_ids: list[str] = RUNS, yes: bool = _YES, as_json: bool = _AS_JSON
     going = [run.id for run in runs.values() if not RunStatus(run.get_status()).is_terminal]
     if going:
         raise Conflict(
-            f"{rendering.count(len(going), 'run')} of these cannot be deleted before the end: {', '.join(going)}.",
+            f"Only runs that have ended can be deleted; {', '.join(going)} {'goes' if len(going) == 1 else 'go'} on.",
             hint=f"roost run cancel {' '.join(going)}",
         )
-    which = next(iter(runs)) if len(runs) == 1 else f"{len(runs)} runs"
-    asking.confirm(f"{which} and all that belongs to it will be deleted for good. Go on?", yes)
+    which = f"Run {next(iter(runs))}" if len(runs) == 1 else f"{len(runs)} runs"
+    asking.confirm(f"{which}, with metrics, logs, files and runs below, will be deleted for good.", yes)
     gone: list[str] = []
     with rendering.progress("deleting") as bar:
         for number, run_id in enumerate(runs):

@@ -1,8 +1,11 @@
 """What people see: tables, times, numbers. On a terminal tables fit its width; elsewhere they are plain, whole and never cut."""
 
 import json
+import os
+import shutil
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -22,6 +25,7 @@ _STYLES = {
     "warn": "yellow",
     "bad": "red",
 }
+_CODES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -30,60 +34,75 @@ def table(
 ) -> None:
     """A table of texts. Where a terminal is too narrow the columns `drop` are left out, the last named first; then those of
     `cut` are shortened. Nothing is left out or cut in a pipe or file."""
+    lines = [[cell.replace("\n", " ") for cell in row] for row in rows]
+    widths = [max([wide(name), *(wide(line[at]) for line in lines)]) for at, name in enumerate(columns)]
+    shown = list(range(len(columns)))
     if sys.stdout.isatty():
-        _on_terminal(columns, rows, drop, cut)
-    else:
-        _plain(columns, rows)
+        room = shutil.get_terminal_size().columns
+        shown = _fitting(columns, widths, room, drop, cut)
+        _shorten([at for at in shown if columns[at] in cut], widths, room, shown)
+    for number, line in enumerate([columns, *lines]):
+        cells = []
+        for at in shown:
+            text = _clipped(line[at], widths[at])
+            last = at == shown[-1]
+            padding = "" if last else " " * (widths[at] - wide(text))
+            cells.append(styled(text, "bold" if number == 0 else _STYLES.get(line[at], "")) + padding)
+        print((" " * _GAP).join(cells).rstrip())
 
 
-def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    lines = [columns, *([cell.replace("\n", " ") for cell in row] for row in rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
-    for line in lines:
-        print((" " * _GAP).join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
-
-
-def _on_terminal(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], drop: Sequence[str], cut: Sequence[str]
-) -> None:
-    from rich import box  # noqa: PLC0415 - heavy, and neither `--json` nor a pipe needs it
-    from rich.cells import cell_len  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = Console(highlight=False, markup=False)
-    widths = {
-        name: max([cell_len(name), *(cell_len(row[at]) for row in rows)]) if rows else cell_len(name)
-        for at, name in enumerate(columns)
-    }
-    shown = list(columns)
+def _fitting(
+    columns: Sequence[str], widths: Sequence[int], room: int, drop: Sequence[str], cut: Sequence[str]
+) -> list[int]:
+    """Which columns there is room for, should those that may be cut be."""
+    shown = list(range(len(columns)))
     for name in reversed(drop):
-        needed = sum(min(widths[each], _LEAST) if each in cut else widths[each] for each in shown)
-        if needed + _GAP * len(shown) > console.width:
-            shown.remove(name)
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, highlight=False, padding=(0, 1))
-    for name in shown:
-        may_be_cut = name in cut
-        least = min(widths[name], _LEAST) if may_be_cut else widths[name] if name == columns[0] else None
-        made.add_column(name, no_wrap=may_be_cut or name == columns[0], min_width=least)
-    for row in rows:
-        cells = dict(zip(columns, row, strict=True))
-        made.add_row(*(Text(cells[name], style=_STYLES.get(cells[name], "")) for name in shown))
-    console.print(made)
+        least = sum(min(widths[at], _LEAST) if columns[at] in cut else widths[at] for at in shown)
+        if least + _GAP * (len(shown) - 1) > room:
+            shown.remove(columns.index(name))
+    return shown
+
+
+def _shorten(cuttable: list[int], widths: list[int], room: int, shown: list[int]) -> None:
+    """Takes from the widest until all fit, or nothing more can be taken."""
+    while cuttable and sum(widths[at] for at in shown) + _GAP * (len(shown) - 1) > room:
+        widest = max(cuttable, key=widths.__getitem__)
+        if widths[widest] <= _LEAST:
+            return
+        widths[widest] -= 1
+
+
+def wide(text: str) -> int:
+    """How many columns a terminal gives it."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _clipped(text: str, width: int) -> str:
+    if wide(text) <= width:
+        return text
+    while text and wide(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def styled(text: str, style: str) -> str:
+    """Coloured where somebody sees it and wants it: a terminal, and no NO_COLOR."""
+    if (
+        not style
+        or not text
+        or not sys.stdout.isatty()
+        or os.environ.get("NO_COLOR")
+        or os.environ.get("TERM") == "dumb"
+    ):
+        return text
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
 
 
 def status(word: str) -> str:
-    """A status for a line of text: coloured on a terminal that wants colours."""
-    from rich.console import Console  # noqa: PLC0415 - heavy
-    from rich.text import Text  # noqa: PLC0415
-
-    if not sys.stdout.isatty():
-        return word
-    console = Console(highlight=False, markup=False)
-    with console.capture() as captured:
-        console.print(Text(word, style=_STYLES.get(word, "")), end="")
-    return captured.get()
+    """A status, in its colour."""
+    return styled(word, _STYLES.get(word, ""))
 
 
 def as_json(value: Any) -> None:

@@ -1,6 +1,7 @@
 """`roost run …`: looking at runs. Deeds are in `deeds.py`, how one is shown in `showing.py`, several in `comparing.py`."""
 
 import sys
+import time
 from itertools import islice
 
 import typer
@@ -160,5 +161,7 @@ def _took(run: RunRecord) -> str:
 
     if run.started_at is None:
         return ""
-    end = run.ended_at if run.ended_at is not None else run.heard_at
+    # One that is silent has gone on until it was last heard, as far as anybody knows.
+    now = run.heard_at if run.status is RunStatus.NOT_RESPONDING else time.time()
+    end = run.ended_at if run.ended_at is not None else now
     return rendering.duration(max(0.0, end - run.started_at)) if end is not None else ""

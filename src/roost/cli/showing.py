@@ -35,13 +35,15 @@ def show(run: Run, as_json: bool) -> None:
     _head(record, why)
     _story(record, events)
     if found:
-        print()
+        print("Metrics")
         _metrics_table(found[:_MANY])
         _more(len(found), "metrics", f"roost run metrics {run.id}")
     if files:
         print("Files")
+        width = max(rendering.wide(file.path) for file in files[:_MANY])
         for file in files[:_MANY]:
-            print(f"  {file.path}  {rendering.size(file.size) if file.blob else 'live'}")
+            padding = " " * (width - rendering.wide(file.path))
+            print(f"  {file.path}{padding}  {rendering.size(file.size) if file.blob else 'live'}")
         _more(len(files), "files", f"roost run show {run.id} --json")
     _next(record, any(file.path.startswith("outputs/") for file in files))
 

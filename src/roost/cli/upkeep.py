@@ -32,15 +32,13 @@ def du(as_json: bool = _AS_JSON) -> None:
         ("unused", size(used["unused_bytes"]), "left by deleted runs and uploads: roost gc"),
         ("database", size(used["database_bytes"]), "metrics, live logs, everything else"),
     ]
-    counted = ("blobs/", "roost.db", "roost.db-wal", "roost.db-shm")
-    rows += [
-        (name, size(count), f"in {connection.home}") for name, count in here.items() if name not in counted and count
-    ]
+    shown = [(name, count) for name, count in here.items() if name.endswith("/") and name != "blobs/" and count]
+    rows += [(name, size(count), f"in {connection.home}") for name, count in shown]
     rendering.table(("what", "size", ""), rows)
     if used["experiments"]:
         print()
-        shown = [(e["experiment"], e["workspace"], str(e["runs"]), size(e["bytes"])) for e in used["experiments"]]
-        rendering.table(("experiment", "workspace", "runs", "files"), shown)
+        sizes = [(e["experiment"], e["workspace"], str(e["runs"]), size(e["bytes"])) for e in used["experiments"]]
+        rendering.table(("experiment", "workspace", "runs", "files"), sizes)
     percent = 100 * used["disk_used"] / max(1, used["disk_bytes"])
     limit = f"; new runs are refused from {used['disk_limit']} %" if used["disk_limit"] else ""
     print(f"\nThe disk is {percent:.0f} % full, {size(used['disk_free'])} are free{limit}.")
@@ -74,7 +72,7 @@ def gc(
     if going and not dry_run:
         _list(going)
         asking.confirm(
-            f"{rendering.count(len(going), 'run')} and all that belongs to them will be deleted for good. Go on?", yes
+            f"{rendering.count(len(going), 'run')}, with all that belongs to them, will be deleted for good.", yes
         )
     deleted = [run.id for run in going]
     if not dry_run:

@@ -8,7 +8,6 @@ Everything in it is checked by its hash when it is restored (`roost.sdk.backups`
 import json
 import os
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,72 +21,67 @@ from roost.version import VERSION
 FORMAT = 1
 _BLOCK = tarfile.BLOCKSIZE
 _PIECE = 1024 * 1024
+_COPY = ".backup-"
 
 
 @dataclass(frozen=True)
 class Backup:
-    house: House
-    database: Path
-    """The copy of the rows; gone once the pieces have been read or given up."""
-    head: bytes
-    key: bytes
-    """What the rows' secrets are sealed with; empty when there are none."""
-    blobs: list[tuple[str, int]]
-
-    @property
-    def size(self) -> int:
-        """Bytes of the whole file."""
-        sizes = [len(self.head), self.database.stat().st_size, *(size for _, size in self.blobs)]
-        sizes += [len(self.key)] if self.key else []
-        return sum(_BLOCK + size + -size % _BLOCK for size in sizes) + 2 * _BLOCK
-
-    def pieces(self) -> Iterator[bytes]:
-        """The file, piece by piece. No blob is swept before the last of them."""
-        try:
-            yield from _member("backup.json", len(self.head), iter((self.head,)))
-            with self.database.open("rb") as rows:
-                yield from _member("roost.db", os.fstat(rows.fileno()).st_size, iter(lambda: rows.read(_PIECE), b""))
-            if self.key:
-                yield from _member(secrets.KEY_FILE, len(self.key), iter((self.key,)))
-            for name, size in self.blobs:
-                yield from _member(f"blobs/{name}", size, self.house.blobs.open(name))
-            yield bytes(2 * _BLOCK)
-        finally:
-            self.database.unlink(missing_ok=True)
-            self.house.upkeep.release()
+    size: int
+    """Bytes of the whole file."""
+    pieces: Iterator[bytes]
+    """The file, piece by piece. No blob is swept before the last of them, or before this is thrown away."""
 
 
 def make(house: House) -> Backup:
-    """Copies the rows and lists the blobs; holds off sweeping until the pieces were read or thrown away."""
-    house.upkeep.acquire()
-    handle, path = tempfile.mkstemp(dir=house.facts.home, prefix=".backup-", suffix=".db")
-    os.close(handle)
-    database = Path(path)
-    try:
-        database.unlink()
-        before = upkeep.referred(house)
-        house.store.upkeep.copy_to(database)
-        database.chmod(0o600)
-        # Rows of the copy that came or went around it are known before or afterwards.
-        blobs = sorted({*before, *upkeep.referred(house)})
-        key_file = Path(house.facts.home) / secrets.KEY_FILE
-        key = key_file.read_bytes() if key_file.exists() else b""
-        head = {
-            "format": FORMAT,
-            "version": VERSION,
-            "made_at": house.clock(),
-            "home": house.facts.home,
-            "workspaces": [workspace.name for workspace in house.store.workspaces.list()],
-            "runs": sum(each.runs for each in house.store.upkeep.sizes()),
-            "rows": {"bytes": database.stat().st_size, "blake3": _hash(database)},
-            "vault": {"bytes": len(key), "blake3": blake3(key).hexdigest()} if key else None,
-            "blobs": {"count": len(blobs), "bytes": sum(size for _, size in blobs)},
-        }
-        return Backup(house, database, json.dumps(head, indent=1).encode(), key, blobs)
-    except BaseException:
-        database.unlink(missing_ok=True)
-        house.upkeep.release()
-        raise
+    """Copies the rows and lists the blobs, then hands the file out piece by piece."""
+    pieces = _pieces(house)
+    size = int(next(pieces))  # it has begun now: whenever it is thrown away, it cleans up
+    return Backup(size, pieces)
+
+
+def _pieces(house: House) -> Iterator[bytes]:
+    """First the whole size, as digits; then the file."""
+    with house.upkeep:
+        home = Path(house.facts.home)
+        for left in home.glob(f"{_COPY}*"):  # by a control plane that was killed
+            left.unlink(missing_ok=True)
+        database = home / f"{_COPY}{os.getpid()}.db"
+        try:
+            before = upkeep.referred(house)
+            house.store.upkeep.copy_to(database)
+            database.chmod(0o600)
+            # Rows of the copy that came or went around it are known before or afterwards.
+            blobs = sorted({*before, *upkeep.referred(house)})
+            key_file = home / secrets.KEY_FILE
+            key = key_file.read_bytes() if key_file.exists() else b""
+            head = _head(house, database, key, blobs)
+            sizes = [len(head), database.stat().st_size, *([len(key)] if key else []), *(size for _, size in blobs)]
+            yield b"%d" % (sum(_BLOCK + size + -size % _BLOCK for size in sizes) + 2 * _BLOCK)
+            yield from _member("backup.json", len(head), iter((head,)))
+            with database.open("rb") as rows:
+                yield from _member("roost.db", os.fstat(rows.fileno()).st_size, iter(lambda: rows.read(_PIECE), b""))
+            if key:
+                yield from _member(secrets.KEY_FILE, len(key), iter((key,)))
+            for name, size in blobs:
+                yield from _member(f"blobs/{name}", size, house.blobs.open(name))
+            yield bytes(2 * _BLOCK)
+        finally:
+            database.unlink(missing_ok=True)
+
+
+def _head(house: House, database: Path, key: bytes, blobs: list[tuple[str, int]]) -> bytes:
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "made_at": house.clock(),
+        "home": house.facts.home,
+        "workspaces": [workspace.name for workspace in house.store.workspaces.list()],
+        "runs": sum(each.runs for each in house.store.upkeep.sizes()),
+        "rows": {"bytes": database.stat().st_size, "blake3": _hash(database)},
+        "vault": {"bytes": len(key), "blake3": blake3(key).hexdigest()} if key else None,
+        "blobs": {"count": len(blobs), "bytes": sum(size for _, size in blobs)},
+    }
+    return json.dumps(head, indent=1).encode()
 
 
 def _hash(path: Path) -> str:

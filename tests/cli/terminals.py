@@ -1,0 +1,54 @@
+"""The command line as a person in a terminal meets it: a pty of a given width, and what stood on it."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from dataclasses import dataclass
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@dataclass(frozen=True)
+class Screen:
+    code: int
+    raw: str
+
+    @property
+    def text(self) -> str:
+        return ANSI.sub("", self.raw).replace("\r\n", "\n")
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @property
+    def is_coloured(self) -> bool:
+        return bool(re.search(r"\x1b\[3\dm", self.raw))
+
+
+def on_terminal(argv: list[str], *, width: int = 80, typed: str = "", **variables: str) -> Screen:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color", **variables}
+    environment.pop("COLUMNS", None)
+    with subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        if typed:
+            os.write(ours, typed.encode())
+        said = b""
+        while piece := _read(ours):
+            said += piece
+        code = process.wait(60)
+    os.close(ours)
+    return Screen(code, said.decode())
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # the last who had the other end is gone
+        return b""

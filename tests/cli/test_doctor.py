@@ -1,0 +1,64 @@
+"""`roost doctor`: what it finds in a good home, in a bad one, beside a foreign package; it starts nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.test_cli import ROOST, roost
+from tests.sdk.folders import tree
+
+
+def findings(code: int = 0) -> dict[str, Any]:
+    done = subprocess.run([ROOST, "doctor", "--json"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stdout + done.stderr
+    return {each["name"]: each for each in json.loads(done.stdout)}
+
+
+class TestWithoutAControlPlane:
+    def test_it_starts_nothing(self, home: Path) -> None:
+        found = findings()
+        assert found["control plane"]["fact"].startswith("None runs")
+        assert {each["level"] for each in found.values()} == {"ok"}
+        assert sys.executable.rpartition("/")[0] in found["roost"]["fact"]
+        assert not home.exists()
+
+    def test_a_foreign_package_is_explained(self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tree(tmp_path, {"site/azureml_core-1.57.0.dist-info/METADATA": "", "site/azureml/__init__.py": ""})
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+        found = findings(code=1)["azureml"]
+        assert found["level"] == "bad"
+        assert "azureml-core-1.57.0 is installed beside Roost" in found["fact"]
+        assert "not Roost's" in found["fact"]
+        assert "pip uninstall -y azureml-core" in found["hint"]
+
+    def test_a_disk_that_is_too_full(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ROOST_DISK_LIMIT", "1")
+        assert findings(code=1)["disk"]["level"] == "bad"
+
+    def test_a_control_plane_that_does_not_answer(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ROOST_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("ROOST_TOKEN", "t")
+        found = findings(code=1)["control plane"]
+        assert "No control plane answers" in found["fact"]
+
+    def test_a_home_that_others_can_read(self, home: Path) -> None:
+        home.mkdir(mode=0o755)
+        home.chmod(0o755)
+        assert findings()["home"]["hint"] == f"chmod 700 {home}"
+
+
+@pytest.mark.slow
+def test_all_is_well(home: Path, tmp_path: Path) -> None:
+    roost("up")
+    tree(tmp_path, {"train.py": "print(1)"})
+    roost("submit", "train.py")
+    found = findings()
+    assert {each["level"] for each in found.values()} == {"ok"}, found
+    assert {"roost", "azureml", "home", "disk", "control plane", "clock", "engine"} <= set(found)
+    text = roost("doctor")
+    assert text.startswith("ok   roost ")
+    roost("down")
+    assert "that of the last time, is free" in findings()["port"]["fact"]
