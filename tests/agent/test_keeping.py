@@ -4,7 +4,7 @@ import pytest
 
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
-from roost.agent.keeping import find
+from roost.agent.keeping import find, note_laid
 
 
 @pytest.fixture
@@ -77,3 +77,40 @@ def test_a_folder_with_read_only_parts_is_removed(folder):
     (folder.work / "outputs").chmod(0o500)
     remove(folder.root)
     assert not folder.root.exists()
+
+
+def test_what_came_with_the_snapshot_is_no_result_unless_it_was_changed(folder):
+    (folder.work / "logs").mkdir()
+    outputs = folder.work / "outputs"
+    (outputs / "old").mkdir()
+    (folder.work / "data").mkdir()
+    for name in ("same", "rewritten", "appended", "touched", "renamed", "old/deep", "same_link_target"):
+        (outputs / name).write_text("stale")
+    (folder.work / "data" / "table").write_text("came along")
+    (folder.work / "logs" / "old.log").write_text("of another day")
+    os.symlink("same_link_target", outputs / "link")
+    os.symlink("../data/table", outputs / "link_to_data")
+    note_laid(folder)
+    assert names(folder) == []
+    (outputs / "rewritten").write_text("stale")
+    with (outputs / "appended").open("a") as file:
+        file.write("!")
+    os.utime(outputs / "touched", (1, 1))
+    (outputs / "renamed").rename(outputs / "new_name")
+    (outputs / "old" / "new").write_text("made")
+    (folder.work / "data" / "table").write_text("written through the link")
+    os.symlink("../data/table", outputs / "new_link")
+    (folder.work / "logs" / "new.log").touch()
+    found = [f"outputs/{name}" for name in ("appended", "link_to_data", "new_link", "new_name", "old/new", "rewritten")]
+    assert names(folder) == ["logs/new.log", *found, "outputs/touched"]
+
+
+def test_a_folder_that_takes_the_place_of_a_stale_one_is_kept(folder):
+    (folder.work / "outputs" / "model").write_text("stale")
+    (folder.work / "made").mkdir()
+    (folder.work / "made" / "model").write_text("stale")
+    note_laid(folder)
+    (folder.work / "outputs" / "model").unlink()
+    (folder.work / "outputs").rmdir()
+    (folder.work / "made").rename(folder.work / "outputs")
+    assert names(folder) == ["outputs/model"]

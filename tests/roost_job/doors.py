@@ -108,7 +108,8 @@ class FakeDoor:
 
     def op_metrics(self, question: dict[str, Any]) -> Any:
         name = question["name"]
-        return {name: self.metrics[name]} if name in self.metrics else self.metrics
+        found = {name: self.metrics[name]} if name in self.metrics else self.metrics
+        return {self.record["id"]: found} if question.get("recursive") else found
 
     def op_flush(self, _: dict[str, Any]) -> Any:
         return None
