@@ -41,6 +41,12 @@ def test_names_beside() -> None:
     assert azureml.core.__version__ == azureml.core.VERSION
 
 
+def test_the_limit_that_scripts_lift_can_be_set() -> None:
+    client = importlib.import_module("azureml._restclient.snapshots_client")
+    assert client.SNAPSHOT_MAX_SIZE_BYTES == 300 * 1024 * 1024
+    assert client.__name__ == "azureml._restclient.snapshots_client"
+
+
 def test_every_exception_has_its_path() -> None:
     classes = [each for each in vars(roost_job.exceptions).values() if isinstance(each, type)]
     ours = [each for each in classes if issubclass(each, BaseException)]

@@ -102,6 +102,27 @@ class StoreContract:
         with pytest.raises(NotFound, match="nowhere"):
             store.experiments.list("nowhere")
 
+    def test_experiments_are_tagged_put_away_and_deleted(self, store: Store) -> None:
+        assert store.experiments.annotate(WS, "train", tags={"a": "1", "b": None, "ü": "é"}).tags["ü"] == "é"
+        after = store.experiments.annotate(WS, "train", tags={"a": "2"}, remove_tags=["b", "nothing"])
+        assert after == store.experiments.get(WS, "train")
+        assert after.tags == {"a": "2", "ü": "é"}
+        assert store.experiments.archive(WS, "train", 5.0).archived_at == 5.0
+        assert [e.archived_at for e in store.experiments.list(WS)] == [None, 5.0]
+        assert store.experiments.archive(WS, "train", None) == after
+        self.make(store, "r1")
+        with pytest.raises(Conflict, match="has runs"):
+            store.experiments.delete(WS, "train")
+        store.experiments.delete(WS, "other")
+        assert [e.name for e in store.experiments.list(WS)] == ["train"]
+        for name in ("other", "missing"):
+            with pytest.raises(NotFound, match=name):
+                store.experiments.delete(WS, name)
+            with pytest.raises(NotFound, match=name):
+                store.experiments.annotate(WS, name, tags={"a": "1"})
+            with pytest.raises(NotFound, match=name):
+                store.experiments.archive(WS, name, 1.0)
+
     def test_the_limit_of_a_compute_changes(self, store: Store) -> None:
         store.computes.ensure(Compute(name="local", engine="local", max_nodes=2))
         assert store.computes.ensure(Compute(name="local", engine="local", max_nodes=5)).max_nodes == 5
@@ -461,6 +482,7 @@ class StoreContract:
                 data = names + b"".join(numbers(i, 5) for i in range(shift, first + shift + 1, 20))
                 ship(store, "r1", spool, data)
         a, b = store.metrics.series("r1", "loss")
+        assert store.metrics.every_series("r1") == {"loss": [a, b]}
         for spool, shift in ((a, 0), (b, 10)):
             values = [point.value for part in spool for point in points(part)]
             assert values == [float(i + shift + j) for i in (0, 20, 40) for j in range(5)]
@@ -509,6 +531,9 @@ class StoreContract:
         summaries = store.metrics.summaries("r1")
         assert [s.last for s in summaries] == [float(i) for i in range(10_000)]
         assert {s.count for s in summaries} == {2}
+        every = store.metrics.every_series("r1")
+        assert list(every) == [s.name for s in summaries]
+        assert every["m00042"] == store.metrics.series("r1", "m00042")
 
     def test_a_batch_is_taken_in_once_however_many_send_it(self, store: Store) -> None:
         self.make(store, "r1")
