@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.environments.wheels import wheel
+from tests.environments.wheels import sdist, wheel
 from tests.interpreters import python
 
 from roost.domain.environments import BASICS, Recipe
@@ -71,22 +71,30 @@ def test_a_changed_wheel_is_not_installed(shelf: Path, tmp_path: Path, monkeypat
         Build().builder.install(lock, tmp_path / "prefix")
 
 
-def test_what_it_started_ends_with_it(shelf: Path) -> None:
-    """A source distribution that takes for ever is given up as soon as nobody wants it."""
-    folder = shelf / "slow-1.0"
-    folder.mkdir()
-    (folder / "setup.py").write_text("import time; print('begun', flush=True); time.sleep(600)\n")
-    subprocess.run(["tar", "-czf", str(shelf / "slow-1.0.tar.gz"), "-C", str(shelf), "slow-1.0"], check=True)
+def test_what_it_started_ends_with_it(shelf: Path, tmp_path: Path) -> None:
+    """A package that takes for ever to be built is given up as soon as nobody wants it."""
+    sign = tmp_path / "sign"
+    sdist(shelf, "slow", "1.0", sign)
+    begun = Path(f"{sign}.pid")
 
     class Enough(Exception):
         """Raised while uv works."""
 
     def enough() -> None:
-        raise Enough
+        if begun.exists():
+            raise Enough
 
     builder = UvBuilder(lambda _: None, enough)
     with pytest.raises(Enough):
         builder.resolve(Recipe(python=HERE, requirements=("slow",)))
+    assert not Path("/proc", begun.read_text(), "exe").exists()
+
+
+def test_a_package_is_built_where_it_has_no_wheel(shelf: Path, tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+    sdist(shelf, "slow", "1.0", sign)
+    sign.touch()
+    assert "slow==1.0" in Build().lock("slow").body
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,14 @@
 
 import base64
 import hashlib
+import io
+import os
+import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pytest
 
 from roost.domain.environments import BASICS
 
@@ -40,6 +45,54 @@ def pip_config(path: Path, links: Path) -> Path:
     """A pip configuration with that folder as the only place where packages are."""
     path.write_text(f"[global]\nno-index = true\nfind-links = {links}\n")
     return path
+
+
+def sdist(folder: Path, name: str, version: str, sign: Path) -> Path:
+    """A source distribution that builds itself without any other package, once the file `sign` is there; until then it
+    waits, with its process id in `<sign>.pid`."""
+    backend = f"""
+import os, time
+from pathlib import Path
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    Path({f"{sign}.part"!r}).write_text(str(os.getpid()))
+    os.rename({f"{sign}.part"!r}, {f"{sign}.pid"!r})
+    print("waiting", flush=True)
+    while not os.path.exists({str(sign)!r}):
+        time.sleep(0.02)
+    import zipfile
+    info = "{name}-{version}.dist-info"
+    made = Path(folder, "{name}-{version}-py3-none-any.whl")
+    with zipfile.ZipFile(str(made), "w") as archive:
+        archive.writestr("{name}.py", "VERSION = {version!r}\\n")
+        archive.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
+        archive.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        archive.writestr(info + "/RECORD", "")
+    return made.name
+"""
+    content = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": backend,
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+    }
+    made = folder / f"{name}-{version}.tar.gz"
+    with tarfile.open(made, "w:gz") as archive:
+        for path, text in content.items():
+            entry = tarfile.TarInfo(f"{name}-{version}/{path}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return made
+
+
+def machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Makes this test's machine one whose pip and uv know nothing but a folder of wheels; that folder."""
+    shelf = folder / "shelf"
+    basics(shelf)
+    for name in [each for each in os.environ if each.startswith(("PIP_", "UV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(pip_config(folder / "pip.conf", shelf)))
+    monkeypatch.setenv("UV_CACHE_DIR", str(folder / "cache"))
+    return shelf
 
 
 def _digest(text: str) -> str:

@@ -22,7 +22,9 @@ def submit(
     experiment: str = typer.Option("", "--experiment", "-e", help="Its experiment; the script's name by default."),
     source: Path | None = typer.Option(None, help="The folder to send; that of the script by default."),
     target: str = typer.Option("local", help="Where to run it."),
-    environment: str = typer.Option("", "--environment", help="A registered environment, or a requirements or conda file."),
+    environment: str = typer.Option(
+        "", "--environment", help="A registered environment, or a requirements or conda file."
+    ),
     name: str = typer.Option("", help="A display name."),
     tag: list[str] = typer.Option([], help="k=v, repeated."),
     timeout: float | None = typer.Option(None, help="Seconds it may run."),
@@ -48,13 +50,11 @@ def submit(
         compute_target=target,
         max_run_duration_seconds=timeout,
     )
+    config.check()
     ws = session.workspace()
     if environment:
         config.run_config.environment = environments.chosen(ws, environment)
-    config.check()
-    run = Experiment(ws, experiment or _experiment(script)).submit(
-        config, tags=tags, display_name=name
-    )
+    run = Experiment(ws, experiment or _experiment(script)).submit(config, tags=tags, display_name=name)
     follow(run, detach, as_json)
 
 

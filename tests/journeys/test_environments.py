@@ -1,0 +1,225 @@
+"""Runs with environments: built once while people watch, found again, failing, cancelled and killed on the way. The packages
+come from a folder of wheels made here; nothing calls out.
+"""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.environments import wheels
+from tests.interpreters import python
+from tests.journeys.test_submit import gone, until
+from tests.sdk.folders import tree
+
+from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from roost.domain.environments import BUILD_LOG, LOCK_FILE
+from roost.sdk import discovery, records, waiting
+from roost_job.exceptions import ActivityFailedException
+
+pytestmark = pytest.mark.slow
+
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+SCRIPT = """
+import os, sys
+import lower
+from azureml.core import Run
+
+run = Run.get_context()
+run.log("minor", sys.version_info[1])
+run.log("lower", lower.VERSION)
+run.tag("prefix", sys.prefix)
+print("GREETING", os.environ.get("GREETING"))
+"""
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """Before anything is started: the control plane and its agents inherit what pip is told here."""
+    made = wheels.machine(tmp_path, monkeypatch)
+    wheels.wheel(made, "lower", "2.0")
+    return made
+
+
+def environment(*packages: str, version: str = HERE) -> Environment:
+    made = Environment("mine")
+    made.python.conda_dependencies.set_python_version(version)
+    made.python.conda_dependencies.set_pip_requirements(["azureml-defaults==1.61", *packages])
+    made.environment_variables["GREETING"] = "hello"
+    return made
+
+
+@pytest.fixture
+def submit(shelf: Path, experiment: Experiment, tmp_path: Path) -> Callable[..., Run]:
+    def send(made: Environment, script: str = SCRIPT) -> Run:
+        source = tree(tmp_path / "source", {"train.py": script})
+        return experiment.submit(ScriptRunConfig(str(source), script="train.py", environment=made))
+
+    return send
+
+
+def statuses(run: Run) -> list[str]:
+    events, _ = records.events(run._connection.client, run.id)
+    return list(dict.fromkeys(event.to.value for event in events))
+
+
+@pytest.mark.parametrize("version", [HERE, "3.8"])
+def test_built_once_then_found(
+    submit: Callable[..., Run], shelf: Path, home: Path, workspace: Workspace, version: str
+) -> None:
+    python(version)
+    run = submit(environment("lower", version=version))
+    shown = io.StringIO()
+    waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), shown)
+    assert run.get_status() == "Completed", shown.getvalue()
+    assert run.get_metrics() == {"minor": int(version.split(".")[1]), "lower": "2.0"}
+    assert statuses(run) == ["NotStarted", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "Completed"]
+    text = shown.getvalue()
+    assert text.index(f"Streaming {BUILD_LOG}") < text.index("Locked 4 packages.") < text.index("GREETING hello")
+    assert str(shelf) not in text
+    assert {BUILD_LOG, LOCK_FILE} <= set(run.get_file_names())
+    run.download_file(LOCK_FILE, "lock.txt")
+    assert "lower==2.0 \\\n    --hash=sha256:" in Path("lock.txt").read_text()
+    assert (run.get_environment().name, run.get_environment().version) == ("mine", "1")
+    assert workspace.environments["mine"].environment_variables == {"GREETING": "hello"}
+    again = submit(environment("lower==2.0" if version == "3.8" else "lower", version=version))
+    again.wait_for_completion()
+    assert again.get_tags()["prefix"] == run.get_tags()["prefix"], (
+        "another recipe with the same lock has the same prefix"
+    )
+    third = submit(environment("lower", version=version))
+    third.wait_for_completion()
+    assert "Preparing" not in statuses(third)
+    assert BUILD_LOG not in third.get_file_names()
+    assert len(list((home / "envs").glob("[!.]*"))) == 1
+
+
+def test_no_solution_fails_the_run_and_is_tried_again_by_the_next(submit: Callable[..., Run], shelf: Path) -> None:
+    run = submit(environment("lower==3.0"))
+    with pytest.raises(ActivityFailedException, match="lower==3") as caught:
+        run.wait_for_completion(show_output=True)
+    assert "hint:" in str(caught.value)
+    assert "lower==3" in run.get_details()["error"]["error"]["message"]
+    assert BUILD_LOG in run.get_file_names()
+    wheels.wheel(shelf, "lower", "3.0")
+    later = submit(environment("lower==3.0"))
+    later.wait_for_completion()
+    assert later.get_metrics("lower") == {"lower": "3.0"}
+
+
+def test_two_runs_one_build_watched_live(submit: Callable[..., Run], shelf: Path, tmp_path: Path) -> None:
+    wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
+    runs = [submit(environment("lower", "slow")) for _ in range(2)]
+    shown = io.StringIO()
+    first = runs[0]
+    watching = threading.Thread(
+        target=waiting.stream, args=(first._connection.watcher, first.id, first.get_portal_url(), shown)
+    )
+    watching.start()
+    until(lambda: "Resolving" in shown.getvalue())
+    until((tmp_path / "sign.pid").exists)
+    assert [run.get_status() for run in runs] == ["Preparing", "Preparing"]
+    until(lambda: first.id in records.get(runs[1]._connection.client, runs[1].id).message)
+    (tmp_path / "sign").touch()
+    for run in runs:
+        run.wait_for_completion()
+        assert run.get_metrics("lower") == {"lower": "2.0"}
+    watching.join(60)
+    assert [BUILD_LOG in run.get_file_names() for run in runs] == [True, False]
+
+
+def test_cancelled_while_it_is_built(submit: Callable[..., Run], shelf: Path, tmp_path: Path, home: Path) -> None:
+    wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
+    run = submit(environment("slow"))
+    until((tmp_path / "sign.pid").exists)
+    builder = int((tmp_path / "sign.pid").read_text())
+    run.cancel()
+    run.wait_for_completion()
+    assert run.get_status() == "Canceled"
+    until(lambda: gone(builder))
+    until(lambda: not (home / "runs" / run.id).exists())
+    until(
+        lambda: "canceled" in run._connection.client.fetch("GET", f"/api/runs/{run.id}/files/{BUILD_LOG}").body.decode()
+    )
+
+
+def test_the_build_agent_is_killed(submit: Callable[..., Run], shelf: Path, tmp_path: Path, home: Path) -> None:
+    wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
+    run = submit(environment("lower", "slow"))
+    until((tmp_path / "sign.pid").exists)
+    builder = int((tmp_path / "sign.pid").read_text())
+    agent = json.loads((home / "runs" / run.id / "agent.json").read_text())["pid"]
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: gone(builder))
+    (tmp_path / "sign").touch()
+    run.wait_for_completion()
+    assert run.get_metrics("lower") == {"lower": "2.0"}
+    events, _ = records.events(run._connection.client, run.id)
+    assert "build_lost" in [event.reason.value for event in events]
+
+
+def test_the_control_plane_is_killed_while_it_builds(
+    submit: Callable[..., Run], shelf: Path, tmp_path: Path, home: Path
+) -> None:
+    wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
+    run = submit(environment("lower", "slow"))
+    until((tmp_path / "sign.pid").exists)
+    record = discovery.read_record(home)
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    (tmp_path / "sign").touch()
+    run.wait_for_completion()
+    assert run.get_metrics("lower") == {"lower": "2.0"}
+    assert [event for event in statuses(run) if event == "Preparing"] == ["Preparing"]
+
+
+def test_the_user_s_own_packages(submit: Callable[..., Run]) -> None:
+    made = Environment("own")
+    made.python.user_managed_dependencies = True
+    made.python.interpreter_path = python("3.8")
+    run = submit(
+        made, "import sys\nfrom azureml.core import Run\nRun.get_context().log('minor', sys.version_info[1])\n"
+    )
+    run.wait_for_completion()
+    assert run.get_metrics() == {"minor": 8}
+    assert "Preparing" not in statuses(run)
+
+
+def test_a_prefix_that_was_deleted_is_installed_again(submit: Callable[..., Run], home: Path) -> None:
+    submit(environment("lower")).wait_for_completion()
+    (prefix,) = (home / "envs").glob("[!.]*")
+    (prefix / ".ready").unlink()
+    run = submit(environment("lower"))
+    run.wait_for_completion()
+    assert "Preparing" not in statuses(run)
+    assert (prefix / ".ready").exists()
+
+
+def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
+    def roost(*arguments: str, code: int = 0) -> str:
+        command = [str(Path(sys.executable).with_name("roost")), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    assert "No environments" in roost("env", "list")
+    environment("lower").register(workspace)
+    told = roost("env", "build", "mine")
+    assert "lower==2.0" in told
+    assert f"Streaming {BUILD_LOG}" in told
+    (listed,) = json.loads(roost("env", "list", "--json"))
+    assert (listed["name"], listed["version"]) == ("mine", "1")
+    assert "lower" in roost("env", "show", "mine")
+    assert json.loads(roost("env", "show", "mine", "--version", "1", "--json"))["name"] == "mine"
+    assert "roost env list" in roost("env", "show", "other", code=1)
+    (tmp_path / "requirements.txt").write_text("lower==9\n")
+    assert "lower==9" in roost("env", "build", "requirements.txt", code=1)
+    (tmp_path / "requirements.txt").write_text("lower\n")
+    (tmp_path / "train.py").write_text("import lower; print('lower', lower.VERSION)\n")
+    assert "lower 2.0" in roost("submit", "--environment", "requirements.txt", "train.py")
