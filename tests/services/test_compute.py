@@ -1,0 +1,100 @@
+"""Compute targets: what is refused before anything is made, what a repeated call finds, what is said of their state."""
+
+import pytest
+from tests.services.houses import ANN, Clock, submit
+
+from roost.domain.compute import ComputeKind, ComputeSpec, Machine, Priority
+from roost.domain.errors import ComputeConflict, ComputeNotFound, InvalidCompute, InvalidInput, NotFound
+from roost.services import compute, runs
+from roost.services.compute import ComputeChanges
+from roost.services.house import House
+from roost.services.signals import CONTROL, compute_topic
+
+
+def create(house: House, name: str = "gpu", **spec: object) -> None:
+    compute.create(house, ANN, "vision", name, ComputeSpec(**{"max_nodes": 4, **spec}))  # type: ignore[arg-type]
+
+
+def test_a_cluster_is_made_with_who_and_when(house: House, clock: Clock) -> None:
+    spec = ComputeSpec(max_nodes=4, vm_size="STANDARD_NC6", priority=Priority.LOW, tags={"a": "b"}, description="ours")
+    made, new = compute.create(house, ANN, "vision", "gpu", spec)
+    assert new
+    assert (made.user, made.created_at, made.engine, made.kind) == ("ann", clock(), "scripted", ComputeKind.CLUSTER)
+    assert (made.vm_size, made.priority, made.tags, made.description) == (
+        "STANDARD_NC6",
+        "lowpriority",
+        {"a": "b"},
+        "ours",
+    )
+    assert compute.create(house, ANN, "vision", "gpu", spec) == (made, False)
+    with pytest.raises(ComputeConflict, match="exists already"):
+        create(house, max_nodes=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "words"),
+    [
+        ("local", {}, "'local' is not allowed"),
+        ("a/b", {}, "'a/b' is not allowed"),
+        ("gpu", {"min_nodes": 5}, "min_nodes must be 0 to max_nodes (4)"),
+        ("gpu", {"engine": "slurm"}, "no engine 'slurm'"),
+        ("gpu", {"tags": {"": "x"}}, "name of a tag"),
+    ],
+)
+def test_bad_clusters_are_refused_and_leave_nothing(
+    house: House, name: str, spec: dict[str, object], words: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        create(house, name, **spec)
+    assert words in str(caught.value)
+    assert [each.compute.name for each in compute.listing(house, "vision")] == ["local"]
+
+
+def test_what_is_said_of_targets(house: House) -> None:
+    create(house)
+    submit(house, target="gpu")
+    local, gpu = compute.listing(house, "vision")
+    assert (local.compute.kind, local.nodes, local.wanted) == (ComputeKind.LOCAL, (), 0)
+    assert (gpu.queued, gpu.running, gpu.wanted) == (0, 0, 0), "it is not queued yet"
+    assert gpu.machine == Machine(cores=2, memory_gb=8.0, gpus=0)
+    assert compute.status(house, "vision", "gpu") == gpu
+    with pytest.raises(NotFound, match="nowhere"):
+        compute.listing(house, "nowhere")
+
+
+def test_changes_are_checked_with_what_stays(house: House, clock: Clock) -> None:
+    create(house, min_nodes=2)
+    clock.pass_by(5)
+    changed = compute.update(house, "vision", "gpu", ComputeChanges(idle_seconds=7.0))
+    assert (changed.min_nodes, changed.max_nodes, changed.idle_seconds, changed.modified_at) == (2, 4, 7.0, clock())
+    with pytest.raises(InvalidCompute, match="min_nodes must be 0 to max_nodes"):
+        compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=1))
+    assert compute.get(house, "vision", "gpu") == changed
+    with pytest.raises(InvalidCompute, match="cannot be changed"):
+        compute.update(house, "vision", "local", ComputeChanges(max_nodes=1))
+    with pytest.raises(ComputeNotFound):
+        compute.update(house, "vision", "cpu", ComputeChanges(max_nodes=1))
+
+
+def test_deleting(house: House) -> None:
+    create(house)
+    run = submit(house, target="gpu")
+    with pytest.raises(ComputeConflict, match="1 run that has not ended"):
+        compute.delete(house, "vision", "gpu")
+    runs.cancel(house, ANN, run.id)
+    compute.delete(house, "vision", "gpu")
+    compute.delete(house, "vision", "gpu")
+    with pytest.raises(ComputeNotFound):
+        submit(house, target="gpu")
+    with pytest.raises(InvalidCompute, match="cannot be deleted"):
+        compute.delete(house, "vision", "local")
+
+
+def test_every_change_wakes_the_loop_and_those_who_wait(house: House) -> None:
+    with house.signals.listen(CONTROL) as loop, house.signals.listen(compute_topic("vision", "gpu")) as watcher:
+        create(house)
+        assert loop.wait(0) and watcher.wait(0)
+        compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=2))
+        assert loop.wait(0) and watcher.wait(0)
+        compute.delete(house, "vision", "gpu")
+        assert loop.wait(0) and watcher.wait(0)
