@@ -122,5 +122,5 @@ def delete(run_ids: list[str] = RUNS, yes: bool = _YES, as_json: bool = _AS_JSON
         rendering.as_json({"deleted": gone})
     else:
         print(
-            f"Deleted {rendering.count(len(gone), 'run')}. What they alone used is freed within the hour; now: roost gc"
+            f"Deleted {rendering.count(len(gone), 'run')}. What they alone used is freed within two hours; at once: roost gc"
         )
