@@ -11,12 +11,13 @@ from tests.services.houses import submit
 from roost.api import doors
 from roost.api.app import create_app
 from roost.api.doors import OPEN, Access
+from roost.studio import pages
 
 BLOB = "ab" * 32
 
 
 def _routes(desk: Desk) -> list[tuple[str, str, Access]]:
-    app = create_app(desk.house, hosts=frozenset(), stop=lambda: None)
+    app = create_app(desk.house, hosts=frozenset(), stop=lambda: None, pages=(pages.desk,))
     return [(method, path, sign.access) for method, path, sign in doors.served(app)]
 
 
@@ -77,8 +78,10 @@ def test_only_a_person_ends_the_server(desk: Desk) -> None:
     assert not desk.server.should_exit
 
 
-def test_only_health_is_open(desk: Desk) -> None:
-    assert {("GET", "/api/health")} == OPEN
+def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
+    assert {path for method, path in OPEN if path.startswith("/api/")} == {"/api/health"}
+    assert {method for method, _ in OPEN} == {"GET"}
+    assert {path for _, path in OPEN} - {"/api/health"} == {"/login", "/", "/runs/{run_id}", "/studio/{name}"}
     assert {(method, path) for method, path, access in _routes(desk) if access is Access.OPEN} == OPEN
 
 

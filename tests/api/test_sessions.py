@@ -1,0 +1,145 @@
+"""How a browser is let in: a code that works once, a cookie that no script reads, and what may be done with it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.api.clients import Answer
+from tests.api.desks import Desk, served
+from tests.services.houses import ANN, Clock, submit
+
+from roost.domain.people import TokenKind
+from roost.services import people, secrets
+
+
+def code(desk: Desk) -> str:
+    answer = desk.person.post("/api/sessions")
+    assert answer.status == 201
+    assert answer.json["seconds"] == 60
+    return str(answer.json["code"])
+
+
+def log_in(desk: Desk, run: str = "") -> Answer:
+    return desk.stranger.get(f"/login?code={code(desk)}&run={run}")
+
+
+def cookie(answer: Answer) -> dict[str, str]:
+    return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+
+
+def test_a_code_becomes_a_cookie_that_only_our_pages_send(desk: Desk) -> None:
+    answer = log_in(desk)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    said = answer.headers["set-cookie"]
+    assert re.match(r"roost_127_0_0_1_\d+=roost_[\w-]{40,};", said)
+    assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=604800"} <= {part.strip() for part in said.split(";")}
+    assert "no-store" in answer.headers["cache-control"]
+    assert desk.stranger.get("/api/workspaces", headers=cookie(answer)).status == 200
+
+
+def test_a_code_works_once_and_not_as_anything_else(desk: Desk) -> None:
+    one = code(desk)
+    assert desk.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {one}"}).status == 401
+    first = desk.stranger.get(f"/login?code={one}")
+    assert "set-cookie" in first.headers
+    again = desk.stranger.get(f"/login?code={one}")
+    assert (again.status, again.headers["location"]) == (303, "/?login=expired")
+    assert "set-cookie" not in again.headers
+
+
+@pytest.mark.parametrize("given", ["", "nonsense", "person-token", "%00", "%ed%a0%80", "a" * 5000])
+def test_codes_that_are_none(desk: Desk, given: str) -> None:
+    answer = desk.stranger.get(f"/login?code={given}")
+    assert (answer.headers.get("location"), "set-cookie" in answer.headers) == ("/?login=expired", False)
+
+
+def test_a_run_token_is_neither_code_nor_session(desk: Desk) -> None:
+    run = submit(desk.house)
+    token = people.mint_run_token(desk.house, run.id, user="ann")
+    assert "set-cookie" not in desk.stranger.get(f"/login?code={token}").headers
+    name = cookie(log_in(desk))["Cookie"].partition("=")[0]
+    for other in (token, "person-token"):
+        assert desk.stranger.get("/api/workspaces", headers={"Cookie": f"{name}={other}"}).status == 401
+    assert desk.run_client(run.id).post("/api/sessions").status == 403
+
+
+def test_a_session_is_no_bearer_token(desk: Desk) -> None:
+    session = cookie(log_in(desk))["Cookie"].partition("=")[2]
+    assert desk.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {session}"}).status == 401
+
+
+@pytest.mark.parametrize(
+    ("run", "place"),
+    [("train_1_ab", "/runs/train_1_ab"), ("//evil.example", "/"), ("../api", "/"), ("a%0d%0aX:1", "/"), ("%20", "/")],
+)
+def test_where_the_link_leads(desk: Desk, run: str, place: str) -> None:
+    answer = log_in(desk, run)
+    assert (answer.status, answer.headers["location"]) == (303, place)
+
+
+def test_a_change_needs_an_origin(desk: Desk) -> None:
+    session = cookie(log_in(desk))
+    run = submit(desk.house)
+    path = f"/api/runs/{run.id}/cancel"
+    refused = desk.stranger.post(path, headers=session)
+    assert (refused.status, refused.error["code"]) == (403, "forbidden")
+    assert "Origin" in refused.error["message"]
+    assert desk.stranger.post(path, headers={**session, "Origin": "http://evil.example"}).status == 403
+    assert desk.stranger.get(f"/api/runs/{run.id}", headers=session).json["status"] == "NotStarted"
+    done = desk.stranger.post(path, headers={**session, "Origin": desk.url})
+    assert (done.status, done.json["status"]) == (200, "Canceled")
+
+
+@pytest.mark.parametrize(
+    ("site", "status"), [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
+)
+def test_another_page_of_the_same_machine_gets_nothing(desk: Desk, site: str, status: int) -> None:
+    headers = {**cookie(log_in(desk)), "Sec-Fetch-Site": site}
+    assert desk.stranger.get("/api/workspaces", headers=headers).status == status
+
+
+def test_a_cookie_counts_only_where_there_is_no_token(desk: Desk) -> None:
+    headers = {**cookie(log_in(desk)), "Authorization": "Bearer wrong"}
+    assert desk.stranger.get("/api/workspaces", headers=headers).status == 401
+
+
+def test_a_browser_reads_no_secrets(desk: Desk) -> None:
+    secrets.put(desk.house, ANN, "vision", {"name": "a-hidden-value"})
+    run = submit(desk.house)
+    session = cookie(log_in(desk))
+    for path in (f"/api/runs/{run.id}/secrets", "/api/workspaces/vision/secrets"):
+        assert desk.stranger.get(path, headers=session).json["secrets"][0]["name"] == "name"
+        answer = desk.stranger.get(f"{path}/values?name=name", headers=session)
+        assert answer.status == 403
+        assert b"a-hidden-value" not in answer.body
+    known = desk.run_client(run.id).get(f"/api/runs/{run.id}/secrets/values?name=name&name=other")
+    assert (known.json, known.headers["cache-control"]) == (
+        {"secrets": {"name": "a-hidden-value", "other": None}},
+        "no-store",
+    )
+    assert desk.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
+
+
+def test_codes_last_a_minute_and_sessions_a_week(tmp_path: Path) -> None:
+    with served(tmp_path) as desk:
+        clock = desk.house.clock
+        assert isinstance(clock, Clock)
+        late = code(desk)
+        clock.pass_by(61)
+        assert desk.stranger.get(f"/login?code={late}").headers["location"] == "/?login=expired"
+        session = cookie(log_in(desk))
+        clock.pass_by(people.SESSION_SECONDS - 1)
+        assert desk.stranger.get("/api/workspaces", headers=session).status == 200
+        clock.pass_by(2)
+        assert desk.stranger.get("/api/workspaces", headers=session).status == 401
+        code(desk)
+        kept = people.digest(session["Cookie"].partition("=")[2])
+        assert desk.house.store.people.find_token(kept) is None
+
+
+def test_only_digests_are_stored(desk: Desk) -> None:
+    one = code(desk)
+    found = desk.house.store.people.find_token(people.digest(one))
+    assert found is not None
+    assert (found.kind, found.user) == (TokenKind.CODE, "ann")
+    assert one not in repr(found)

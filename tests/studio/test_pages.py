@@ -1,0 +1,73 @@
+"""The pages as they are served: open, the same for everybody, and with a policy that lets nothing else become a script."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.api.desks import Desk, served
+
+from roost.studio import pages
+
+FILES = Path(pages.__file__).with_name("files")
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    with served(tmp_path_factory.mktemp("desk")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/train_1_ab", "/runs/<script>", "/studio/run.js", "/studio/studio.css"])
+def test_open_to_all_with_a_strict_policy(desk: Desk, path: str) -> None:
+    answer = desk.stranger.get(path)
+    assert answer.status == 200
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'self';")
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert desk.stranger.get(path, headers={"If-None-Match": answer.headers["etag"]}).status == 304
+
+
+def test_one_page_for_every_run(desk: Desk) -> None:
+    one, other = (desk.stranger.get(f"/runs/{name}").body for name in ("a", "%3Cscript%3Ealert(1)"))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    "name", ["nothing.js", "../pages.py", "%2e%2e%2fpages.py", "..%2f__init__.py", "pages.py", "", "run.html/x"]
+)
+def test_nothing_else_is_served(desk: Desk, name: str) -> None:
+    assert desk.stranger.get(f"/studio/{name}").status == 404
+
+
+def test_no_page_has_a_script_or_style_of_its_own() -> None:
+    for page in FILES.glob("*.html"):
+        text = page.read_text()
+        assert re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|javascript:|\sstyle=", text) == [], page
+
+
+def test_nothing_comes_from_elsewhere() -> None:
+    for file in FILES.iterdir():
+        text = file.read_text().replace("http://www.w3.org/2000/svg", "")
+        assert re.findall(r"https?://|//cdn|@import", text) == [], file
+
+
+def test_what_runs_wrote_becomes_text_only() -> None:
+    for script in FILES.glob("*.js"):
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", script.read_text()
+        )
+        assert found == [], script
+
+
+def test_every_file_that_a_page_names_is_there(desk: Desk) -> None:
+    named = {name for file in FILES.iterdir() for name in re.findall(r"/studio/([\w.]+)", file.read_text())}
+    assert {"studio.css", "list.js", "run.js", "api.js", "charts.js"} <= named
+    for name in named:
+        assert desk.stranger.get(f"/studio/{name}").status == 200, name
+
+
+def test_the_files_are_part_of_the_package() -> None:
+    settings = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    assert '"studio/files/*"' in settings
