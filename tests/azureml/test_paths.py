@@ -22,6 +22,12 @@ PATHS = {
     "azureml.core.workspace": ["Workspace"],
     "azureml.core.experiment": ["Experiment"],
     "azureml.core.script_run_config": ["ScriptRunConfig"],
+    "azureml.core.compute": ["ComputeTarget", "AmlCompute", "RemoteCompute", "AksCompute", "ComputeInstance"],
+    "azureml.core.compute.compute": ["ComputeTarget"],
+    "azureml.core.compute.amlcompute": ["AmlCompute", "AmlComputeStatus", "ScaleSettings"],
+    "azureml.core.compute.aks": ["AksCompute", "AksProvisioningConfiguration"],
+    "azureml.core.compute.remote": ["RemoteCompute"],
+    "azureml.core.compute_target": ["ComputeTarget"],
 }
 
 
@@ -64,7 +70,7 @@ def test_every_exception_has_its_path() -> None:
     [
         ("from azureml.core import Dataset", "azureml.core.Dataset"),
         ("from azureml.core import Run, Model", "azureml.core.Model"),
-        ("from azureml.core.compute import AmlCompute", "azureml.core.compute"),
+        ("from azureml.core.compute import CrayCompute", "azureml.core.compute.CrayCompute"),
         ("from azureml.core.run import Nothing", "azureml.core.run.Nothing"),
         ("from azureml.exceptions import Nothing", "azureml.exceptions.Nothing"),
         ("import azureml.pipeline", "azureml.pipeline"),

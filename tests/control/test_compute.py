@@ -1,4 +1,4 @@
-"""Clusters through the control plane, step by step: runs wait, nodes come, runs get them in turn, nodes go. The clock stands still."""
+"""Clusters through the control plane, step by step: runs wait, nodes come, runs get them in turn, nodes go again."""
 
 import pytest
 from tests.control.engines import ScriptedEngine
