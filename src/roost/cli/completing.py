@@ -7,6 +7,8 @@ import typer
 
 from roost.domain.errors import InvalidInput
 
+VARIABLE = "_ROOST_COMPLETE"
+"""Set by the shell when it asks what may follow."""
 SHELLS = ("bash", "zsh", "fish")
 _SHOWN = 50
 _HINTS = {
@@ -18,13 +20,20 @@ _HINTS = {
 
 def completion(shell: str = typer.Argument("", help="bash, zsh or fish; the one you use by default.")) -> None:
     """Print the script that makes a shell complete commands, options and run ids."""
-    from typer._completion_shared import get_completion_script  # noqa: PLC0415 - loaded when called: main.py
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # noqa: PLC0415 - as all: main.py
 
     chosen = shell or os.path.basename(os.environ.get("SHELL", ""))
     if chosen not in SHELLS:
         raise InvalidInput(f"There is no completion for the shell {chosen!r}.", hint=f"One of: {', '.join(SHELLS)}.")
     print(f"# {_HINTS[chosen]}")
-    print(get_completion_script(prog_name="roost", complete_var="_ROOST_COMPLETE", shell=chosen))
+    print(get_completion_script(prog_name="roost", complete_var=VARIABLE, shell=chosen))
+
+
+def begin() -> None:
+    """Makes the shells known to the parser."""
+    from typer.completion import completion_init  # type: ignore[attr-defined]  # noqa: PLC0415 - only when a shell asks
+
+    completion_init()
 
 
 def run_ids(incomplete: str) -> list[str]:

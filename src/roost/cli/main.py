@@ -22,17 +22,17 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-app.command("up")(server.up)
-app.command("down")(server.down)
-app.command("status")(server.status)
+app.command("up", short_help="Start the control plane here, or find it.")(server.up)
+app.command("down", short_help="End the control plane here; runs go on.")(server.down)
+app.command("status", short_help="Show where the control plane answers.")(server.status)
 app.command("open")(studio.open_studio)
 app.command("submit", context_settings=submit.PASS_ON)(submit.submit)
-app.command("doctor")(doctor.doctor)
-app.command("du")(upkeep.du)
-app.command("gc")(upkeep.gc)
-app.command("backup")(backups.backup)
-app.command("restore")(backups.restore)
-app.command("completion")(completing.completion)
+app.command("doctor", short_help="Look for what is wrong, and say what to do.")(doctor.doctor)
+app.command("du", short_help="Show what takes room.")(upkeep.du)
+app.command("gc", short_help="Free room.")(upkeep.gc)
+app.command("backup", short_help="Write everything to one file.")(backups.backup)
+app.command("restore", short_help="Fill an empty home with a back-up.")(backups.restore)
+app.command("completion", short_help="Print the completion script of a shell.")(completing.completion)
 app.add_typer(runs.app, name="run")
 app.add_typer(environments.app, name="env")
 app.add_typer(compute.app, name="compute")
@@ -58,6 +58,8 @@ def main() -> None:
             stream.reconfigure(
                 errors="replace"
             )  # a terminal that cannot show a character shows another, and no stack trace
+    if completing.VARIABLE in os.environ:
+        completing.begin()
     try:
         app()
     except ServiceException as error:

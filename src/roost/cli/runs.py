@@ -12,7 +12,7 @@ from roost.domain.runs import RunStatus
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at runs: list, follow, compare; cancel, repeat, delete them.",
+    help="List, follow, compare, cancel, repeat, delete runs.",
     rich_markup_mode=None,
 )
 
