@@ -57,7 +57,8 @@ class Keyvault:
 
     def delete_secret(self, name: str) -> None:
         """Nothing happens when it is gone already."""
-        self._workspace._connection.client.call("DELETE", self._route(checked_name(name)))
+        checked_name(name)
+        self._workspace._connection.client.call("DELETE", self._route(name))
 
     def delete_secrets(self, secrets: Sequence[str]) -> None:
         if isinstance(secrets, str):
