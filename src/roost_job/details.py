@@ -28,6 +28,7 @@ def details(record: Mapping[str, Any], file_names: Sequence[str]) -> Dict[str, A
             "nodeCount": spec.get("node_count", 1),
             "maxRunDurationSeconds": spec.get("timeout_seconds"),
             "environmentVariables": dict(spec.get("environment_variables") or {}),
+            "environment": _environment(spec.get("environment")),
         },
         "logFiles": {name: address(record["id"], name) for name in file_names if name.startswith(_LOG_FOLDERS)},
         "submittedBy": record.get("user", ""),
@@ -35,6 +36,13 @@ def details(record: Mapping[str, Any], file_names: Sequence[str]) -> Dict[str, A
     if record.get("exit_code") or record["status"] == "Failed":
         found["error"] = {"error": {"code": str(record.get("reason", "")), "message": str(record.get("message", ""))}}
     return found
+
+
+def _environment(use: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Any]]:
+    """Name, version and definition in one, as the SDK has it; None for the interpreter as it is."""
+    if use is None:
+        return None
+    return dict(use.get("definition") or {}, name=use.get("name"), version=use.get("version") or None)
 
 
 def utc(seconds: Optional[float]) -> Optional[str]:
