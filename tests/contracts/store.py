@@ -12,8 +12,9 @@ from roost.domain.compute import Compute
 from roost.domain.errors import ComputeNotFound, Conflict, NotFound
 from roost.domain.files import RunFile
 from roost.domain.metrics import Batch, Encoding, Series, Space, decode, in_order, points, read_back
-from roost.domain.people import Token
+from roost.domain.people import Token, TokenKind
 from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunSpec, RunStatus, Submission
+from roost.domain.secrets import Secret
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import RunQuery, Store
 from roost_job import records
@@ -653,6 +654,50 @@ class StoreContract:
         store.people.expire_run_tokens("", 50.0)
         expiries = [found.expires_at for token in (runs, person) if (found := store.people.find_token(token.digest))]
         assert expiries == [50.0, None]
+
+    def test_a_token_is_taken_once(self, store: Store) -> None:
+        code = Token(digest="d" * 64, user="ann", run_id="", created_at=1.0, expires_at=60.0, kind=TokenKind.CODE)
+        store.people.add_token(code)
+        taken = at_once(lambda _: store.people.take_token(code.digest), 4)
+        assert [found for found in taken if found] == [code]
+        assert store.people.find_token(code.digest) is None
+
+    def test_expired_tokens_of_a_kind_are_forgotten(self, store: Store) -> None:
+        kinds = [TokenKind.CODE, TokenKind.SESSION, TokenKind.KEY]
+        tokens = [
+            Token(digest=f"{number}", user="ann", run_id="", created_at=1.0, expires_at=expires, kind=kind)
+            for number, (kind, expires) in enumerate((kind, at) for kind in kinds for at in (10.0, 30.0, None))
+        ]
+        for token in tokens:
+            store.people.add_token(token)
+        store.people.forget_expired([TokenKind.CODE, TokenKind.SESSION], 20.0)
+        left = [token for token in tokens if store.people.find_token(token.digest) == token]
+        assert left == [each for each in tokens if each.kind is TokenKind.KEY or each.expires_at != 10.0]
+
+    def test_secrets(self, store: Store) -> None:
+        store.workspaces.ensure(Workspace(name="other", user="ann", created_at=1.0))
+        assert not store.secrets.any_sealed()
+        assert store.secrets.list(WS) == []
+        store.secrets.put(WS, {"b": b"\x00one", "a": b"two"}, user="ann", at=5.0)
+        store.secrets.put("other", {"a": b"three"}, user="ann", at=5.0)
+        store.secrets.put(WS, {"a": b"four"}, user="bob", at=7.0)
+        assert store.secrets.get(WS, ["a", "b", "c"]) == {"a": b"four", "b": b"\x00one"}
+        assert store.secrets.get("other", ["a"]) == {"a": b"three"}
+        assert store.secrets.list(WS) == [
+            Secret(workspace=WS, name="a", user="bob", created_at=5.0, updated_at=7.0),
+            Secret(workspace=WS, name="b", user="ann", created_at=5.0, updated_at=5.0),
+        ]
+        assert store.secrets.delete(WS, "a")
+        assert not store.secrets.delete(WS, "a")
+        assert store.secrets.get(WS, ["a"]) == {}
+        assert store.secrets.any_sealed()
+
+    def test_what_is_kept_of_a_workspace(self, store: Store) -> None:
+        made = Workspace(
+            name="whole", user="ann", created_at=1.0, location="here", sku="Basic", friendly_name="W", tags={"k": "v"}
+        )
+        assert store.workspaces.ensure(made) == store.workspaces.get("whole") == made
+        assert made in store.workspaces.list()
 
 
 def batch_of(name: str, values: list[float]) -> Batch:

@@ -16,6 +16,7 @@ class FakeDoor:
         self.asked: list[dict[str, Any]] = []
         self.files: dict[str, bytes] = {}
         self.metrics: dict[str, Any] = {}
+        self.secrets: dict[str, str] = {}
         self.hang_up = 0
         """So many callers are hung up on before one is answered."""
         self.silent = threading.Event()
@@ -110,6 +111,12 @@ class FakeDoor:
         name = question["name"]
         found = {name: self.metrics[name]} if name in self.metrics else self.metrics
         return {self.record["id"]: found} if question.get("recursive") else found
+
+    def op_secrets(self, question: dict[str, Any]) -> Any:
+        return {name: self.secrets.get(name) for name in question["names"]}
+
+    def op_secret_names(self, _: dict[str, Any]) -> Any:
+        return sorted(self.secrets)
 
     def op_flush(self, _: dict[str, Any]) -> Any:
         return None
