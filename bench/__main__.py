@@ -21,7 +21,7 @@ from bench import peers as peer
 from bench.setting import Setting, own_home
 from bench.table import Line, render
 
-NAMES = ("imports", "start", "log_call", "ingest", "read_million", "noop_run", "snapshot", "artefacts")
+NAMES = ("imports", "start", "log_call", "ingest", "read_million", "noop_run", "snapshot", "artefacts", "environment")
 NEEDS_MLFLOW = {"imports", "log_call", "ingest", "read_million", "noop_run", "artefacts"}
 NEEDS_RAY = {"noop_run"}
 
