@@ -158,6 +158,10 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets):
         """What is known of the run, under the names that scripts read."""
         return details(self._record_now(), self.get_file_names())
 
+    def get_portal_url(self) -> str:
+        """Where a browser shows it."""
+        return "%s/runs/%s" % (os.environ.get("AZUREML_SERVICE_ENDPOINT", "").rstrip("/"), self._run_id)
+
     def get_details_with_logs(self) -> Dict[str, Any]:
         """The details, with the content of each log in place of its address."""
         found = self.get_details()

@@ -1,5 +1,6 @@
 """Runs below runs: made by a script on any Python, by a notebook, from outside; their metrics, files, ends."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from tests.sdk.folders import tree
 
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.errors import InvalidInput
+from roost.sdk import salvage
 from roost_job.exceptions import UserErrorException
 
 pytestmark = pytest.mark.slow
@@ -52,6 +54,7 @@ kept.complete()
 matrix = {"schema_type": "confusion_matrix", "data": {"class_labels": ["a", "b"], "matrix": [[3, 0], [1, 2]]}}
 run.log_confusion_matrix("confusion", matrix)
 assert run.get_metrics("confusion", populate=True)["confusion"]["data"] == matrix["data"]
+assert run.get_portal_url() == os.environ["AZUREML_SERVICE_ENDPOINT"] + "/runs/" + run.id
 print(run.restore_snapshot(path="restored"), sorted(os.listdir("restored")))
 """
 
@@ -177,3 +180,24 @@ def test_a_cancelled_parent_takes_what_it_submitted_along(experiment: Experiment
     run.cancel()
     assert run.get_status() == inner.get_status() == "Canceled"
     assert child.wait_for_completion()["status"] == "Canceled"
+
+
+KILLED = """
+import os
+from roost import Experiment, Workspace
+run = Experiment(Workspace(), "tests").start_logging()
+run.log("loss", 1)
+for number, child in enumerate(run.create_children(2)):
+    child.log("score", number)
+print(run.id, flush=True)
+os._exit(9)
+"""
+
+
+def test_what_a_killed_notebook_logged_to_children_arrives(experiment: Experiment, home: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=60, check=False)
+    run = experiment.workspace.get_run(done.stdout.split()[-1])
+    salvage.salvage(experiment.workspace._connection, "")
+    family = run.get_metrics(recursive=True)
+    assert sorted(map(str, family.values())) == ["{'loss': 1}", "{'score': 0}", "{'score': 1}"]
+    assert {each.get_status() for each in (run, *run.get_children())} == {"Failed"}

@@ -155,7 +155,7 @@ class Run(job.Run):
 
     def get_portal_url(self) -> str:
         """Where a browser shows it."""
-        return f"{self._connection.url}/runs/{self.id}"
+        return super().get_portal_url() if self._reach is None else f"{self._reach.url}/runs/{self.id}"
 
     @staticmethod
     def list(
@@ -213,8 +213,7 @@ class Run(job.Run):
     def _repr_html_(self) -> str:
         status = self._seen.status.value if self._seen else ""
         cells = {"Experiment": self.experiment.name, "Id": self.id, "Type": self.type, "Status": status}
-        links = {"Details Page": ("Link to Roost", self.get_portal_url())} if self._reach is not None else {}
-        return showing.table(cells, links)
+        return showing.table(cells, {"Details Page": ("Link to Roost", self.get_portal_url())})
 
     # ---- its files
 
