@@ -1,3 +1,4 @@
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -78,6 +79,21 @@ def test_of_many_at_once_one_installs_and_the_others_wait(tmp_path: Path) -> Non
     assert len(count) == 1
     assert said
     assert all("waiting" in line for line in said)
+
+
+def test_a_prefix_goes_when_it_is_old_and_nobody_has_it(tmp_path: Path) -> None:
+    made = base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing)
+    os.utime(made / base.READY, (100, 100))
+    assert base.unused(tmp_path, 100) == []
+    assert base.unused(tmp_path, 101) == [made]
+    held = base.hold(made)
+    assert not base.drop(made)
+    assert base.find(tmp_path, NAME) == made
+    assert base.unused(tmp_path, 101) == [], "looking for it to use it counts as use"
+    os.close(held)
+    assert base.drop(made)
+    assert not made.exists()
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing) == made
 
 
 def test_waiting_ends_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:

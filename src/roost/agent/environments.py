@@ -36,4 +36,5 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         builder = UvBuilder(log.info, meanwhile, {MARK: plan.run_id})
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
+    base.hold(prefix)  # until this agent ends
     return replace(plan, spec=replace(plan.spec, interpreter=str(prefix / "bin" / "python")))

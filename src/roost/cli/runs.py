@@ -1,6 +1,7 @@
 """`roost run …`: looking at runs. Deeds are in `deeds.py`, how one is shown in `showing.py`, several in `comparing.py`."""
 
 import sys
+from typing import TYPE_CHECKING
 import time
 from itertools import islice
 
@@ -9,6 +10,9 @@ import typer
 from roost.cli import deeds
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunStatus
+
+if TYPE_CHECKING:
+    from roost.sdk.waiting import Tail
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,6 +115,8 @@ def logs(
     from roost.sdk import records, waiting  # noqa: PLC0415
 
     run = session.find(session.workspace(), run_id)
+    if follow and not file and records.get(run._connection.client, run.id).spec.environment is not None:
+        _follow(waiting.Tail(run._connection.watcher, run.id, waiting.BUILD_LOG))
     tail = waiting.Tail(run._connection.watcher, run.id, file or waiting.STD_LOG)
     text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
     if not text and not follow:
@@ -122,6 +128,13 @@ def logs(
         if tail.over:
             break
         text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
+
+
+def _follow(tail: "Tail") -> None:
+    """Prints a log until it is over: that of an environment's build, which comes before the script's own."""
+    while not tail.over:
+        sys.stdout.write(tail.read())
+        sys.stdout.flush()
 
 
 @app.command()

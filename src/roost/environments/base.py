@@ -1,5 +1,6 @@
 """What a builder promises, what a lock looks like, and how a prefix comes to be: once, whole, under a lock of its own."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -97,6 +98,41 @@ def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, mea
             install(prefix)
             (prefix / READY).touch()
     return prefix
+
+
+def hold(prefix: Path) -> int:
+    """Keeps a prefix from being dropped as long as this descriptor is open, which a process's end sees to."""
+    descriptor = os.open(_use_file(prefix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def unused(home: Path, since: float) -> list[Path]:
+    """Prefixes that no run has begun with since then."""
+    found = []
+    for ready in (home / "envs").glob(f"*/{READY}"):
+        with contextlib.suppress(OSError):
+            if ready.stat().st_mtime < since:
+                found.append(ready.parent)
+    return sorted(found)
+
+
+def drop(prefix: Path) -> bool:
+    """Deletes a prefix, unless a run has it now; whoever needs it again has it installed."""
+    descriptor = os.open(_use_file(prefix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
+        shutil.rmtree(prefix)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _use_file(prefix: Path) -> Path:
+    return prefix.parent / f".{prefix.name}.use"
 
 
 @contextmanager

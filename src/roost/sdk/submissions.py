@@ -93,7 +93,7 @@ class ScriptRunConfig:
         )
 
     def check(self) -> str:
-        """That there is something to run, and that Roost can do it; the script's path within the folder, nothing for a command."""
+        """That there is something to run, and that Roost can do it; the script's path in the folder, empty for a command."""
         self.run_config.check()
         if (environment := self.run_config.chosen_environment()) is not None:
             environment._use()

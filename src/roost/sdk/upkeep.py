@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from roost.environments import base as prefixes
 from roost.sdk.connections import Connection
 from roost.transport.client import path_of
 
@@ -45,17 +46,21 @@ def folders(home: Path) -> dict[str, int]:
 
 
 def old_caches(home: Path, seconds: float) -> list[tuple[Path, int]]:
-    """Files of caches that were not used for so long, with their sizes."""
+    """Files of caches, and installed environments, that were not used for so long, with their sizes."""
     limit = time.time() - seconds
     places = [home / place for place in CACHES]
-    return [(path, size) for place in places for path, size, used in _files(place) if used < limit]
+    old = [(path, size) for place in places for path, size, used in _files(place) if used < limit]
+    return old + [(prefix, sum(size for _, size, _ in _files(prefix))) for prefix in prefixes.unused(home, limit)]
 
 
 def drop_caches(found: Sequence[tuple[Path, int]]) -> int:
-    """Removes these files; how many bytes that freed."""
+    """Removes these; how many bytes that freed. An environment that a run has now stays."""
     freed = 0
     for path, size in found:
         try:
+            if path.is_dir():
+                freed += size if prefixes.drop(path) else 0
+                continue
             path.unlink()
             freed += size
         except OSError:

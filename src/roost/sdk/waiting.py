@@ -4,7 +4,7 @@ import codecs
 import sys
 from typing import TextIO
 
-from roost.domain.environments import BUILD_LOG
+from roost.domain.environments import BUILD_LOG as BUILD_LOG
 from roost.domain.runs import Run, RunStatus
 from roost.sdk import records
 from roost.transport.client import Client, path_of
