@@ -1,9 +1,9 @@
 """`roost run …`: looking at runs. Deeds are in `deeds.py`, how one is shown in `showing.py`, several in `comparing.py`."""
 
 import sys
-from typing import TYPE_CHECKING
 import time
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import typer
 
