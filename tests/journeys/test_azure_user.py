@@ -25,6 +25,10 @@ assert Run.get_context() is run and not run.id.startswith("OfflineRun")
 assert run.id == os.environ["AZUREML_RUN_ID"]
 assert run.experiment.name == os.environ["AZUREML_ARM_PROJECT_NAME"] == "birds"
 assert run.experiment.workspace.name == os.environ["AZUREML_ARM_WORKSPACE_NAME"] == "vision"
+for name in "SUBSCRIPTION RESOURCEGROUP WORKSPACE_NAME PROJECT_NAME".split():
+    assert os.environ["AZUREML_ARM_" + name]
+for name in "RUN_ID EXPERIMENT_ID WORKSPACE_ID SERVICE_ENDPOINT RUN_TOKEN".split():
+    assert os.environ["AZUREML_" + name]
 for epoch in range(args.epochs):
     run.log("loss", 1 / (epoch + 1), step=epoch)
 run.log("rate", args.rate)

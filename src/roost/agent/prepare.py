@@ -18,6 +18,8 @@ from roost.domain.runs import RunSpec
 from roost.transport.carrying import Carrier
 
 _SECRETS = ("ROOST_TOKEN", "ROOST_URL")
+NO_TOKEN = "kept-by-the-agent"
+"""Scripts look whether there is a token; the real one is not for them (the door asks for them)."""
 NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
 
@@ -99,6 +101,7 @@ def variables(
         "AZUREML_EXPERIMENT_ID": plan.experiment,
         "AZUREML_WORKSPACE_ID": plan.workspace,
         "AZUREML_SERVICE_ENDPOINT": access.url,
+        "AZUREML_RUN_TOKEN": NO_TOKEN,
     }
 
 
