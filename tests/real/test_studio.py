@@ -160,6 +160,21 @@ def test_one_run_with_its_log_metrics_events_and_files(
     text = browser.execute_async_script("fetch(arguments[0]).then(r => r.text()).then(arguments[1])", link)
     assert text == "weights"
     assert browser.execute_script("return document.cookie") == ""
+    browser.find_element(By.CSS_SELECTOR, "#machine summary").click()
+    shows(browser, "memory", place="#machine")
+
+
+def test_children_and_lines_that_are_rewritten(browser: webdriver.Chrome, workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "bars"
+    folder.mkdir()
+    text = "import sys\nsys.stdout.write('\\r 10 %\\x1b[31m red\\x1b[0m\\r 90 %\\nnext\\r\\n')\nsys.stdout.write('\\rlast')"
+    tree(folder, {"train.py": text})
+    run = Experiment(workspace, "bars").submit(ScriptRunConfig(source_directory=str(folder), script="train.py"))
+    run.wait_for_completion()
+    let_in(browser, workspace, run.id)
+    shows(browser, "last", place="#log")
+    assert browser.find_element(By.ID, "log").get_attribute("textContent") == " 90 %\nnext\nlast"
+    assert not browser.find_element(By.ID, "children-part").is_displayed()
 
 
 def test_a_run_is_cancelled_from_the_page(browser: webdriver.Chrome, workspace: Workspace, source: str) -> None:

@@ -5,6 +5,7 @@ Masking is a function of a log and of the values alone, whatever pieces the log 
 from nothing, gives the same bytes. A log that has something to hide is sent from a masked copy beside it.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -86,10 +87,8 @@ class Masks:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        try:
+        with contextlib.suppress(FileNotFoundError):  # nothing was read yet
             self._learn(json.loads(self.folder.secrets.read_bytes()))
-        except FileNotFoundError:
-            pass
 
     def add(self, values: Iterable[str]) -> None:
         """These are hidden from now on. They are noted in the run's folder first, for a salvage pass."""

@@ -9,7 +9,9 @@ import typer
 
 from roost.cli import session
 
-_RUN = typer.Argument(None, metavar="[RUN]", help="The run to show: its id, a part of it, or @latest. All runs without.")
+_RUN = typer.Argument(
+    None, metavar="[RUN]", help="The run to show: its id, a part of it, or @latest. All runs without."
+)
 
 
 def open_studio(

@@ -4,6 +4,13 @@ import { make, number } from "/studio/show.js";
 
 const WIDTH = 380, HEIGHT = 170, LEFT = 46, RIGHT = 10, TOP = 10, BOTTOM = 22;
 
+/** A number for an axis: never wider than its place. */
+function short(value) {
+  const large = Math.abs(value);
+  const unit = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]].find(([each]) => large >= each);
+  return unit && large < 1e16 ? `${Number((value / (unit[0] === 1e4 ? 1e3 : unit[0])).toPrecision(4))}${unit[1]}` : number(value);
+}
+
 function svg(tag, attributes, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -64,10 +71,10 @@ export function draw(chart, colour, last) {
   const image = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${chart.name}: ${chart.count} points` });
   for (const at of ticks(low, high, 4)) {
     image.append(svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(at), y2: y(at) }));
-    image.append(svg("text", { x: LEFT - 7, y: y(at) + 3.5, "text-anchor": "end" }, number(at)));
+    image.append(svg("text", { x: LEFT - 7, y: y(at) + 3.5, "text-anchor": "end" }, short(at)));
   }
   for (const at of ticks(first, end, 5).filter(Number.isInteger)) {
-    image.append(svg("text", { x: x(at), y: HEIGHT - 6, "text-anchor": "middle" }, number(at)));
+    image.append(svg("text", { x: x(at), y: HEIGHT - 6, "text-anchor": "middle" }, short(at)));
   }
   image.append(svg("path", { class: `line c${colour}`, d: path(points, x, y) }));
   if (finite.length === 1) image.append(svg("circle", { class: `c${colour}`, cx: x(finite[0][0]), cy: y(finite[0][1]), r: 3.5 }));

@@ -1,15 +1,17 @@
 // One run: where it stands and why, its metrics, its log as it comes, what happened, its files.
 
 import { ApiError, filePath, get, part, post, request, sleep, visible } from "/studio/api.js";
-import { draw } from "/studio/charts.js";
-import { badge, byId, clock, duration, ENDED, make, moment, number, size, statusWord, took, welcome } from "/studio/show.js";
+import { LogView } from "/studio/log.js";
+import { Metrics } from "/studio/metrics.js";
+import { badge, byId, clock, duration, ENDED, make, moment, size, statusWord, took, welcome } from "/studio/show.js";
 
 const id = decodeURIComponent(location.pathname.split("/")[2] || "");
 const address = `runs/${part(id)}`;
 const STD_LOG = "user_logs/std_log.txt";
-const MOST_CHARTS = 60;
-const KEPT = 2_000_000;  // characters of a log that the page holds
 const PAUSE = 2;
+const MOST_CHILDREN = 200;
+const logged = new Metrics(address, byId("values"), byId("charts"), "user");
+const machine = new Metrics(address, byId("machine-values"), byId("machine-charts"), "system");
 let run = null;
 
 function fact(word, value) {
@@ -25,6 +27,7 @@ function drawRun() {
     make("a", { href: `/?${new URLSearchParams({ workspace: run.workspace, experiment: run.experiment })}` }, run.experiment),
     ` · run ${run.number}`,
   );
+  if (run.parent_id) byId("crumbs").append(" · child of ", make("a", { href: `/runs/${part(run.parent_id)}` }, run.parent_id));
   byId("status").replaceChildren(badge(run.status, true));
   byId("cancel").hidden = ENDED.has(run.status) || run.status === "CancelRequested";
   const what = run.spec.command.length ? run.spec.command.join(" ") : [run.spec.script, ...run.spec.arguments].join(" ");
@@ -68,21 +71,23 @@ async function drawFiles() {
 }
 
 async function drawMetrics() {
-  const { metrics } = await get(`${address}/metrics/summary`);
-  const series = metrics.filter((metric) => metric.last !== null && metric.count > 1 && metric.kind === "scalar").slice(0, MOST_CHARTS);
-  const single = metrics.filter((metric) => metric.last !== null && !series.includes(metric));
-  byId("charts-part").hidden = !series.length && !single.length;
-  byId("values").replaceChildren(...single.map((metric) => make("div", {}, make("span", {}, metric.name), make("b", {}, number(metric.last)))));
-  const charts = await Promise.all(series.map((metric) => get(`${address}/metrics/points`, { name: metric.name, buckets: 400 })));
-  if (byId("charts").matches(":hover")) return;  // somebody reads a value off it
-  byId("charts").replaceChildren(...charts.map((chart, i) => draw(chart, i % 6, series[i].last)));
+  byId("charts-part").hidden = !(await logged.load());
+  if (byId("machine").open) await machine.load();
+}
+
+async function drawChildren() {
+  const { runs } = await get(`workspaces/${part(run.workspace)}/runs`, { parent_id: id, limit: MOST_CHILDREN });
+  byId("children-part").hidden = !runs.length;
+  byId("children").replaceChildren(...runs.map((child) => make(
+    "li", {}, make("a", { href: `/runs/${part(child.id)}` }, child.display_name || child.id), badge(child.status),
+  )));
 }
 
 /** Follows one stream until the run has ended and all of it is here, or another is chosen. */
 async function follow(name, mine, signal) {
-  const log = byId("log"), decoder = new TextDecoder();
+  const view = new LogView(byId("log"), () => { byId("log-note").textContent = "The beginning is not shown; the whole log is among the files."; });
+  const decoder = new TextDecoder();
   let offset = 0;
-  log.textContent = "";
   byId("log-note").textContent = "";
   for (;;) {
     await visible();
@@ -91,7 +96,7 @@ async function follow(name, mine, signal) {
       const bytes = await response.arrayBuffer();
       if (mine !== reading) return;
       offset = Number(response.headers.get("roost-offset"));
-      if (bytes.byteLength) write(log, decoder.decode(bytes, { stream: true }));
+      if (bytes.byteLength) view.write(decoder.decode(bytes, { stream: true }), byId("follow").checked);
       else if (ENDED.has(response.headers.get("roost-status"))) {
         if (!offset) byId("log-note").textContent = "It wrote nothing here.";
         return;
@@ -102,16 +107,6 @@ async function follow(name, mine, signal) {
       await sleep(PAUSE);
     }
   }
-}
-
-function write(log, text) {
-  const followed = byId("follow").checked;
-  log.append(document.createTextNode(text));
-  while (log.textContent.length > KEPT && log.childNodes.length > 1) {
-    log.firstChild.remove();
-    byId("log-note").textContent = "The beginning is not shown; the whole log is among the files.";
-  }
-  if (followed) log.scrollTop = log.scrollHeight;
 }
 
 let reading = 0;
@@ -125,7 +120,7 @@ function read(name) {
 
 async function drawAll() {
   drawRun();
-  await Promise.all([drawStory(), drawFiles(), drawMetrics()]);
+  await Promise.all([drawStory(), drawFiles(), drawMetrics(), drawChildren()]);
 }
 
 /** The run's own changes come by long poll; metrics and files are looked at while it runs. */
@@ -155,6 +150,7 @@ async function begin() {
   } catch (error) {
     return stop(error);
   }
+  byId("machine").addEventListener("toggle", () => { if (byId("machine").open) machine.load().catch(stop); });
   byId("stream").addEventListener("change", (event) => read(event.target.value));
   byId("log").addEventListener("wheel", (event) => { if (event.deltaY < 0) byId("follow").checked = false; }, { passive: true });
   byId("cancel").addEventListener("click", async () => {
