@@ -293,7 +293,9 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets):
             )
         if self._outputs and os.path.isdir(self._outputs):
             self.upload_folder("outputs", self._outputs)
-        if self._spool is not None:
+        spool, self._spool = self._spool, None
+        if spool is not None:
+            spool.close()  # a script with thousands of children would run out of files
             self.flush(END_FLUSH_SECONDS)
         self._link.ask("report", to=to, reason=reason, message=message)
 

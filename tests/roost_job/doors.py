@@ -16,6 +16,7 @@ class FakeDoor:
         self.asked: list[dict[str, Any]] = []
         self.files: dict[str, bytes] = {}
         self.metrics: dict[str, Any] = {}
+        self.children: list[dict[str, Any]] = []
         self.secrets: dict[str, str] = {}
         self.hang_up = 0
         """So many callers are hung up on before one is answered."""
@@ -117,6 +118,19 @@ class FakeDoor:
 
     def op_secret_names(self, _: dict[str, Any]) -> Any:
         return sorted(self.secrets)
+
+    def op_bear(self, question: dict[str, Any]) -> Any:
+        made = [{**child, "status": "Running", "parent_id": self.record["id"]} for child in question["children"]]
+        self.children += made
+        return made
+
+    def op_children(self, _: dict[str, Any]) -> Any:
+        return self.children[::-1]
+
+    def op_report(self, question: dict[str, Any]) -> Any:
+        return next(child for child in self.children if child["id"] == question["run"])
+
+    op_cancel = op_report
 
     def op_flush(self, _: dict[str, Any]) -> Any:
         return None
