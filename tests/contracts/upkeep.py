@@ -29,9 +29,7 @@ class UpkeepContract:
     @pytest.fixture(autouse=True)
     def _place(self, store: Store) -> None:
         store.workspaces.ensure(Workspace(name=WS, user="ann", created_at=1.0))
-        store.experiments.ensure(
-            Experiment(id="id-train", workspace=WS, name="train", user="ann", created_at=1.0)
-        )
+        store.experiments.ensure(Experiment(id="id-train", workspace=WS, name="train", user="ann", created_at=1.0))
 
     def make(self, store: Store, run_id: str, *path: RunStatus, **changes: object) -> Run:
         run, _ = store.runs.create(WS, submission(run_id, **changes), user="ann", at=2.0)

@@ -25,12 +25,18 @@ _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 @app.command("list")
 def listing(
-    experiment: str | None = typer.Option(None, "--experiment", "-e", help="Only this experiment's."),
+    experiment: str | None = typer.Option(None, "--experiment", "-e", metavar="NAME", help="Only this experiment's."),
     status: list[RunStatus] = typer.Option(
-        [], "--status", "-s", help="Only those in this status; repeated: any of them."
+        [],
+        "--status",
+        "-s",
+        metavar="STATUS",
+        help="Only those in this status, such as Running; repeated: any of them.",
     ),
-    tag: list[str] = typer.Option([], "--tag", "-t", help="Only those with this tag, k or k=v; repeated: all of them."),
-    since: str | None = typer.Option(None, help="Only those submitted since: 12h, 7d, 2026-11-01, …"),
+    tag: list[str] = typer.Option(
+        [], "--tag", "-t", metavar="K=V", help="Only those with this tag, k or k=v; repeated: all of them."
+    ),
+    since: str | None = typer.Option(None, metavar="TIME", help="Only those submitted since: 12h, 7d, 2026-11-01, …"),
     children: bool = typer.Option(False, "--children", help="Those below other runs too."),
     limit: int = typer.Option(20, "--limit", "-n", min=1, help="How many at most."),
     every: bool = typer.Option(False, "--all", "-a", help="All of them, however many."),

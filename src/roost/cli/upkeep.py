@@ -45,16 +45,24 @@ def du(as_json: bool = _AS_JSON) -> None:
 
 
 def gc(
-    older_than: str | None = typer.Option(None, help="Delete runs that were submitted longer ago: 30d, 12w, …"),
-    experiment: str | None = typer.Option(None, "--experiment", "-e", help="Delete runs of this experiment only."),
+    older_than: str | None = typer.Option(
+        None, metavar="AGE", help="Delete runs that were submitted longer ago: 30d, 12w, …"
+    ),
+    experiment: str | None = typer.Option(
+        None, "--experiment", "-e", metavar="NAME", help="Delete runs of this experiment only."
+    ),
     tag: list[str] = typer.Option(
-        [], "--tag", "-t", help="Delete runs with this tag only, k or k=v; repeated: all of them."
+        [], "--tag", "-t", metavar="K=V", help="Delete runs with this tag only, k or k=v; repeated: all of them."
     ),
     status: list[RunStatus] = typer.Option(
-        [], "--status", "-s", help="Delete runs in this status only; repeated: any."
+        [], "--status", "-s", metavar="STATUS", help="Delete runs in this status only; repeated: any."
     ),
-    keep_tag: list[str] = typer.Option([], help="Keep runs with this tag, k or k=v; repeated: any of them."),
-    caches: str = typer.Option(_CACHE_AGE, help="Drop from this machine's caches what was not used for so long."),
+    keep_tag: list[str] = typer.Option(
+        [], metavar="K=V", help="Keep runs with this tag, k or k=v; repeated: any of them."
+    ),
+    caches: str = typer.Option(
+        _CACHE_AGE, metavar="AGE", help="Drop from this machine's caches what was not used for so long."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would go; change nothing."),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
     as_json: bool = _AS_JSON,
