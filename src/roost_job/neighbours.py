@@ -5,7 +5,10 @@ the other, and what is imported then is partly this and partly that. Looked for 
 import os
 import sys
 import warnings
-from typing import List, Optional, Sequence, Tuple
+
+TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
+if TYPE_CHECKING:
+    from typing import List, Optional, Sequence, Tuple
 
 FOREIGN = ("azureml_core-", "azureml_sdk-", "azureml_defaults-", "azureml_train_core-", "azureml_mlflow-")
 _INFO = ".dist-info"
@@ -13,7 +16,7 @@ _THEIRS_ALONE = ("_base_sdk_common", "_project")
 """Parts of `azureml` that Roost has not: found next to ours, the two packages share one folder."""
 
 
-def find(path: Optional[Sequence[str]] = None) -> List[Tuple[str, str]]:
+def find(path: "Optional[Sequence[str]]" = None) -> "List[Tuple[str, str]]":
     """Foreign distributions on the path: (name and version, folder), each once."""
     found = []  # type: List[Tuple[str, str]]
     for place in sys.path if path is None else path:
@@ -29,13 +32,13 @@ def find(path: Optional[Sequence[str]] = None) -> List[Tuple[str, str]]:
     return found
 
 
-def is_mixed(folders: Sequence[str]) -> bool:
+def is_mixed(folders: "Sequence[str]") -> bool:
     """Whether one of these folders of `azureml` has files of both."""
     ours = [place for place in folders if os.path.exists(os.path.join(place, "_lending.py"))]
     return any(os.path.isdir(os.path.join(place, part)) for place in ours for part in _THEIRS_ALONE)
 
 
-def words(found: Sequence[Tuple[str, str]], mixed: bool) -> Tuple[str, str]:
+def words(found: "Sequence[Tuple[str, str]]", mixed: bool) -> "Tuple[str, str]":
     """What is wrong, and what to do."""
     which = ", ".join(sorted({name for name, _ in found})) or "Another azureml"
     where = ", ".join(sorted({place for _, place in found}))
@@ -53,7 +56,7 @@ def words(found: Sequence[Tuple[str, str]], mixed: bool) -> Tuple[str, str]:
     return fact, hint
 
 
-def tell(folders: Sequence[str]) -> None:
+def tell(folders: "Sequence[str]") -> None:
     """Warns once when a foreign `azureml` is about. Not inside a run: there Roost's paths come first, whatever is installed."""
     if os.environ.get("ROOST_RUN_ID"):
         return

@@ -126,7 +126,7 @@ def test_a_large_log_is_put_aside(home: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_without_the_servers_packages_the_error_says_what_to_install(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "_NEEDED", ("uvicorn", "no_such_package"))
+    monkeypatch.setattr(embedded, "NEEDED", ("uvicorn", "no_such_package"))
     with pytest.raises(embedded.NotStarted, match="no_such_package") as raised:
         embedded.ensure(home)
     assert "pip install 'roost[server]'" in raised.value.hint
