@@ -119,7 +119,7 @@ def test_a_read_sees_one_snapshot(database: SqliteDatabase) -> None:
 def test_a_full_disk_is_said_and_survived(tmp_path: Path, name: str) -> None:
     store = open_store("sqlite://" if name == MEMORY else f"sqlite:///{tmp_path / name}")
     store.workspaces.ensure(Workspace(name=WS, user="ann", created_at=1.0))
-    store.workspaces.ensure_experiment(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
+    store.experiments.ensure(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
     store.runs.create(WS, submission("r1"), user="ann", at=1.0)
     database = store._database  # type: ignore[attr-defined]
 
@@ -205,7 +205,7 @@ def test_a_killed_writer_leaves_all_that_it_was_told_is_written(tmp_path: Path, 
     url = f"sqlite:///{tmp_path / 'a.db'}"
     store = open_store(url)
     store.workspaces.ensure(Workspace(name=WS, user="ann", created_at=1.0))
-    store.workspaces.ensure_experiment(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
+    store.experiments.ensure(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
     store.runs.create(WS, submission("r1"), user="ann", at=1.0)
     store.close()
     root = Path(__file__).parents[2]

@@ -29,7 +29,6 @@ _GROUP = 512  # functions committed together at most: bounds how long the first 
 _BUSY_SECONDS = 30.0
 _FREED_AT_ONCE = 2000  # pages: eight megabytes, a few milliseconds
 _PRAGMAS = (
-    "auto_vacuum=INCREMENTAL",  # first of all: it counts only before a new database has its first table
     "journal_mode=WAL",
     "synchronous=NORMAL",
     "foreign_keys=ON",
@@ -172,6 +171,9 @@ class SqliteDatabase:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
+            if not connection.execute("PRAGMA page_count").fetchone()[0]:
+                # Counts only before a new database has its first table; later it would wait for the writer, in vain.
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL").close()
             for pragma in _PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()
         except BaseException:
