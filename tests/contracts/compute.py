@@ -108,6 +108,7 @@ class ComputeContract:
         assert [node.state for node in load.nodes] == [NodeState.PREPARING] * 3
         assert [node.id for node in load.nodes] == ["gpu-1", "gpu-2", "gpu-3"]
         assert (load.waiting, load.held) == (3, frozenset())
+        assert store.computes.load(gpu, most=2).waiting == 2
         self.grow(store, gpu)
         self.grow(store, cpu)
         every = [*store.computes.load(gpu).nodes, *store.computes.load(cpu).nodes]

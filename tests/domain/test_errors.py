@@ -28,6 +28,8 @@ def test_each_class_has_its_own_code_and_stands_in_the_tree_drawn() -> None:
         "forbidden": 403,
         "not_found": 404,
         "compute_not_found": 404,
+        "invalid_compute": 400,
+        "compute_conflict": 409,
         "conflict": 409,
         "too_large": 413,
         "disk_full": 507,
@@ -43,6 +45,8 @@ def test_scripts_catch_them_by_the_names_they_know() -> None:
     assert issubclass(errors.InvalidInput, UserErrorException)
     assert issubclass(errors.ComputeNotFound, ComputeTargetException)
     assert issubclass(errors.ComputeNotFound, errors.NotFound)
+    assert issubclass(errors.InvalidCompute, ComputeTargetException)
+    assert issubclass(errors.ComputeConflict, ComputeTargetException)
     assert issubclass(errors.Unavailable, ServiceException)
 
 

@@ -44,7 +44,7 @@ class ComputeControl:
         def decide(current: Compute, load: Load) -> Adjustment:
             return adjust(current, load.nodes, load.held, load.waiting, now)
 
-        load = store.load(compute)
+        load = store.load(compute, most=compute.max_nodes)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.
         change = decide(compute, load)
         changed = bool(change) and store.adjust(compute, decide, at=now)

@@ -50,6 +50,10 @@ class Lease:
     until: float
 
 
+MANY = 10**9
+"""More than there ever are."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Load:
     """A cluster's nodes and what is asked of them."""
@@ -192,13 +196,15 @@ class Computes(Protocol):
     def delete(self, workspace: str, name: str) -> None:
         """With its nodes. ComputeConflict while a run on it, or waiting for it, has not ended."""
 
-    def load(self, compute: Compute) -> Load: ...
+    def load(self, compute: Compute, *, most: int = MANY) -> Load:
+        """`most` is how far those who wait are counted: no cluster needs to know of more than it has nodes."""
+
     def queue(self, compute: Compute) -> tuple[Sequence[str], int]:
         """Ids of the runs that wait, in the order in which they get nodes; and how many hold one."""
 
     def adjust(self, compute: Compute, decide: Callable[[Compute, Load], Adjustment], *, at: float) -> bool:
-        """What `decide` says of the cluster as it is now, done; and whether anything changed. New nodes are preparing, with an
-        address that no other node of any cluster has. A cluster that is gone is left alone."""
+        """What `decide` says of the cluster as it is now, done; and whether anything changed. Who waits is counted up to its
+        limit. New nodes are preparing, with an address that no other node of any cluster has. One that is gone is left alone."""
 
     def claim(self, compute: Compute, *, at: float, event: Callable[[Run, Node], RunEvent]) -> tuple[Run, Node] | None:
         """The run whose turn it is, moved by `event`, and the idle node that is now its own; None when either is missing."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, NodeState, Priority, next_address, turns
 from roost.domain.errors import ComputeConflict, ComputeNotFound
 from roost.domain.runs import HOLDS_NODE, TERMINAL, Run, RunEvent, RunKind, RunStatus
-from roost.store.base import Load
+from roost.store.base import MANY, Load
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
@@ -43,7 +43,8 @@ _HELD = Statement(
         t.runs.c.status.in_(_HOLDS),
     )
 )
-_WAITING = Statement(sa.select(sa.func.count().label("runs")).select_from(t.runs).where(_QUEUED))
+_SOME_QUEUED = sa.select(t.runs.c.seq).where(_QUEUED).limit(sa.bindparam("most")).subquery()
+_WAITING = Statement(sa.select(sa.func.count().label("runs")).select_from(_SOME_QUEUED))
 _RUNNING = Statement(
     sa.select(t.runs.c.user, sa.func.count().label("runs"))
     .where(_ON, t.runs.c.status.in_(_HOLDS))
@@ -148,8 +149,8 @@ class SqlComputes:
 
         self._database.write(work)
 
-    def load(self, compute: Compute) -> Load:
-        return self._database.read(lambda connection: _load(connection, compute.workspace, compute.name))
+    def load(self, compute: Compute, *, most: int = MANY) -> Load:
+        return self._database.read(lambda connection: _load(connection, compute.workspace, compute.name, most))
 
     def queue(self, compute: Compute) -> tuple[Sequence[str], int]:
         def work(connection: sa.Connection) -> tuple[Sequence[str], int]:
@@ -166,7 +167,7 @@ class SqlComputes:
             if row is None:
                 return False
             now = _compute(row)
-            load = _load(connection, now.workspace, now.name)
+            load = _load(connection, now.workspace, now.name, now.max_nodes)
             change = decide(now, load)
             if change:
                 _apply(connection, row, load, change, at)
@@ -235,11 +236,11 @@ def _missing(connection: sa.Connection, workspace: str, name: str) -> ComputeNot
     )
 
 
-def _load(connection: sa.Connection, ws: str, target: str) -> Load:
+def _load(connection: sa.Connection, ws: str, target: str, most: int) -> Load:
     return Load(
         nodes=tuple(_node(row) for row in _NODES.all(connection, ws=ws, target=target)),
         held=frozenset(row.run_id for row in _HELD.all(connection, ws=ws, target=target)),
-        waiting=int(_WAITING.all(connection, ws=ws, target=target)[0].runs),
+        waiting=int(_WAITING.all(connection, ws=ws, target=target, most=most)[0].runs),
     )
 
 
