@@ -19,6 +19,7 @@ from roost.domain.errors import InvalidInput, RoostError
 READY = ".ready"
 """The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
 _HEADER = "# roost-lock 1"
+_NATIVE = ", installed natively (no container)"
 _PYTHON = re.compile(r"^# python (\d+\.\d+\.\d+)$", re.MULTILINE)
 _PAUSE = 0.1
 
@@ -46,7 +47,7 @@ class Lock:
 
     @property
     def text(self) -> str:
-        return f"{_HEADER}\n# python {self.python}\n# platform {self.platform}\n{self.body}"
+        return f"{_HEADER}\n# python {self.python}\n# platform {self.platform}{_NATIVE}\n{self.body}"
 
 
 def read_lock(text: str) -> Lock:
@@ -56,7 +57,7 @@ def read_lock(text: str) -> Lock:
     if not text.startswith(_HEADER) or python is None or not rest:
         raise InvalidInput(f"This is not a lock of an environment: {head[:80]!r}.")
     platform, _, body = rest.partition("\n")
-    return Lock(python=python[1], platform=platform, body=body)
+    return Lock(python=python[1], platform=platform.removesuffix(_NATIVE), body=body)
 
 
 class Builder(Protocol):
