@@ -61,7 +61,7 @@ def gc(
         [], metavar="K=V", help="Keep runs with this tag, k or k=v; repeated: any of them."
     ),
     caches: str = typer.Option(
-        _CACHE_AGE, metavar="AGE", help="Drop from this machine's caches what was not used for so long."
+        _CACHE_AGE, metavar="AGE", help="Drop caches and environments of this machine not used for so long."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would go; change nothing."),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
@@ -148,7 +148,7 @@ def _told(swept: dict[str, Any], deleted: int | None, cached: int, dry_run: bool
     if swept["database_bytes"]:
         print(f"{size(swept['database_bytes'])} given back by the database.")
     if cached:
-        print(f"{size(cached)} of old caches {would}dropped.")
+        print(f"{size(cached)} of caches and environments {would}dropped.")
     if swept["young_bytes"]:
         print(
             f"{size(swept['young_bytes'])} are unused too, but were used within the hour: they go later by themselves."
