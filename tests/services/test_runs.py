@@ -58,7 +58,7 @@ def test_bad_submissions_are_refused_and_leave_nothing(house: House, changes: di
         submit(house, **changes)
     assert words in caught.value.message
     assert list(runs.listing(house, RunQuery(workspace="vision"))) == []
-    assert list(house.store.workspaces.list_experiments("vision")) == []
+    assert list(house.store.experiments.list("vision")) == []
 
 
 def test_an_unknown_target_is_named_with_those_there_are(house: House) -> None:

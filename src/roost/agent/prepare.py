@@ -18,7 +18,7 @@ from roost.domain.runs import RunSpec
 from roost.transport.carrying import Carrier
 
 _SECRETS = ("ROOST_TOKEN", "ROOST_URL")
-NO_TOKEN = "kept-by-the-agent"
+NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
 """Scripts look whether there is a token; the real one is not for them (the door asks for them)."""
 NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
