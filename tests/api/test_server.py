@@ -24,6 +24,7 @@ def test_facts_are_for_those_with_a_token(desk: Desk) -> None:
         "pid",
         "home",
         "started_at",
+        "now",
         "active_runs",
         "blob_folder",
     }
