@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import uv
 
 from bench.noop_run import SCRIPT
 from bench.setting import Setting, timed
-from bench.table import Line, median, within
+from bench.table import Line, within
 from roost import Environment, ScriptRunConfig
 from roost.environments import base, pip_settings, pythons
 from roost.environments.uv import UvBuilder
@@ -27,7 +28,11 @@ def measure(bench: Setting) -> list[Line]:
     first.wait_for_completion()
     first.download_file("system_logs/environment.lock", str(bench.folder / "lock.txt"))
     lock = base.read_lock((bench.folder / "lock.txt").read_text())
-    extra = median(max(bench.rounds, bench.size(9, 3)), lambda: overhead(bench, plain, ours))
+    with_it, without = [], []
+    for _ in range(max(bench.rounds, bench.size(15, 3))):
+        with_it.append(started(bench, ours))
+        without.append(started(bench, plain))
+    extra = statistics.median(with_it) - statistics.median(without)
     # In turn, so that both meet the same disk in the same mood.
     mine, bare = [], []
     for number in range(max(3, bench.rounds)):
@@ -35,18 +40,12 @@ def measure(bench: Setting) -> list[Line]:
         bare.append(timed(lambda number=number: uv_alone(bench, lock, number)))  # type: ignore[misc]
     return [
         Line(what="warm environment: lock known, prefix there", ours=extra, unit="s", budget=0.03),
-        within(
-            "cold environment", sorted(mine)[len(mine) // 2], "s", "uv pip install", sorted(bare)[len(bare) // 2], 1.1
-        ),
+        within("cold environment", statistics.median(mine), "s", "uv pip install", statistics.median(bare), 1.1),
     ]
 
 
-def overhead(bench: Setting, plain: ScriptRunConfig, ours: ScriptRunConfig) -> float:
-    """Seconds from the submission to the script's start, more than without an environment."""
-    return started(bench, ours) - started(bench, plain)
-
-
 def started(bench: Setting, config: ScriptRunConfig) -> float:
+    """Seconds from the submission to the script's start."""
     begun = time.time()
     run = bench.experiment.submit(config)
     run.wait_for_completion()

@@ -166,6 +166,23 @@ def test_the_queue_is_reached_only_when_the_build_agent_has_left(plane: Builds) 
     assert plane.run(run).status is RunStatus.PROVISIONING
 
 
+def test_a_build_agent_whose_handle_was_lost_may_still_be_leaving(plane: Builds) -> None:
+    run = plane.submit("six")
+    plane.engine.lost_answers = 1
+    with pytest.raises(KeyboardInterrupt):
+        plane.turn()
+    plane.restart()
+    plane.later(8)
+    assert (plane.run(run).status, plane.run(run).handle) == (RunStatus.PREPARING, "")
+    environments.end_build(plane.house, run.id, Outcome(lock=plane.house.blobs.put(b"the lock")))
+    plane.later(2)
+    assert (plane.run(run).status, plane.run(run).handle) == (RunStatus.PROVISIONING, "")
+    plane.engine.kill(run.id)
+    plane.later(2)
+    assert plane.run(run).handle == f"{run.id}:2"
+    assert plane.engine.errands() == [Errand.BUILD, Errand.RUN]
+
+
 def test_a_lock_whose_blob_is_gone_is_made_again(plane: Builds) -> None:
     run = plane.submit("six")
     plane.turn()

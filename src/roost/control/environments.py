@@ -21,6 +21,8 @@ log = logging.getLogger("roost.control")
 LEAVING_SECONDS = 0.01
 LEAVING_LOOKS = 50
 """At a build agent that has said its last word and is about to be gone: worth waiting for, as nothing else announces it."""
+AGAIN_SECONDS = 0.5
+"""Between starts of a run whose build agent, its handle lost with an earlier control plane, has not left yet."""
 WAIT_SECONDS = 2.0
 """Between looks of those who wait for another's build; its end wakes them at once."""
 
@@ -47,6 +49,20 @@ def _to_queue(run: Run) -> Finding:
 
 class BuildWatch(Watch):
     """A Watch that also looks after builds."""
+
+    def begin(self, run: Run) -> Finding:
+        """As for any run; but whoever holds the folder of one that was just built may be its build agent on the way out."""
+        finding = super().begin(run)
+        if run.id in self._there and self._built_lately(run):
+            self._there.discard(run.id)
+            return Finding(seconds=AGAIN_SECONDS)
+        return finding
+
+    def _built_lately(self, run: Run) -> bool:
+        events = self._events(run)
+        queued = [event.at for event in events if event.to is RunStatus.QUEUED]
+        was_built = any(event.to is RunStatus.PREPARING for event in events)
+        return was_built and bool(queued) and self._house.clock() - queued[-1] < QUIET_SECONDS
 
     def build(self, run: Run) -> Finding:
         """A run that is Preparing."""
