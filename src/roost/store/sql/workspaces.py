@@ -39,9 +39,7 @@ class SqlWorkspaces:
 
     def list(self) -> Sequence[Workspace]:
         statement = sa.select(t.workspaces).order_by(t.workspaces.c.name)
-        return self._database.read(
-            lambda connection: [_as_workspace(row) for row in connection.execute(statement)]
-        )
+        return self._database.read(lambda connection: [_as_workspace(row) for row in connection.execute(statement)])
 
 
 def _one(connection: sa.Connection, table: sa.Table, name: str) -> rows.Row | None:
