@@ -114,7 +114,7 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     image = environments.base_image(plan.spec.environment.definition)
     if image:
         diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
-    builder = UvBuilder(diary.say, diary.meanwhile, {MARK: plan.run_id})
+    builder = UvBuilder(diary.say, diary.meanwhile, {MARK: plan.run_id}, folder.root)
     lock = builder.resolve(recipe)
     name = link.carrier.put(lock.text.encode())
     began = time.monotonic()

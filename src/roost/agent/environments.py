@@ -33,7 +33,7 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
 
         began = time.monotonic()
         lock = base.read_lock(link.carrier.get(plan.lock).decode())
-        builder = UvBuilder(log.info, meanwhile, {MARK: plan.run_id})
+        builder = UvBuilder(log.info, meanwhile, {MARK: plan.run_id}, folder.root)
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
     base.hold(prefix)  # until this agent ends

@@ -26,11 +26,19 @@ _NOT_FOUND = re.compile(
 
 
 class UvBuilder:
-    """See `base.Builder`. `environment` is added to this process's own for whatever is started."""
+    """See `base.Builder`. `environment` is added to this process's own for whatever is started; small
+    files are in `scratch`, which goes with whoever gave it."""
 
-    def __init__(self, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        say: Say,
+        meanwhile: Meanwhile,
+        environment: Mapping[str, str] | None = None,
+        scratch: Path | None = None,
+    ) -> None:
         self._say = say
         self._meanwhile = meanwhile
+        self._scratch = scratch
         self._settings = pip_settings.read()
         self._environment = {
             **{
@@ -50,7 +58,7 @@ class UvBuilder:
         exact = recipe.python.count(".") == 2 and "," not in recipe.python and recipe.python != chosen.text
         self._say(f"Python {chosen.text}" + (f", the nearest to {recipe.python} on this node." if exact else "."))
         options = [line for line in recipe.requirements if line.startswith("-")]
-        with tempfile.TemporaryDirectory(prefix="roost-resolve-") as folder:
+        with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as folder:
             wanted, locked = Path(folder, "requirements.in"), Path(folder, "lock.txt")
             wanted.write_text("\n".join(recipe.requirements) + "\n", encoding="utf-8")
             flags = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
@@ -65,7 +73,7 @@ class UvBuilder:
 
     def install(self, lock: Lock, prefix: Path) -> None:
         chosen = pythons.choose(lock.python)
-        with tempfile.TemporaryDirectory(prefix="roost-install-") as folder:
+        with tempfile.TemporaryDirectory(prefix="install-", dir=self._scratch) as folder:
             wanted = Path(folder, "lock.txt")
             wanted.write_text(lock.body, encoding="utf-8")
             self._run(["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)])
