@@ -44,29 +44,42 @@ def find(name):
             why = str(error)  # a job's environment need not have the SDK, or all that it depends on
     if name in _IN_JOBS:
         return getattr(importlib.import_module(_IN_JOBS[name]), name)
-    return _NeedsSdk(name, (object,), {"__doc__": "%s, which needs the Roost SDK." % name, "_why": why})
+    here = "This is Python %d.%d at %s." % (sys.version_info[0], sys.version_info[1], sys.executable)
+    return _unusable(
+        name,
+        "needs the Roost SDK, which cannot be imported here: %s. %s" % (why, here),
+        "Use a Python %d.%d or later that has `roost` installed. Inside a job, `Run.get_context()` works without it, "
+        "and `run.experiment.workspace` names the workspace." % SDK_PYTHON,
+    )
 
 
-class _NeedsSdk(type):
-    """A class that can be named, and compared with, but not used: for what only the SDK can do."""
+def announce(module, *names):
+    """Names that scripts import, and mostly never use, though Roost does not have them yet: using one says so."""
+    for name in names:
+        hint = "It is on its way; the README says what works today."
+        module[name] = _unusable(name, "is not in Roost yet.", hint)
+    module["__all__"] = sorted(set(names) | set(module.get("__all__", ())))
+
+
+def _unusable(name, fact, hint):
+    return _Unusable(name, (object,), {"__doc__": "%s %s" % (name, fact), "_fact": fact, "_hint": hint})
+
+
+class _Unusable(type):
+    """A class that can be named, and compared with, but not used."""
 
     def __call__(cls, *args, **kwargs):  # noqa: ARG002 - whatever it is called with
         cls._refuse("%s(…)" % cls.__name__)
 
     def __getattr__(cls, name):
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)  # inspection by the language itself
         cls._refuse("%s.%s" % (cls.__name__, name))
 
     def _refuse(cls, what):
         from roost_job.exceptions import UserErrorException  # on use: the job library is not needed to import a path
 
-        raise UserErrorException(
-            "%s needs the Roost SDK, which cannot be imported here: %s. This is Python %d.%d at %s."
-            % (what, cls._why, sys.version_info[0], sys.version_info[1], sys.executable),
-            hint="Use a Python %d.%d or later that has `roost` installed. Inside a job, `Run.get_context()` works without it, "
-            "and `run.experiment.workspace` names the workspace." % SDK_PYTHON,
-        )
+        raise UserErrorException("%s %s" % (what, cls._fact), hint=cls._hint)
 
 
 class _Explainer(object):

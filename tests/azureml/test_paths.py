@@ -78,8 +78,8 @@ def test_every_exception_has_its_path() -> None:
 @pytest.mark.parametrize(
     ("line", "named"),
     [
-        ("from azureml.core import Dataset", "azureml.core.Dataset"),
-        ("from azureml.core import Run, Model", "azureml.core.Model"),
+        ("from azureml.core import Nothing", "azureml.core.Nothing"),
+        ("from azureml.core import Run, Nothing", "azureml.core.Nothing"),
         ("from azureml.core.compute import CrayCompute", "azureml.core.compute.CrayCompute"),
         ("from azureml.core.run import Nothing", "azureml.core.run.Nothing"),
         ("from azureml.exceptions import Nothing", "azureml.exceptions.Nothing"),
@@ -95,10 +95,20 @@ def test_what_is_not_there_says_so(line: str, named: str) -> None:
 
 
 def test_asking_for_an_attribute() -> None:
-    assert not hasattr(azureml.core, "Dataset")
+    assert not hasattr(azureml.core, "Nothing")
     with pytest.raises(AttributeError, match="Roost does not have"):
-        _ = azureml.core.Dataset
+        _ = azureml.core.Nothing
     assert {"Workspace", "Run", "VERSION"} <= set(dir(azureml.core))
+
+
+@pytest.mark.parametrize(
+    "use", ["Dataset.get_by_name(None, 'x')", "Model(None, 'x')", "MpiConfiguration(node_count=2)"]
+)
+def test_what_scripts_import_without_using_it_says_so_when_it_is_used(use: str) -> None:
+    names: dict[str, object] = {}
+    exec("from azureml.core import Dataset, Model\nfrom azureml.core.runconfig import MpiConfiguration", names)
+    with pytest.raises(roost_job.exceptions.UserErrorException, match="is not in Roost yet"):
+        exec(use, names)
 
 
 @pytest.mark.parametrize("text", ["import azureml.core", "import azureml.core.run, azureml.exceptions"])
@@ -130,12 +140,12 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
     source = Path(_lending.__file__).parents[1]
     for package in ("azureml", "roost_job"):
         (tmp_path / package).symlink_to(source / package)
-    lines = ["from azureml.core import Dataset", "import azureml.pipeline", "from azureml.core.run import Nothing"]
+    lines = ["from azureml.core import Nothing", "import azureml.pipeline", "from azureml.core.run import Nothing"]
     text = (
         "import azureml.core, azureml.core.run, azureml.core.script_run, roost_job.run\n"
         "from azureml.core import *\n"
         "assert Run is azureml.core.run.Run is azureml.core.script_run.ScriptRun is roost_job.run.Run\n"
-        "assert not hasattr(azureml.core, 'Dataset')\n"
+        "assert not hasattr(azureml.core, 'Nothing')\n"
         f"for line in {lines!r}:\n"
         "    try: exec(line)\n"
         "    except ImportError as error: print(error)\n"
@@ -144,5 +154,5 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
     env = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
-    named = ["azureml.core.Dataset", "azureml.pipeline", "azureml.core.run.Nothing"]
+    named = ["azureml.core.Nothing", "azureml.pipeline", "azureml.core.run.Nothing"]
     assert done.stdout.splitlines() == [f"Roost does not have `{name}` yet." for name in named]

@@ -1,6 +1,6 @@
-"""`azureml.core`: Workspace, Experiment, ScriptRunConfig, Run, loaded when first used."""
+"""`azureml.core`: Workspace, Experiment, ScriptRunConfig, Run and the rest, loaded when first used."""
 
-from azureml._lending import lend
+from azureml._lending import announce, lend
 
 VERSION = __version__ = "1.61.0"
 """Scripts check it; it is the version of the Azure ML SDK v1 whose behaviour these paths follow."""
@@ -17,3 +17,4 @@ lend(
     RunConfiguration="RunConfiguration",
     ContainerRegistry="ContainerRegistry",
 )
+announce(globals(), "Dataset", "Datastore", "Image", "Model", "Webservice")

@@ -1,6 +1,6 @@
-"""`azureml.core.runconfig`: what a run is configured with. Distributed configurations are not there yet, and say so."""
+"""`azureml.core.runconfig`: what a run is configured with. Distributed configurations say that they are not there yet when used."""
 
-from azureml._lending import lend
+from azureml._lending import announce, lend
 
 lend(
     globals(),
@@ -16,3 +16,4 @@ lend(
     DEFAULT_CPU_IMAGE="DEFAULT_CPU_IMAGE",
     DEFAULT_GPU_IMAGE="DEFAULT_GPU_IMAGE",
 )
+announce(globals(), "MpiConfiguration", "PyTorchConfiguration", "TensorflowConfiguration")

@@ -20,6 +20,7 @@ from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunKind, RunStatus
 from roost.domain.runs import Run as RunRecord
 from roost.sdk import downloads, interactive, records, showing, waiting
+from roost.sdk.coming import ComingOfRun
 from roost.sdk.connections import Connection
 from roost.sdk.links import HttpLink
 from roost.transport.client import path_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
 
 
-class Run(job.Run):
+class Run(ComingOfRun, job.Run):
     """A run of an experiment."""
 
     def __init__(self, experiment: "Experiment", run_id: str, outputs: str | None = None, **kwargs: Any) -> None:

@@ -15,6 +15,7 @@ from roost.domain import codec, names
 from roost.domain import workspaces as domain
 from roost.domain.errors import InvalidInput, NotFound
 from roost.sdk import configs
+from roost.sdk.coming import ComingOfWorkspace
 from roost.sdk.connections import Connection, connect
 from roost.sdk.secrets import Keyvault
 from roost.transport.client import path_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _TYPE = "Microsoft.MachineLearningServices/workspaces"
 
 
-class Workspace:
+class Workspace(ComingOfWorkspace):
     """A workspace of the control plane; WorkspaceException when there is none of that name. Objects for authentication are
     accepted and not needed."""
 

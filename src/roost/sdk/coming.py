@@ -1,0 +1,54 @@
+"""What scripts of the Azure ML SDK v1 ask for and Roost does not have yet: asked for, it says so. A name leaves this page when
+its part is there."""
+
+from typing import Any, NoReturn
+
+from roost.domain.errors import InvalidInput
+
+
+def not_yet(what: str) -> NoReturn:
+    raise InvalidInput(f"{what} is not in Roost yet.", hint="It is on its way; the README says what works today.")
+
+
+class ComingOfWorkspace:
+    """Of a workspace: data and models."""
+
+    @property
+    def datasets(self) -> Any:
+        not_yet("Workspace.datasets")
+
+    @property
+    def datastores(self) -> Any:
+        not_yet("Workspace.datastores")
+
+    @property
+    def models(self) -> Any:
+        not_yet("Workspace.models")
+
+    @property
+    def webservices(self) -> Any:
+        not_yet("Workspace.webservices")
+
+    def get_default_datastore(self) -> NoReturn:
+        not_yet("Workspace.get_default_datastore")
+
+    def set_default_datastore(self, name: str) -> NoReturn:
+        not_yet(f"Workspace.set_default_datastore({name!r})")
+
+    def get_mlflow_tracking_uri(self) -> NoReturn:
+        not_yet("Workspace.get_mlflow_tracking_uri")
+
+
+class ComingOfRun:
+    """Of a run: data and models."""
+
+    @property
+    def input_datasets(self) -> Any:
+        not_yet("Run.input_datasets")
+
+    @property
+    def output_datasets(self) -> Any:
+        not_yet("Run.output_datasets")
+
+    def register_model(self, model_name: str, model_path: str | None = None, **kwargs: object) -> NoReturn:  # noqa: ARG002
+        not_yet(f"Run.register_model({model_name!r})")

@@ -1,0 +1,26 @@
+"""What is not there yet says so when it is asked for, and not before."""
+
+import pytest
+
+from roost.domain.errors import InvalidInput
+from roost.sdk.coming import ComingOfRun, ComingOfWorkspace
+
+
+@pytest.mark.parametrize("name", ["datasets", "datastores", "models", "webservices"])
+def test_what_a_workspace_will_have(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"Workspace.{name} is not in Roost yet"):
+        getattr(ComingOfWorkspace(), name)
+
+
+def test_what_a_workspace_will_do() -> None:
+    with pytest.raises(InvalidInput, match="get_default_datastore"):
+        ComingOfWorkspace().get_default_datastore()
+    with pytest.raises(InvalidInput, match="'blobs'"):
+        ComingOfWorkspace().set_default_datastore("blobs")
+
+
+def test_what_a_run_will_do() -> None:
+    with pytest.raises(InvalidInput, match="Run.register_model\\('birds'\\)"):
+        ComingOfRun().register_model(model_name="birds", model_path="outputs", tags={})
+    with pytest.raises(InvalidInput, match="input_datasets"):
+        _ = ComingOfRun().input_datasets
