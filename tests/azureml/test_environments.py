@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 import roost
+from roost_job.exceptions import UserErrorException
 
 
 @pytest.mark.parametrize(
@@ -31,5 +32,5 @@ def test_each_path_gives_ours(path: str, name: str, ours: str) -> None:
 
 @pytest.mark.parametrize("name", ["MpiConfiguration", "PyTorchConfiguration", "TensorflowConfiguration"])
 def test_distributed_configurations_say_that_they_are_not_there_yet(name: str) -> None:
-    with pytest.raises(ImportError, match=f"does not have `azureml.core.runconfig.{name}` yet"):
-        exec(f"from azureml.core.runconfig import {name}")
+    with pytest.raises(UserErrorException, match="is not in Roost yet"):
+        exec(f"from azureml.core.runconfig import {name}\n{name}(node_count=2)")

@@ -1,4 +1,4 @@
-"""`azureml.core.runconfig`: what a run is configured with. Distributed configurations say that they are not there yet when used."""
+"""`azureml.core.runconfig`: what a run is configured with. Distributed configurations say on use that they are not there yet."""
 
 from azureml._lending import announce, lend
 
