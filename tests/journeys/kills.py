@@ -10,8 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,18 +79,6 @@ while True:
     if i == 5000:
         print("logged", i, flush=True)
 """
-
-
-@contextmanager
-def embedded(home: Path) -> Iterator[Workspace]:
-    """The workspace of a control plane of its own, which ROOST_HOME must name; ended afterwards."""
-    assert os.environ["ROOST_HOME"] == str(home)
-    try:
-        yield Workspace.from_config(str(home.parent))
-    finally:
-        subprocess.run(
-            [str(Path(sys.executable).with_name("roost")), "down"], check=True, timeout=60, stdout=subprocess.DEVNULL
-        )
 
 
 def until(what: Callable[[], Any], *, seconds: float = 60) -> Any:
