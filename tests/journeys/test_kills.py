@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 def test_a_killed_control_plane_comes_back_with_every_point_once(
     experiment: Experiment, home: Path, tmp_path: Path
 ) -> None:
-    kills.control_plane_killed(experiment, home, tmp_path, kills=2, count=8000)
+    kills.control_plane_killed(experiment, home, tmp_path, kills=2)
 
 
 def test_a_killed_agent_fails_its_run_and_leaves_no_process(experiment: Experiment, tmp_path: Path) -> None:
