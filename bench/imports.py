@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from bench.setting import Setting
-from bench.table import Line, faster_than, median
+from bench.table import Line, beside, median
 
 PROBE = "import time; begun = time.perf_counter(); {0}; print(time.perf_counter() - begun)"
 OURS = (
@@ -31,5 +31,5 @@ def measure(bench: Setting) -> list[Line]:
     ]
     if bench.peers.python:
         theirs = typical(bench, bench.peers.python, "import mlflow")
-        lines.append(faster_than(OURS[-1], lines[-1].ours, "s", "import mlflow", theirs, 5))
+        lines.append(beside(OURS[-1], lines[-1].ours, "s", "import mlflow", theirs))
     return lines

@@ -4,7 +4,7 @@ import math
 
 from bench.ingest import readable
 from bench.setting import Setting, timed, until
-from bench.table import Line, faster_than, median
+from bench.table import Line, beside, median
 
 
 def measure(bench: Setting) -> list[Line]:
@@ -23,7 +23,5 @@ def measure(bench: Setting) -> list[Line]:
     theirs = bench.peers.mlflow("read", fewer)
     if theirs:
         against = f"MLflow, {fewer:,} of its own:"
-        lines.append(
-            faster_than("the same", ours, "s", against, theirs["seconds"], 1, note="it reads all, it thins nothing")
-        )
+        lines.append(beside("the same", ours, "s", against, theirs["seconds"], note="it reads all, it thins nothing"))
     return lines

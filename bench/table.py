@@ -15,8 +15,8 @@ class Line:
     against: str = ""
     """The peer or limit; empty when the budget is absolute."""
     peer: float | None = None
-    budget: float
-    """Of `ours`, or of the ratio when there is a peer."""
+    budget: float | None = None
+    """Of `ours`, or of the ratio when there is a peer. None: the line is there to be looked at."""
     at_least: bool = False
     """The budget is a floor; else a ceiling."""
     faster: bool = False
@@ -33,26 +33,29 @@ class Line:
 
     @property
     def met(self) -> bool | None:
-        """None when there was no peer to compare with."""
-        if self.against and self.ratio is None:
+        """None when there is no budget, or there was no peer to compare with."""
+        if self.budget is None or (self.against and self.ratio is None):
             return None
         figure = self.ratio if self.ratio is not None else self.ours
         return figure >= self.budget if self.at_least else figure <= self.budget
 
     def cells(self) -> list[str]:
-        sign = "≥" if self.at_least else "≤"
         ratio = self.ratio
         return [
             self.what,
             figure(self.ours, self.unit),
-            f"{self.against} {figure(self.peer, self.unit) if self.peer is not None else '—'}".strip()
-            if self.against
-            else "",
+            f"{self.against} {figure(self.peer, self.unit) if self.peer is not None else '—'}" if self.against else "",
             f"{number(ratio)} ×" if ratio is not None else "",
-            f"{sign} {number(self.budget)} ×" if self.against else f"{sign} {figure(self.budget, self.unit)}",
-            {True: "yes", False: "NO", None: "?"}[self.met],
+            self._budget(),
+            {True: "yes", False: "NO", None: "?" if self.budget is not None else ""}[self.met],
             self.note,
         ]
+
+    def _budget(self) -> str:
+        if self.budget is None:
+            return ""
+        sign = "≥" if self.at_least else "≤"
+        return f"{sign} {number(self.budget)} ×" if self.against else f"{sign} {figure(self.budget, self.unit)}"
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "ratio": self.ratio, "met": self.met}
@@ -70,6 +73,11 @@ def faster_than(
 def within(what: str, ours: float, unit: str, against: str, limit: float | None, times: float, note: str = "") -> Line:
     """A line whose budget is "at most so many times the limit"."""
     return Line(what=what, ours=ours, unit=unit, against=against, peer=limit, budget=times, note=note)
+
+
+def beside(what: str, ours: float, unit: str, against: str, peer: float | None, note: str = "") -> Line:
+    """A line that is no promise: how many times the other figure ours is."""
+    return Line(what=what, ours=ours, unit=unit, against=against, peer=peer, note=note)
 
 
 def number(value: float) -> str:

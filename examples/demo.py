@@ -3,6 +3,9 @@
 Every line below is code for the Azure ML SDK v1. `make demo` runs it; so does `python examples/demo.py`.
 """
 
+import os
+import shutil
+import sys
 from pathlib import Path
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
@@ -30,7 +33,10 @@ print(f"  loss went from {metrics['loss'][0]:.3f} to {metrics['loss'][-1]:.3f} i
 print(f"  accuracy on points it had not seen: {metrics['accuracy'][-1]:.1%}")
 print(f"  it kept {', '.join(run.get_file_names())}")
 print(f"  the model was downloaded to {target}")
+beside = Path(sys.executable).with_name("roost")
+roost = "roost" if shutil.which("roost") else os.path.relpath(beside)
 print("Where to look")
-print(f"  roost run show {run.id}")
-print(f"  roost run logs {run.id}")
-print("  roost run list")
+print(f"  {roost} run show {run.id}")
+print(f"  {roost} run logs {run.id}")
+print(f"  {roost} run list")
+print(f"The control plane goes on in the background; {roost} down ends it.")

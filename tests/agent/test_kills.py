@@ -10,8 +10,11 @@ from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from tests.agent.conftest import control_plane
 from tests.contracts.engine import eventually
 
+from roost.agent.door import place
+from roost.agent.folder import Folder
 from roost.agent.processes import look, marked
 from roost.domain.names import new_run_id
 from roost.domain.plans import Access, Plan
@@ -33,6 +36,26 @@ SCRIPT = """
     print("ready", flush=True)
     time.sleep(600)
 """
+
+
+@pytest.fixture
+def own_plane_far_down(tmp_path):
+    """A home whose path is too long for a socket."""
+    home = tmp_path / ("deep" * 30)
+    home.mkdir()
+    with control_plane(home) as plane:
+        yield plane
+
+
+def test_a_killed_agent_leaves_no_socket_where_paths_are_long(own_plane_far_down):
+    plane = own_plane_far_down
+    run = plane.submit({"train.py": SCRIPT})
+    eventually(lambda: plane.says(run, "ready"))
+    socket = place(Folder(plane.folder(run)))
+    assert socket.exists()
+    os.kill(plane.agent(run), signal.SIGKILL)
+    assert plane.wait(run).reason is Reason.AGENT_LOST
+    assert not socket.parent.exists()
 
 
 def keeper_of(pid):

@@ -101,6 +101,17 @@ class TestLocalEngine(EngineContract):
         second, *_ = self.started(engine, home, self.plan(home))
         assert engine.status(first) is engine.status(second) is AgentState.ALIVE
 
+    def test_a_script_is_not_started_where_an_agent_died_before(self, engine, home):
+        plan = self.plan(home)
+        agent = home / "runs" / plan.run_id / "agent.json"
+        agent.parent.mkdir(parents=True)
+        agent.write_text(json.dumps({"pid": 0, "started": 0, "errand": "run"}))
+        handle = engine.start(plan, NOWHERE)
+        eventually(lambda: json.loads(agent.read_text())["errand"] == "salvage")
+        engine.stop(handle)  # what ships is left alone
+        assert engine.status(handle) is AgentState.ALIVE
+        assert not (home / f"{plan.run_id}.ready").exists()
+
     def test_the_handle_of_another_life_is_gone(self, engine):
         assert engine.status(json.dumps({"pid": os.getpid(), "started": 1, "run_id": "exp_9_zz"})) is AgentState.GONE
 

@@ -3,10 +3,10 @@ answer to each (docs/how-it-works/wire.md). The run's token stays on this side.
 """
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
-import shutil
 import socket
 import tempfile
 import threading
@@ -21,7 +21,7 @@ from roost.agent.masking import Masks
 from roost.agent.ship import Ship
 from roost.agent.staging import Staging
 from roost.domain import names
-from roost.domain.errors import InvalidInput, RoostError, as_wire
+from roost.domain.errors import Forbidden, InvalidInput, RoostError, as_wire
 
 _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -41,11 +41,7 @@ class Door:
         self._ship = ship
         self._staging = staging
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._own_folder: str | None = None
-        self.path = folder.root / "door.sock"
-        if len(os.fsencode(self.path)) > _LONGEST_PATH:
-            self._own_folder = tempfile.mkdtemp(prefix="roost-")  # 0700
-            self.path = Path(self._own_folder, "door.sock")
+        self.path = place(folder)
         self._family = Family(link, self._settle)
         self._ops: Mapping[str, Callable[[Request], object]] = {
             **self._family.ops,
@@ -61,6 +57,10 @@ class Door:
         }
 
     def listen(self) -> None:
+        if not self.path.parent.exists():
+            self.path.parent.mkdir(mode=0o700)
+        elif self.path.parent.stat(follow_symlinks=False).st_uid != os.getuid():
+            raise Forbidden(f"The folder {self.path.parent} of the run's socket belongs to somebody else.")
         self.path.unlink(missing_ok=True)
         self._socket.bind(str(self.path))
         self.path.chmod(0o600)
@@ -69,9 +69,7 @@ class Door:
 
     def close(self) -> None:
         self._socket.close()
-        self.path.unlink(missing_ok=True)
-        if self._own_folder:
-            shutil.rmtree(self._own_folder, ignore_errors=True)
+        remove(self.path)
 
     def _accept(self) -> None:
         while True:
@@ -169,6 +167,23 @@ class Door:
             raise InvalidInput(f"`timeout_seconds` must be a number of seconds, got {seconds!r}.")
         self._ship.flush(seconds)
         return None
+
+
+def place(folder: Folder) -> Path:
+    """Where the socket of a run is: in its folder, or, where that path is too long for one, in a folder of its own."""
+    path = folder.root / "door.sock"
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        return path
+    name = hashlib.sha256(os.fsencode(folder.root)).hexdigest()[:16]
+    return Path(tempfile.gettempdir(), f"roost-{os.getuid()}-{name}", "door.sock")
+
+
+def remove(path: Path) -> None:
+    """Takes the socket away, and the folder that was made for it alone. Safe twice."""
+    path.unlink(missing_ok=True)
+    if path.parent.name.startswith("roost-"):
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
 
 
 def _parse(line: bytes) -> Request:

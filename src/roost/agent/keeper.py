@@ -39,7 +39,8 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     log.info("The keeper is here.")
     try:
         plan, _ = folder.read_plan()
-        if plan.errand is Errand.SALVAGE:
+        # An agent that was here before may have started the script: no script is ever started twice.
+        if plan.errand is Errand.SALVAGE or folder.agent.exists():
             _watch(_fork(folder, Errand.SALVAGE))
         elif plan.errand is Errand.BUILD:
             if _watch(_fork(folder, Errand.BUILD)) != 0:

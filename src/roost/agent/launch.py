@@ -13,14 +13,8 @@ from roost.launch.base import Place
 from roost.launch.expansion import expand
 
 
-class StartFailed(RoostError):
-    """A process of the run could not be started."""
-
-    code = "start_failed"
-
-
 def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[Started]:
-    """All processes, or StartFailed; then those that did start are in the run's tree and end with it."""
+    """All processes, or RoostError with the reason; then those that did start are in the run's tree and end with it."""
     started: list[Started] = []
     for process in launch.find(plan.spec.launch)(plan.spec, Place(node_rank=plan.node_rank)):
         env = {**environment, **process.env, "ROOST_RANK": str(process.rank)}
@@ -32,22 +26,22 @@ def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[St
     return started
 
 
-def _explain(argv: tuple[str, ...], error: OSError | ValueError) -> StartFailed:
+def _explain(argv: tuple[str, ...], error: OSError | ValueError) -> RoostError:
     program = argv[0] if argv else ""
     fact = f"{program!r} cannot be started: {(isinstance(error, OSError) and error.strerror) or error}."
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.ENOENT and os.sep in program:
-        return StartFailed(
+        return RoostError(
             fact, hint="Paths are seen from the top of the snapshot; its first line may name a missing program."
         )
     if number == errno.ENOENT:
-        return StartFailed(fact, hint="No program of that name is on the node's PATH.")
+        return RoostError(fact, hint="No program of that name is on the node's PATH.")
     if number == errno.EACCES:
-        return StartFailed(
+        return RoostError(
             fact, hint="Give it the permission to be executed (chmod +x), or start it through its interpreter."
         )
     if number == errno.ENOEXEC:
-        return StartFailed(fact, hint="Its first line should name its interpreter, such as #!/bin/sh.")
+        return RoostError(fact, hint="Its first line should name its interpreter, such as #!/bin/sh.")
     if number == errno.E2BIG:
-        return StartFailed(fact, hint="Arguments and environment variables together are too long for the kernel.")
-    return StartFailed(fact)
+        return RoostError(fact, hint="Arguments and environment variables together are too long for the kernel.")
+    return RoostError(fact)

@@ -91,10 +91,10 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
 
 def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     """From the script's start to its end; all its processes are gone when this returns."""
-    crew.door.listen()
     try:
+        crew.door.listen()
         processes = launch.start(crew.folder, prepared.plan, prepared.environment)
-    except RoostError as error:
+    except (RoostError, OSError) as error:
         crew.tree.end()
         return outcomes.failed(Reason.START_FAILED, str(error))
     log.info("Started: %s.", ", ".join(f"pid {process.pid}" for process in processes))

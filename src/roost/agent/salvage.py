@@ -2,7 +2,7 @@
 
 import logging
 
-from roost.agent import outcomes
+from roost.agent import door, outcomes
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -26,6 +26,7 @@ def salvage(folder: Folder) -> None:
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
     count = Tree(folder.run_id).end()  # the agent's keeper may be gone too: what is left is found by its mark
+    door.remove(door.place(folder))
     log.info("Salvage: %d processes were left.", count)
     try:
         run = persist(lambda: decode(Run, link.client.call("GET", link.path())))

@@ -2,22 +2,20 @@
 
 import errno
 import os
-import queue
-import threading
 from collections.abc import Callable
 
 from blake3 import blake3
 
 from roost.blobs.hashing import add_range
 
-_STEP = 16 * 1024 * 1024
-_BUFFER = 1024 * 1024  # stays in the processor's cache between the read and the hash
+_STEP = 64 * 1024 * 1024
+_BUFFER = 4 * 1024 * 1024  # large enough for the hash to share it among the processors
 _CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 
 
-def copy(source: int, target: int, size: int, progress: Callable[[int], None] | None = None) -> int:
-    """Copies up to `size` bytes from the start of one open file to that of another; how many there were.
-    `progress` hears of each step's bytes once they are there."""
+def copy(source: int, target: int, size: int, progress: Callable[[int], None] = lambda _: None) -> int:
+    """Copies up to `size` bytes from the start of one open file to that of another; how many there were. `progress` hears of each
+    step's bytes once they are there."""
     done = 0
     step = _between_files
     while done < size:
@@ -31,8 +29,7 @@ def copy(source: int, target: int, size: int, progress: Callable[[int], None] | 
         if not got:
             break
         done += got
-        if progress is not None:
-            progress(got)
+        progress(got)
     return done
 
 
@@ -47,33 +44,26 @@ def _to_any_file(source: int, target: int, offset: int, count: int) -> int:
 
 def _through_memory(source: int, target: int, offset: int, count: int) -> int:
     data = os.pread(source, min(count, _BUFFER), offset)
-    written = 0
-    while written < len(data):
-        written += os.pwrite(target, data[written:], offset + written)
+    os.lseek(target, offset, os.SEEK_SET)
+    write_all(target, data)
     return len(data)
 
 
 def copy_hashed(source: int, target: int, size: int) -> tuple[str, int]:
-    """Copies and hashes at once: a second thread hashes *the copy*, right behind, out of the page cache. So the hash is that of
-    what was stored, even when the source changes meanwhile. `target` must be open for reading too."""
-    hasher, steps, problems = blake3(), queue.SimpleQueue[int](), list[BaseException]()
+    """Copies as `copy` does, and hashes *the copy* step by step, out of the page cache: so the hash is that of what was stored,
+    even when the source changes meanwhile. `target` must be open for reading too. Hash and size."""
+    hasher, buffer, done = blake3(max_threads=blake3.AUTO), bytearray(_BUFFER), 0
 
-    def hash_behind() -> None:
-        buffer, offset = bytearray(_BUFFER), 0
-        try:
-            while count := steps.get():
-                add_range(target, offset, count, hasher, buffer)
-                offset += count
-        except BaseException as error:  # noqa: BLE001  raised again in the caller's thread
-            problems.append(error)
+    def hash_step(count: int) -> None:
+        nonlocal done
+        add_range(target, done, count, hasher, buffer)
+        done += count
 
-    thread = threading.Thread(target=hash_behind, name="roost-hash", daemon=True)
-    thread.start()
-    try:
-        copied = copy(source, target, size, steps.put)
-    finally:
-        steps.put(0)
-        thread.join()
-    if problems:
-        raise problems[0]
-    return hasher.hexdigest(), copied
+    copy(source, target, size, hash_step)
+    return hasher.hexdigest(), done
+
+
+def write_all(target: int, data: bytes | memoryview) -> None:
+    view = memoryview(data)
+    while view:  # a single write takes 2 GiB at most
+        view = view[os.write(target, view) :]

@@ -3,9 +3,6 @@
 No fsync: a rename after a write is whole for every process, and for a machine whose programs are killed. A power cut may take
 the last moments, as it may of the database beside it; waiting for the disk would make every small file a hundred times slower.
 
-`ROOT/sizes/N` says that a large blob of N bytes was once stored. A file of such a size may be one that is here already, so it is
-hashed before it is copied; one of another size is copied and hashed at once. A wrong marker costs time, nothing else.
-
 A blob's time of change says when it was last used: a sweep moves an old one to `tmp/` and looks at that time again before it
 goes, so that whoever used it in between, in any process, keeps it.
 """
@@ -22,8 +19,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from roost.blobs.copying import copy, copy_hashed
-from roost.blobs.hashing import hash_bytes, hash_open
+from roost.blobs.copying import copy, copy_hashed, write_all
+from roost.blobs.hashing import hash_bytes
 from roost.domain import names
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
 
@@ -73,12 +70,10 @@ class FolderBlobs:
                 hasher.update(chunk)
                 size += len(chunk)
                 if not present:
-                    _write(target, chunk)
+                    write_all(target, chunk)
             _check(hasher.hexdigest(), expected, "What was sent")
             if not present:
                 self._keep(temporary, expected)
-        if size > _SMALL:
-            self._mark(size)
         return size
 
     def get(self, name: str) -> bytes:
@@ -163,7 +158,7 @@ class FolderBlobs:
     def _put(self, name: str, data: bytes) -> None:
         if self.keep(name) is None:
             with self._temporary() as (temporary, target):
-                _write(target, data)
+                write_all(target, data)
                 self._keep(temporary, name)
 
     def _put_small(self, source: int, path: Path, expected: str) -> tuple[str, int]:
@@ -176,16 +171,11 @@ class FolderBlobs:
         return name, len(data)
 
     def _put_large(self, source: int, size: int, path: Path, expected: str) -> tuple[str, int]:
-        if expected or os.path.exists(self._marker(size)):
-            before = hash_open(source)
-            _check(before, expected, str(path))
-            if (stored := self.keep(before)) is not None:
-                return before, stored
         with self._temporary() as (temporary, target):
             name, copied = copy_hashed(source, target, size)
             _check(name, expected, str(path))
-            self._keep(temporary, name)
-        self._mark(copied)
+            if self.keep(name) is None:
+                self._keep(temporary, name)
         return name, copied
 
     def _pieces(self, name: str, offset: int, limit: int | None) -> Iterator[bytes]:
@@ -223,14 +213,6 @@ class FolderBlobs:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             os.rename(temporary, target)
 
-    def _marker(self, size: int) -> str:
-        return f"{self._root}/sizes/{size}"
-
-    def _mark(self, size: int) -> None:
-        with contextlib.suppress(OSError):  # it only saves time
-            os.makedirs(f"{self._root}/sizes", exist_ok=True)
-            os.close(os.open(self._marker(size), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
-
     def _sweep(self) -> None:
         """Removes what killed processes left; nothing that was written to within the hour. A blob that was used while a sweep
         that was killed had it aside goes back to its place."""
@@ -255,12 +237,6 @@ def _open_regular(path: Path) -> int:
         os.close(source)
         raise InvalidInput(f"{str(path)!r} is not a file.", hint="Folders are stored file by file.")
     return source
-
-
-def _write(target: int, data: bytes) -> None:
-    written = os.write(target, data)
-    while written < len(data):  # a single write takes 2 GiB at most
-        written += os.write(target, memoryview(data)[written:])
 
 
 def _check(name: str, expected: str, what: str) -> None:

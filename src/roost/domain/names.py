@@ -85,7 +85,7 @@ def path(name: object) -> str:
         problem = "it climbs out with `..`"
     elif "\\" in name or parts[0][1:2] == ":":
         problem = "it has a backslash or a drive letter"
-    elif any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
+    elif not name.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
         problem = "it has a control character"
     elif len(name) > MAX_PATH or any(len(p.encode("utf-8")) > MAX_PART for p in parts):
         problem = f"it is too long ({MAX_PATH} characters, {MAX_PART} bytes a part)"

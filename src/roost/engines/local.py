@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from roost.domain.errors import RoostError, Unavailable
+from roost.domain.errors import Unavailable
 from roost.domain.plans import Access, Errand, Plan
 from roost.engines import folders
 from roost.engines.base import AgentState
@@ -101,7 +101,7 @@ class LocalEngine:
         return (folder / "ended.json").exists() or _read(folder / "agent.json").get("errand") == Errand.SALVAGE
 
 
-class _WarmDied(RoostError):
+class _WarmDied(Unavailable):
     """The warm process ended instead of answering; there is a new one now."""
 
 

@@ -3,6 +3,7 @@
 One connection per address and home, shared by every object and thread of the process.
 """
 
+import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -42,6 +43,11 @@ class Connection:
         from roost.sdk.salvage import begin  # noqa: PLC0415 - salvage needs a connection: no circle
 
         self.salvaging = begin(self, url)
+
+    def close(self) -> None:
+        """Closes what is idle; a later call opens it again."""
+        for client in (self.client, self.watcher, self.background):
+            client.close()
 
     @property
     def url(self) -> str:
@@ -101,6 +107,7 @@ def connect() -> Connection:
         found = _connections.get(key)
         if found is None:
             found = _connections[key] = _remote(home, url, token) if url else _embedded(home)
+            atexit.register(found.close)
             found.salvage(url)
     return found
 

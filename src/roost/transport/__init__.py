@@ -1,5 +1,4 @@
-"""The way to the control plane that SDK and agent share: `client.py` asks, `shipping.py` sends what grows,
-`carrying.py` moves blobs.
+"""The way to the control plane that SDK and agent share: `client` asks, `shipping` sends what grows, `carrying` moves blobs.
 
 Standard library HTTP: it meets the import budget and never sends loopback through a proxy.
 """
