@@ -37,7 +37,7 @@ def test_the_script_has_what_it_expects_around_it(plane):
             print(os.getcwd().endswith("/work"), sorted(os.listdir(".")), sys.stdin.read() == "")
             print(os.environ["ROOST_RUN_ID"] == os.environ["AZUREML_RUN_ID"], os.environ["GREETING"])
             print("/cache/job/" in roost_job.__file__)
-            print([name for name in os.environ if "TOKEN" in name])
+            print({name: value for name, value in os.environ.items() if "TOKEN" in name})
         """,
         "pkg/data.txt": "x",
     }
@@ -49,7 +49,7 @@ def test_the_script_has_what_it_expects_around_it(plane):
         "True ['logs', 'outputs', 'pkg', 'train.py'] True",
         "True good morning",
         "True",
-        "[]",
+        "{'AZUREML_RUN_TOKEN': 'kept-by-the-agent'}",
     ]
 
 

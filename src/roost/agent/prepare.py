@@ -15,12 +15,12 @@ from roost.domain import names
 from roost.domain.errors import NotFound
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import RunSpec
+from roost.domain.workspaces import NO_RESOURCE_GROUP, NO_SUBSCRIPTION
 from roost.transport.carrying import Carrier
 
 _SECRETS = ("ROOST_TOKEN", "ROOST_URL")
 NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
 """Scripts look whether there is a token; the real one is not for them (the door asks for them)."""
-NO_SUBSCRIPTION = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,8 @@ def variables(
         "ROOST_NODE_ADDRESS": plan.address,
         MARK: plan.run_id,
         "AZUREML_RUN_ID": plan.run_id,
-        "AZUREML_ARM_SUBSCRIPTION": NO_SUBSCRIPTION,
-        "AZUREML_ARM_RESOURCEGROUP": "roost",
+        "AZUREML_ARM_SUBSCRIPTION": plan.subscription_id or NO_SUBSCRIPTION,
+        "AZUREML_ARM_RESOURCEGROUP": plan.resource_group or NO_RESOURCE_GROUP,
         "AZUREML_ARM_WORKSPACE_NAME": plan.workspace,
         "AZUREML_ARM_PROJECT_NAME": plan.experiment,
         "AZUREML_EXPERIMENT_ID": plan.experiment,

@@ -150,9 +150,12 @@ class Watch:
     def _start(self, run: Run, errand: Errand) -> str:
         token = people.mint_run_token(self._house, run.id, user=run.user)
         node = self._house.store.computes.node_of(run.id)
+        workspace = self._house.store.workspaces.get(run.workspace)
         plan = Plan(
             run_id=run.id,
-            workspace=run.workspace,
+            workspace=workspace.name,
+            subscription_id=workspace.subscription_id,
+            resource_group=workspace.resource_group,
             experiment=run.experiment,
             spec=run.spec,
             errand=errand,

@@ -25,6 +25,9 @@ class Plan:
     workspace: str
     experiment: str
     spec: RunSpec
+    subscription_id: str = ""
+    resource_group: str = ""
+    """Of the workspace, for scripts that look for them."""
     errand: Errand = Errand.RUN
     lock: str = ""
     """Blob of the lock of the run's environment; empty for none."""
