@@ -11,10 +11,11 @@ import pytest
 from roost.domain.compute import Compute
 from roost.domain.errors import ComputeNotFound, Conflict, NotFound
 from roost.domain.files import RunFile
-from roost.domain.metrics import Batch, Encoding, Series, Space, decode, in_order, points, read_back
+from roost.domain.metrics import Encoding, Series, Space, in_order, points, read_back
 from roost.domain.people import Token, TokenKind
 from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.secrets import Secret
+from roost.domain.spools import Batch, decode
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import RunQuery, Store
 from roost_job import records

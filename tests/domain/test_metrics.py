@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roost.domain import metrics
 from roost.domain.metrics import (
-    Batch,
     Encoding,
     Point,
     Series,
     Space,
     add,
     chart,
-    decode,
     in_order,
     join,
     points,
@@ -27,6 +24,7 @@ from roost.domain.metrics import (
     summarize,
     thin,
 )
+from roost.domain.spools import MAX_NAME, Batch, decode
 from roost_job import records
 
 NAMES = {1: "loss", 2: "acc", 3: "rows"}
@@ -190,7 +188,7 @@ def test_names_are_cut_and_never_fail() -> None:
     data = records.frame(records.NAME_HEAD.pack(records.NAME, 1) + b"\xff\xfe") + records.name(2, "x" * 5000)
     names = decode(data, {}).names
     assert names[1] == "\ufffd\ufffd"
-    assert names[2] == "x" * metrics.MAX_NAME
+    assert names[2] == "x" * MAX_NAME
 
 
 def test_whole_and_broken_numbers_in_turn_are_one_series() -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from roost.domain.metrics import Point, decode, points, read_back
+from roost.domain.metrics import Point, points, read_back
+from roost.domain.spools import decode
 
 
 def logged(folder: Path) -> dict[str, list[Point]]:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from tests.roost_job import spools
 from tests.roost_job.conftest import RunScript
 
-from roost.domain import metrics, names
+from roost.domain import names
+from roost.domain.spools import decode
 from roost_job import records
 from roost_job.exceptions import UserErrorException
 from roost_job.spool import DROPPED, Writer
@@ -73,7 +74,7 @@ def test_name_and_header_of_a_spool(tmp_path: Path) -> None:
         path = Path(writer.path or "")
         assert names.spool(path.name) == path.name
         assert path.name.startswith(f"{'system' if space == 'system' else rank}-{os.getpid()}-")
-        assert metrics.decode(path.read_bytes(), {}).space == space
+        assert decode(path.read_bytes(), {}).space == space
 
 
 @pytest.mark.parametrize("name", ["", None, 3, b"loss", ["loss"], "x" * 1025, "a\0b"])

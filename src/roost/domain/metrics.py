@@ -1,4 +1,4 @@
-"""Metrics: spool bytes → packed series (`decode`), packed series → what a person logged (`read_back`), → a chart (`chart`).
+"""Metrics: packed series → what a person logged (`read_back`), → a chart (`chart`). `spools.py` makes series of a spool's bytes.
 
 A Series holds points of one metric from one spool, all of one encoding, as three packed columns (array module, native
 little-endian doubles and 64-bit integers) or, for objects, one JSON text per line. It is what is stored: no row per point.
@@ -8,18 +8,13 @@ A metric that was logged as whole and as broken numbers in turn is kept as objec
 import json
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import repeat, starmap
-from operator import itemgetter
-from struct import Struct
+from itertools import repeat
 from typing import Any, NamedTuple
-from zlib import crc32
 
 from roost_job import records
-
-MAX_NAME = 1024
 
 
 class Encoding(StrEnum):
@@ -45,22 +40,6 @@ class Series:
     """float64 each, seconds since the epoch."""
     values: bytes
     """float64 or int64 each; for objects, JSON texts each ended by a line break."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What a stretch of a spool holds."""
-
-    consumed: int
-    """Bytes of whole, valid frames; the rest is not there yet, or never will be."""
-    names: Mapping[int, str]
-    """Names interned in this stretch."""
-    series: Sequence[Series]
-    """One per metric."""
-    space: Space | None
-    """From the header, when it is in this stretch."""
-    damaged: bool
-    """A frame that is all there fails its checksum: nothing after it can be read."""
 
 
 class Point(NamedTuple):
@@ -102,163 +81,10 @@ class Chart:
     values: Sequence[float]
 
 
-# Spool bytes → series.
-
-_NUMBER = records.FLOAT_BODY.size
-_STRIDE = records.FRAME.size + _NUMBER
-_LENGTH = _NUMBER.to_bytes(4, "little")
-_KINDS = bytes([records.FLOAT, records.INT])
-_FIXED = [*((at, bytes([byte])) for at, byte in enumerate(_LENGTH)), (records.FRAME.size, _KINDS)]
-"""What is the same in all frames of numbers: where in the frame, and the bytes it may be."""
-_BODIES = Struct(f"<{records.FRAME.size}x{_NUMBER}s")
-_LEAST_STRETCH, _WIDEST_LOOK = 8, 1 << 16
-
-
-def decode(data: bytes, names: Mapping[int, str]) -> Batch:
-    """The whole frames of `data`, which starts at a frame. `names` are those interned before; nothing is assumed of the rest.
-
-    A frame of an unknown kind, or of a name that was never interned, is passed over. Most frames are numbers, all of one
-    size: stretches of those are taken column by column, the rest frame by frame.
-    """
-    known, fresh, space = dict(names), {}, None
-    pieces: dict[str, list[Series]] = {}
-    size, start, look, damaged = len(data), 0, _LEAST_STRETCH, False
-    while size - start >= records.FRAME.size:
-        count = _count_numbers(data, start, look)
-        if count >= _LEAST_STRETCH:
-            valid = _count_valid(data, start, count)
-            _take_numbers(data, start, valid, known, pieces)
-            start += valid * _STRIDE
-            if valid < count:
-                damaged = True
-                break
-            look = min(look * 8, _WIDEST_LOOK) if count == look else _LEAST_STRETCH
-            continue
-        length, checksum = records.FRAME.unpack_from(data, start)
-        at = start + records.FRAME.size
-        end = at + length
-        if 0 < length <= records.MAX_BODY and end > size:
-            break
-        body = data[at:end]
-        if not 0 < length <= records.MAX_BODY or crc32(body) != checksum:
-            damaged = True
-            break
-        kind = body[0]
-        if kind in _KINDS and length == _NUMBER:
-            _take_number(body, known, pieces)
-        elif kind == records.OBJECT and length > records.OBJECT_HEAD.size:
-            _take_object(body, known, pieces)
-        elif kind == records.NAME and length > records.NAME_HEAD.size:
-            _, number = records.NAME_HEAD.unpack_from(body)
-            known[number] = fresh[number] = body[records.NAME_HEAD.size :].decode("utf-8", "replace")[:MAX_NAME]
-        elif kind == records.HEADER:
-            space = _space(body[1:])
-        start = end
-    return Batch(start, fresh, [join(parts) for parts in pieces.values()], space, damaged)
-
-
-def _count_numbers(data: bytes, start: int, look: int) -> int:
-    """How many of the next frames are numbers, looking at so many. A glance ahead saves the look where it is plain that there is
-    no stretch of them."""
-    glance = start + (_LEAST_STRETCH - 1) * _STRIDE
-    if data[glance : glance + 4] != _LENGTH:
-        return 0
-    most = min(look, (len(data) - start) // _STRIDE)
-    end = start + most * _STRIDE
-    for at, allowed in _FIXED:
-        column = data[start + at : end : _STRIDE]
-        most = min(most, len(column) - len(column.lstrip(allowed)))
-    return most
-
-
-def _count_valid(data: bytes, start: int, count: int) -> int:
-    """How many of these frames of numbers, from the first on, have the right checksum."""
-    found = array("I", starmap(crc32, _BODIES.iter_unpack(memoryview(data)[start : start + count * _STRIDE])))
-    written = _column(data, start + 4, count, "I")
-    if found == written:
-        return count
-    return next(i for i, (a, b) in enumerate(zip(found, written, strict=True)) if a != b)
-
-
-def _column(data: bytes, at: int, count: int, code: str) -> "array[Any]":
-    """One field of `count` equal frames, packed: the first bytes of all, then the second ones, and so on; no loop over points."""
-    column = array(code)
-    width = column.itemsize
-    packed = bytearray(width * count)
-    for byte in range(width):
-        packed[byte::width] = data[at + byte : at + byte + (count - 1) * _STRIDE + 1 : _STRIDE]
-    column.frombytes(packed)
-    return column
-
-
-def _take_numbers(
-    data: bytes, start: int, count: int, known: Mapping[int, str], pieces: dict[str, list[Series]]
-) -> None:
-    """Frames of numbers, all valid, sorted by metric. Values stay as they are, eight bytes each, whatever they mean."""
-    if not count:
-        return
-    body = start + records.FRAME.size
-    kinds = data[body : body + count * _STRIDE : _STRIDE]
-    numbers = _column(data, body + 1, count, "I")
-    steps, times, values = (_column(data, body + at, count, "q") for at in (5, 13, 21))
-    if numbers.count(numbers[0]) == count:
-        groups: dict[int, Sequence[int]] = {numbers[0]: range(count)}
-    else:
-        groups = {}
-        for row, number in enumerate(numbers):
-            groups.setdefault(number, []).append(row)  # type: ignore[attr-defined]  # these are lists
-    for number, rows in groups.items():
-        name = known.get(number)
-        if name is not None:
-            columns = [_pick(column, rows) for column in (steps, times, values)]
-            pieces.setdefault(name, []).append(_series(name, _pick(kinds, rows), *columns))
-
-
-def _pick(column: Any, rows: Sequence[int]) -> bytes:
-    """These rows of a column, packed."""
-    if len(rows) == len(column):
-        return bytes(column)
-    if len(rows) == 1:
-        return bytes(column[rows[0] : rows[0] + 1])
-    chosen = itemgetter(*rows)(column)
-    return bytes(chosen) if isinstance(column, bytes) else array(column.typecode, chosen).tobytes()
-
-
-def _series(name: str, kinds: bytes, steps: bytes, times: bytes, values: bytes) -> Series:
-    if not kinds.strip(kinds[:1]):
-        encoding = Encoding.FLOAT if kinds[0] == records.FLOAT else Encoding.INT
-        return Series(name, encoding, len(kinds), steps, times, values)
-    numbers = zip(kinds, array("d", values), array("q", values), strict=True)
-    texts = _texts(broken if kind == records.FLOAT else whole for kind, broken, whole in numbers)
-    return Series(name, Encoding.OBJECT, len(kinds), steps, times, texts)
-
-
-def _take_number(body: bytes, known: Mapping[int, str], pieces: dict[str, list[Series]]) -> None:
-    name = known.get(int.from_bytes(body[1:5], "little"))
-    if name is not None:
-        pieces.setdefault(name, []).append(_series(name, body[:1], body[5:13], body[13:21], body[21:]))
-
-
-def _take_object(body: bytes, known: Mapping[int, str], pieces: dict[str, list[Series]]) -> None:
-    name = known.get(int.from_bytes(body[1:5], "little"))
-    if name is not None:
-        text = body[records.OBJECT_HEAD.size :].replace(b"\n", b" ") + b"\n"
-        pieces.setdefault(name, []).append(Series(name, Encoding.OBJECT, 1, body[5:13], body[13:21], text))
-
-
-def _space(text: bytes) -> Space:
-    try:
-        return Space(json.loads(text).get("space", "user"))
-    except (ValueError, AttributeError):
-        return Space.USER
-
-
-# Series by themselves.
-
 _SCALAR = b'{"kind": "scalar", "value": '
 
 
-def _texts(numbers: Iterable[float]) -> bytes:
+def texts(numbers: Iterable[float]) -> bytes:
     """Numbers as the texts of objects."""
     return b"".join(_SCALAR + json.dumps(number).encode() + b"}\n" for number in numbers)
 
@@ -276,7 +102,7 @@ def join(parts: Sequence[Series]) -> Series:
     if any(part.encoding is not encoding for part in parts):
         encoding = Encoding.OBJECT
     values = [
-        part.values if part.encoding is encoding else _texts(numbers(part))  # a text is a text already
+        part.values if part.encoding is encoding else texts(numbers(part))  # a text is a text already
         for part in parts
     ]
     return Series(

@@ -7,8 +7,9 @@ from typing import Any
 
 from roost.domain import metrics as meaning
 from roost.domain import names
-from roost.domain.metrics import Batch, Chart, Encoding, Series, Space
+from roost.domain.metrics import Chart, Encoding, Series, Space
 from roost.domain.runs import RunKind
+from roost.domain.spools import Batch, decode
 from roost.services import lineage
 from roost.services.house import House
 from roost.store.base import MetricSummary, SpoolState
@@ -32,7 +33,7 @@ def take_in(house: House, run_id: str, spool: str, offset: int, data: bytes) -> 
     state = _state_at(house, run_id, names.spool(spool), offset)
     if offset != state.offset or state.damaged:
         return Mark(offset=state.offset, damaged=state.damaged)
-    batch = meaning.decode(data, state.names)
+    batch = decode(data, state.names)
     if not batch.consumed and not batch.damaged:
         return Mark(offset=offset)
     mark = house.store.metrics.append(run_id, spool, offset, batch)

@@ -15,10 +15,11 @@ from typing import Protocol
 from roost.domain.compute import Adjustment, Compute, Node
 from roost.domain.environments import Build, Environment
 from roost.domain.files import RunFile
-from roost.domain.metrics import Batch, Series, Space
+from roost.domain.metrics import Series, Space
 from roost.domain.people import Token, TokenKind
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.domain.secrets import Secret
+from roost.domain.spools import Batch
 from roost.domain.workspaces import Experiment, Workspace
 
 

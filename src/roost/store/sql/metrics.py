@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from roost.domain.metrics import Batch, Encoding, Series, Space, Summary, add, join, summarize
+from roost.domain.metrics import Encoding, Series, Space, Summary, add, join, summarize
+from roost.domain.spools import Batch
 from roost.store.base import MetricSummary, SpoolState
 from roost.store.sql import rows
 from roost.store.sql import tables as t
