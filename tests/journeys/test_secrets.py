@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.interpreters import python
+from tests.journeys.test_submit import until
 from tests.sdk.folders import tree
 
 from roost import Experiment, ScriptRunConfig, Workspace
@@ -89,7 +90,7 @@ def test_a_job_reads_secrets_and_shows_none(experiment: Experiment, source: Path
     assert "A run cannot set secrets" in lines
     kept = run._connection.client.fetch("GET", f"/api/runs/{run.id}/files/outputs/kept.txt").body.decode()
     assert kept == VALUE
-    assert not (home / "runs" / run.id).exists()
+    until(lambda: not (home / "runs" / run.id).exists())  # it goes once everything has arrived
 
 
 def test_the_words_of_a_failure_hide_it_too(experiment: Experiment, source: Path) -> None:

@@ -39,8 +39,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     log.info("The keeper is here.")
     try:
         plan, _ = folder.read_plan()
-        # An agent that was here before may have started the script: no script is ever started twice.
-        if plan.errand is Errand.SALVAGE or folder.agent.exists():
+        if plan.errand is Errand.SALVAGE or (plan.errand is Errand.RUN and _may_have_run(folder)):
             _watch(_fork(folder, Errand.SALVAGE))
         elif plan.errand is Errand.BUILD:
             if _watch(_fork(folder, Errand.BUILD)) != 0:
@@ -52,6 +51,16 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
         log.exception("The keeper failed.")
         os._exit(1)
     os._exit(0)
+
+
+def _may_have_run(folder: Folder) -> bool:
+    """An agent that was here before may have started the script, unless it only built: no script is ever started twice."""
+    try:
+        return bool(json.loads(folder.agent.read_bytes())["errand"] != Errand.BUILD)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
 
 
 def _fork(folder: Folder, errand: Errand) -> int:
