@@ -28,6 +28,7 @@ def test_log_upload_and_complete(experiment: Experiment, home: Path, tmp_path: P
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/model.txt").write_text("weights")
     with experiment.start_logging(outputs=str(tmp_path / "mine"), snapshot_directory=str(tmp_path / "mine")) as run:
+        assert "Status: Running" in repr(run)
         assert run.get_status() == "Running"
         for step in range(100):
             run.log("loss", step)

@@ -95,8 +95,7 @@ class Experiment:
             tags=labels,
             properties=properties,
         )
-        record = self._send(submission)
-        interactive.report(connection.client, record.id, RunStatus.RUNNING, Reason.LOGGING)
+        record = interactive.report(connection.client, self._send(submission).id, RunStatus.RUNNING, Reason.LOGGING)
         session = interactive.Session(connection, record.id)
         return Run._of(self, record, session=session, outputs=os.fspath(outputs) if outputs else None)
 

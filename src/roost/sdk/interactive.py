@@ -17,8 +17,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from roost.domain import codec
 from roost.domain.errors import NotFound
-from roost.domain.runs import Reason, RunStatus
+from roost.domain.runs import Reason, Run, RunStatus
 from roost.sdk import discovery
 from roost.sdk.connections import URL_VARIABLE, Connection
 from roost.sdk.locks import FileLock
@@ -36,10 +37,10 @@ def spools_of(home: Path) -> Path:
     return home / "spools"
 
 
-def report(client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "") -> None:
-    """Tells the control plane what became of the run. Said twice is said once."""
+def report(client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "") -> Run:
+    """Tells the control plane what became of the run; the run as it is then. Said twice is said once."""
     said = {"to": to.value, "reason": reason.value, "message": message}
-    client.call("POST", path_of("runs", run_id, "events"), json=said)
+    return codec.decode(Run, client.call("POST", path_of("runs", run_id, "events"), json=said))
 
 
 class Session:
