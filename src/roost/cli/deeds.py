@@ -8,7 +8,7 @@ import typer
 from roost.cli import completing
 from roost.domain.runs import TERMINAL, RunStatus
 
-_ABOUT = "A run's id, its beginning or last part, or @latest."
+_ABOUT = "A run's id, four characters or more of its beginning or last part, or @latest."
 RUN = typer.Argument(help=_ABOUT, metavar="ID", autocompletion=completing.run_ids)
 RUNS = typer.Argument(help=f"{_ABOUT} Several may be given.", metavar="ID…", autocompletion=completing.run_ids)
 _SOME = typer.Argument(None, help=f"{_ABOUT} Several may be given.", metavar="ID…", autocompletion=completing.run_ids)

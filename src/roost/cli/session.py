@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LATEST = ("@latest", "-")
 _SALVAGE_SECONDS = 30.0
 _LOOKED_THROUGH = 1000
+_LEAST_TYPED = 4
 
 
 def workspace() -> "Workspace":
@@ -37,7 +38,7 @@ def is_elsewhere() -> bool:
 
 
 def find(ws: "Workspace", typed: str) -> "Run":
-    """The run of that id, of a beginning or last part of one that only one run has, or the newest (`@latest`, `-`)."""
+    """The run of that id, or the newest (`@latest`, `-`); else the only one whose id, or the last part of it, begins so."""
     from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
 
     client = ws._connection.client
@@ -49,6 +50,8 @@ def find(ws: "Workspace", typed: str) -> "Run":
     try:
         return ws.get_run(typed)
     except NotFound as missing:
+        if len(typed) < _LEAST_TYPED:  # one letter fits a run by chance, and some commands delete
+            raise missing from None
         known = records.listing(client, ws.name, include_children=True, limit=_LOOKED_THROUGH)
         fits = [run for run in known if run.id.startswith(typed) or run.id.rpartition("_")[2].startswith(typed)]
         if not fits:

@@ -63,10 +63,11 @@ def read(file: Path) -> WorkspaceConfig:
         raise InvalidInput(f"{file} must hold a JSON object.", hint=f"It needs the keys {', '.join(KEYS)}.")
     if isinstance(content.get("Scope"), str) and not any(key in content for key in KEYS):
         content = _from_scope(file, content["Scope"])
+    if "workspace_name" not in content:
+        raise InvalidInput(f"{file} has no 'workspace_name'.", hint=f"It has the keys {', '.join(KEYS)}.")
+    content = {**dict.fromkeys(KEYS, ""), **content}  # the other two mean nothing to Roost, and are remembered if given
     for key in KEYS:
-        if key not in content:
-            raise InvalidInput(f"{file} has no {key!r}.", hint=f"It needs the keys {', '.join(KEYS)}.")
-        if not isinstance(content[key], str) or not content[key]:
+        if not isinstance(content[key], str) or (key == "workspace_name" and not content[key]):
             raise InvalidInput(f"{key!r} in {file} must be a text that is not empty, got {content[key]!r}.")
     try:
         names.workspace(content["workspace_name"])

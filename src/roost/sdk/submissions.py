@@ -201,7 +201,7 @@ def _variables(given: Mapping[str, str]) -> dict[str, str]:
 
 def _near(folder: Path, script: str) -> str:
     """What the person may have meant."""
-    there = sorted(str(path.relative_to(folder)) for pattern in ("*.py", "*/*.py") for path in folder.glob(pattern))
+    there = [str(path.relative_to(folder)) for pattern in ("*.py", "*/*.py") for path in sorted(folder.glob(pattern))]
     same = [path for path in there if Path(path).name == Path(script).name]
     near = same or difflib.get_close_matches(script, there, n=3)
     if near:
