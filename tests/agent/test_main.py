@@ -292,3 +292,22 @@ def test_a_node_that_does_not_share_the_control_plane_s_disk(own_plane):
         assert plane.read(run, "outputs/big") == b"x" * 3_000_000
         assert plane.read(run, "outputs/copy") == b"small"
     assert any((plane.home / "cache" / "blobs").iterdir())
+
+
+def test_an_upload_that_is_refused_keeps_nothing_else_back(plane):
+    run = plane.run(
+        """
+        from azureml.core import Run
+        run = Run.get_context()
+        open("mine.txt", "w").write("x")
+        try:
+            run.upload_file("azureml-logs/70_driver_log.txt", "mine.txt")
+        except Exception as error:
+            print(type(error).__name__, str(error).splitlines()[0])
+        run.upload_file("notes/mine.txt", "mine.txt")
+        open("outputs/model.txt", "w").write("weights")
+        """
+    )
+    assert run.status is RunStatus.COMPLETED
+    assert "'azureml-logs/70_driver_log.txt' is another name of 'user_logs/std_log.txt'" in plane.log(run)
+    assert {"notes/mine.txt", "outputs/model.txt"} <= set(plane.names(run))

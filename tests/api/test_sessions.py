@@ -120,6 +120,13 @@ def test_a_browser_reads_no_secrets(desk: Desk) -> None:
     assert desk.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
 
 
+def test_a_browser_gets_no_back_up_and_lets_nobody_else_in(desk: Desk) -> None:
+    given = cookie(log_in(desk))
+    origin = {"Origin": f"http://{desk.stranger.host}"} if hasattr(desk.stranger, "host") else {}
+    assert desk.stranger.get("/api/backup", headers=given).status == 403
+    assert desk.stranger.post("/api/sessions", headers={**given, **origin}).status == 403
+
+
 def test_codes_last_a_minute_and_sessions_a_week(tmp_path: Path) -> None:
     with served(tmp_path) as desk:
         clock = desk.house.clock

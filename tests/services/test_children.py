@@ -83,6 +83,27 @@ def test_submitted_children_go_on_unless_their_parent_is_cancelled(house: House)
         assert status(house, child.id) == expected
 
 
+def test_a_cancel_reaches_everything_submitted_below(house: House) -> None:
+    """Also below a child that lives in its parent's process, and below one that has ended."""
+    parent = submit(house)
+    (inside,) = bear(house, parent, "inside")
+    (done,) = bear(house, parent, "done")
+    (one,) = children.create(house, ANN, inside.id, Newborn(children=(submission(house),)))
+    (two,) = children.create(house, ANN, done.id, Newborn(children=(submission(house),)))
+    runs.move(house, done.id, RunStatus.COMPLETED, Reason.DONE, "")
+    runs.cancel(house, ANN, parent.id)
+    assert [status(house, each.id) for each in (one, two)] == ["Canceled", "Canceled"]
+
+
+def test_a_run_that_is_being_cancelled_makes_no_more_children(house: House) -> None:
+    parent = submit(house)
+    for step in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.RUNNING):
+        runs.move(house, parent.id, step, Reason.NONE, "")
+    assert runs.cancel(house, ANN, parent.id).status is RunStatus.CANCEL_REQUESTED
+    with pytest.raises(Conflict, match="is CancelRequested"):
+        children.create(house, Caller(user="ann", run_id=parent.id), parent.id, Newborn(children=(submission(house),)))
+
+
 def test_what_is_refused(house: House) -> None:
     parent = submit(house)
     with pytest.raises(InvalidInput, match="1001 children"):
@@ -92,7 +113,7 @@ def test_what_is_refused(house: House) -> None:
     assert children.listing(house, parent.id, Wanted()) == []
     runs.move(house, parent.id, RunStatus.COMPLETED, Reason.DONE, "")
     late = Newborn(children=(Submission(id="late", experiment="train", spec=RunSpec(kind=RunKind.INTERACTIVE)),))
-    with pytest.raises(Conflict, match="has ended"):
+    with pytest.raises(Conflict, match="is Completed; its script cannot make children"):
         children.create(house, Caller(user="ann", run_id=parent.id), parent.id, late)
     assert children.create(house, ANN, parent.id, late)[0].status is RunStatus.RUNNING
 

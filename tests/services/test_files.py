@@ -4,13 +4,13 @@ import pytest
 from tests.services.houses import submit
 
 from roost.domain.errors import InvalidInput, NotFound
-from roost.domain.files import RunFile
+from roost.domain.files import STD_LOG, RunFile
 from roost.domain.runs import RunStatus
 from roost.services import files, streams
 from roost.services.house import House
 from roost.services.signals import run_topic
 
-LOG = files.STD_LOG
+LOG = STD_LOG
 OLD = "azureml-logs/70_driver_log.txt"
 
 

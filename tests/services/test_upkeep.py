@@ -116,6 +116,11 @@ class TestSweep:
         path_of(house, name).rename(folder / "tmp" / f"swept-{name}")
         assert FolderBlobs(folder).get(name) == b"used"
 
+    def test_only_one_at_a_time(self, house: House) -> None:
+        with house.alone(), pytest.raises(Conflict, match="under way"):
+            upkeep.sweep(house)
+        assert upkeep.sweep(house).blobs == 0
+
     def test_a_run_cannot_be_deleted_while_it_goes_on(self, house: House) -> None:
         run = submit(house)
         with pytest.raises(Conflict, match="has not ended"):

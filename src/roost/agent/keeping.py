@@ -14,14 +14,14 @@ from roost.agent import stale
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
-from roost.agent.ship import STD_LOG
 from roost.domain import names
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, RoostError
-from roost.domain.files import RunFile
+from roost.domain.files import STD_LOG, RunFile
 
 AGENT_LOG = "system_logs/agent.log"
 _AT_ONCE = 500
+_PATIENCE = 600.0  # seconds for a full disk to be freed; what is not kept then is named, and stays on the node
 log = logging.getLogger("roost.agent")
 
 
@@ -111,7 +111,8 @@ def _shown(masks: Masks, name: str, path: Path) -> Path:
 def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: list[str]) -> Iterator[RunFile]:
     """All at once; where that fails, one by one, so that the one at fault is known."""
     try:
-        carried = link.carrier.carry([_shown(masks, name, path) for name, path in files])
+        shown = [_shown(masks, name, path) for name, path in files]
+        carried = persist(lambda: link.carrier.carry(shown), seconds=_PATIENCE)
     except (RoostError, OSError) as error:
         if len(files) == 1:
             losses.append(f"{files[0][0]!r} ({error.strerror if isinstance(error, OSError) else error.args[0]})")

@@ -60,14 +60,16 @@ def locate(access: Access) -> Endpoint:
     return Endpoint(url, access.token)
 
 
-def persist(deed: Callable[[], T]) -> T:
+def persist(deed: Callable[[], T], *, seconds: float = math.inf) -> T:
     """Does it until it succeeds, through refusals that pass by themselves: no room at the control plane, or another one at
-    this address, which does not know our token. Any other error is the caller's."""
-    told = ""
+    this address, which does not know our token. Any other error is the caller's, as is one that stays for so many seconds."""
+    told, until = "", time.monotonic() + seconds
     while True:
         try:
             return deed()
         except (DiskFull, Unauthorized) as error:
+            if time.monotonic() > until:
+                raise
             if error.message != told:
                 told = error.message
                 log.warning("Trying again: %s", told)

@@ -20,10 +20,10 @@ from roost.agent.orders import Halt, Orders
 from roost.agent.staging import Staging
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
+from roost.domain.files import STD_LOG
 from roost.domain.runs import Reason, RunStatus
 from roost.transport.shipping import Shipper
 
-STD_LOG = "user_logs/std_log.txt"
 _EVERY = 0.15
 _AFTER_ERROR = 2.0
 _LOGS_SHARE = 20

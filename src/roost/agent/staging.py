@@ -14,8 +14,8 @@ from pathlib import Path
 from roost.agent.folder import Folder, write
 from roost.agent.link import Link
 from roost.domain import names
-from roost.domain.errors import DiskFull, Forbidden, InvalidInput, NotFound
-from roost.domain.files import RunFile
+from roost.domain.errors import Conflict, DiskFull, Forbidden, InvalidInput, NotFound
+from roost.domain.files import ALIASES, RunFile
 
 _AT_ONCE = 500
 log = logging.getLogger("roost.agent")
@@ -31,8 +31,13 @@ class Staging:
 
     def add(self, files: Sequence[tuple[str, Path]], run_id: str = "") -> int:
         """Takes copies; all of them are checked before the first is made. `run_id` is that of a run below this one."""
+        if run_id:
+            names.run_id(run_id)
         for name, path in files:
-            names.path(name)
+            if names.path(name) in ALIASES:
+                raise InvalidInput(
+                    f"{name!r} is another name of {ALIASES[names.path(name)]!r}.", hint="Upload it under its own name."
+                )
             if not path.is_file():
                 raise InvalidInput(f"{str(path)!r} is not a file.", hint="Give the path of a file that is there.")
             if not os.access(path, os.R_OK):
@@ -77,10 +82,16 @@ class Staging:
 
 
 def _put(link: Link, run_id: str, files: Sequence[RunFile]) -> None:
-    """What a run below is not allowed to be given is given up: it must not keep the rest back."""
+    """A file that is refused is given up, and said in the log: it must not keep the rest back."""
     try:
         link.put_files(files, run_id)
     except (Forbidden, NotFound) as error:
         if not run_id:
             raise
         log.warning("%d files for run %s are not taken: %s", len(files), run_id, error.message)
+    except (InvalidInput, Conflict) as error:
+        if len(files) == 1:
+            log.warning("%r is not taken: %s", files[0].path, error.message)
+        else:
+            for file in files:
+                _put(link, run_id, [file])

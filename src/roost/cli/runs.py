@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from roost.cli import deeds
+from roost.domain.files import STD_LOG
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunStatus
 
@@ -123,7 +124,7 @@ def logs(
     run = session.find(session.workspace(), run_id)
     if follow and not file and records.get(run._connection.client, run.id).spec.environment is not None:
         _follow(waiting.Tail(run._connection.watcher, run.id, waiting.BUILD_LOG))
-    tail = waiting.Tail(run._connection.watcher, run.id, file or waiting.STD_LOG)
+    tail = waiting.Tail(run._connection.watcher, run.id, file or STD_LOG)
     text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
     if not text and not follow:
         _, why = records.events(run._connection.client, run.id)

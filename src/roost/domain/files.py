@@ -12,6 +12,11 @@ from enum import StrEnum
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 
+STD_LOG = "user_logs/std_log.txt"
+"""Everything a run's processes print."""
+ALIASES = {"azureml-logs/70_driver_log.txt": STD_LOG}
+"""Older names under which a file is read as well; nothing is stored under them."""
+
 
 class EntryKind(StrEnum):
     FILE = "f"

@@ -34,6 +34,11 @@ class Caller:
         if self.is_run:
             raise Forbidden(f"The token of run {self.run_id} may not do this.", hint="Use a person's token.")
 
+    def require_program(self, deed: str) -> None:
+        """Not a browser: what it holds, a page may come to hold."""
+        if self.by_browser:
+            raise Forbidden(f"A browser's session may not {deed}.", hint="Do it with the SDK or the `roost` command.")
+
     def require_run(self, run_id: str, above: Sequence[str] = ()) -> None:
         """A person, or the token of this run or of one of those above it."""
         if self.is_run and self.run_id != run_id and self.run_id not in above:

@@ -5,12 +5,12 @@ import sys
 from typing import TextIO
 
 from roost.domain.environments import BUILD_LOG as BUILD_LOG
+from roost.domain.files import STD_LOG
 from roost.domain.runs import Run, RunStatus
 from roost.sdk import records
 from roost.transport.client import Client, path_of
 from roost_job.exceptions import ActivityFailedException
 
-STD_LOG = "user_logs/std_log.txt"
 LONGEST_POLL = 25.0
 _AT_ONCE = 1024 * 1024
 

@@ -41,7 +41,7 @@ def make(house: House) -> Backup:
 
 def _pieces(house: House) -> Iterator[bytes]:
     """First the whole size, as digits; then the file."""
-    with house.upkeep:
+    with house.alone():
         home = Path(house.facts.home)
         for left in home.glob(f"{_COPY}*"):  # by a control plane that was killed
             left.unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def _hash(path: Path) -> str:
 def _member(name: str, size: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
     about = tarfile.TarInfo(name)
     about.size, about.mode = size, 0o600
-    yield about.tobuf()
+    yield about.tobuf(tarfile.GNU_FORMAT)  # one block, whatever the size; PAX takes three from 8 GiB on
     yield from pieces
     if size % _BLOCK:
         yield bytes(-size % _BLOCK)

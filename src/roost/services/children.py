@@ -38,16 +38,25 @@ def create(house: House, caller: Caller, run_id: str, asked: Newborn) -> list[Ru
     parent = runs.get(house, run_id)
     if len(asked.children) > MAX_CHILDREN:
         raise InvalidInput(f"{len(asked.children)} children were asked for; at most {MAX_CHILDREN} are made at once.")
-    if caller.is_run and parent.status.is_terminal:
-        raise Conflict(f"Run {parent.id} has ended ({parent.status.value}); its script cannot make children any more.")
+    if caller.is_run and _is_leaving(parent):
+        raise Conflict(f"Run {parent.id} is {parent.status.value}; its script cannot make children any more.")
     wanted = [replace(child, parent_id=parent.id) for child in asked.children]
     for child in wanted:
         submissions.check(house, parent.workspace, child)
     made = [_create(house, caller, parent, child, asked.start) for child in wanted]
-    if caller.is_run and runs.get(house, run_id).status.is_terminal:  # it ended while they were made
-        runs.end_children(house, runs.get(house, run_id))
+    parent = runs.get(house, run_id)
+    if caller.is_run and _is_leaving(parent):  # it was cancelled, or ended, while they were made
+        for run in made:
+            if parent.status is not RunStatus.COMPLETED and run.spec.kind is RunKind.SCRIPT:
+                runs.cancel(house, caller, run.id)
+        if parent.status.is_terminal:
+            runs.end_children(house, parent)
         made = [runs.get(house, child.id) for child in made]
     return made
+
+
+def _is_leaving(run: Run) -> bool:
+    return run.status.is_terminal or run.status is RunStatus.CANCEL_REQUESTED
 
 
 def _create(house: House, caller: Caller, parent: Run, child: Submission, start: bool) -> Run:

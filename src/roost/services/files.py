@@ -6,13 +6,10 @@ from dataclasses import replace
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput, NotFound
-from roost.domain.files import RunFile
+from roost.domain.files import ALIASES, RunFile
 from roost.services.house import House
 from roost.services.signals import run_topic
 
-STD_LOG = "user_logs/std_log.txt"
-ALIASES = {"azureml-logs/70_driver_log.txt": STD_LOG}
-"""Older names under which a file is read as well; nothing is stored under them."""
 PIECE = 1024 * 1024
 
 

@@ -107,19 +107,30 @@ def annotate(house: House, run_id: str, changes: Changes) -> Run:
 
 
 def cancel(house: House, caller: Caller, run_id: str) -> Run:
-    """A run that an agent has is asked to end; any other ends here. One that has ended stays as it is."""
+    """A run that an agent has is asked to end, any other ends here, and so do all that were submitted below it: the others live
+    in its process, and end with it. One that has ended stays as it is."""
     run = get(house, run_id)
     if run.status.is_terminal:
         return run
+    run = _cancel(house, caller, run)
+    for each in lineage.below(house, run):
+        if each.spec.kind is RunKind.SCRIPT and not each.status.is_terminal:
+            _cancel(house, caller, each)
+    return run
+
+
+def _cancel(house: House, caller: Caller, run: Run) -> Run:
     asks_agent = run.status.holds_node and run.spec.kind is RunKind.SCRIPT
     to = RunStatus.CANCEL_REQUESTED if asks_agent else RunStatus.CANCELED
     message = f"Cancelled by {caller.user}."
     # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
-    run, _ = move(house, run_id, to, Reason.CANCELED_BY_USER, message)
-    house.store.runs.touch(run_id)
-    for child in lineage.children(house, run):
-        if child.spec.kind is RunKind.SCRIPT:  # the others live in its process, and end with it
-            cancel(house, caller, child.id)
+    try:
+        run, _ = move(house, run.id, to, Reason.CANCELED_BY_USER, message)
+    except Conflict:  # it ended between the look and this: then there is nothing left to cancel
+        run = get(house, run.id)
+        if not run.status.is_terminal:
+            raise
+    house.store.runs.touch(run.id)
     return run
 
 

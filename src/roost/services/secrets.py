@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from roost.domain import names
-from roost.domain.errors import Forbidden, InvalidInput
+from roost.domain.errors import InvalidInput
 from roost.domain.people import Caller
 from roost.domain.secrets import Secret, checked_name, checked_value
 from roost.services import vault
@@ -37,8 +37,7 @@ def listing(house: House, workspace: str) -> Sequence[Secret]:
 
 def read(house: House, caller: Caller, workspace: str, wanted: Sequence[str]) -> dict[str, str | None]:
     """Values by name; None for one that is not there."""
-    if caller.by_browser:
-        raise Forbidden("A browser's session may not read secrets.", hint="Read them with the SDK.")
+    caller.require_program("read secrets")
     place = house.store.workspaces.get(names.workspace(workspace)).name
     for name in wanted:
         checked_name(name)

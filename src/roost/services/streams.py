@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from roost.domain import names
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.files import ALIASES
 from roost.domain.runs import RunStatus
 from roost.services import files
 from roost.services.house import House
@@ -31,8 +32,8 @@ class Piece:
 def append(house: House, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False) -> int:
     """Takes bytes in if `offset` is the mark; either way returns the mark. A sealed stream takes nothing in."""
     path = names.path(name)
-    if path in files.ALIASES:
-        raise InvalidInput(f"Stream {path!r} is another name of {files.ALIASES[path]!r}.", hint="Write to that one.")
+    if path in ALIASES:
+        raise InvalidInput(f"Stream {path!r} is another name of {ALIASES[path]!r}.", hint="Write to that one.")
     if offset == 0 and house.store.streams.size(run_id, path) is None:
         house.store.runs.get(names.run_id(run_id))
         sealed = _sealed_size(house, run_id, path)
