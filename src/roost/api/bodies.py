@@ -1,10 +1,10 @@
 """Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, NoReturn, TypeVar
 
-import anyio.from_thread
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
@@ -19,7 +19,7 @@ FILES_LIMIT = 32 * MEGABYTE
 SPOOL_LIMIT = 16 * MEGABYTE
 STREAM_LIMIT = 16 * MEGABYTE
 BATCH_LIMIT = 64 * MEGABYTE
-_GATHER = MEGABYTE
+_GATHER = 4 * MEGABYTE
 
 
 def _limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
@@ -72,7 +72,9 @@ def _no_constant(word: str) -> NoReturn:
 
 
 async def hand_over(request: Request, take: Callable[[Iterator[bytes]], T]) -> T:
-    """Gives a body, as it arrives, to `take` in a thread: pieces of about a megabyte, never the whole in memory."""
+    """Gives a body, as it arrives, to `take` in a thread: in pieces of a few megabytes, never the whole in memory. While one is
+    worked on, the next is gathered."""
+    loop = asyncio.get_running_loop()
     source = request.stream()
 
     async def gather() -> bytes:
@@ -86,8 +88,13 @@ async def hand_over(request: Request, take: Callable[[Iterator[bytes]], T]) -> T
         return b"".join(pieces)
 
     def pieces() -> Iterator[bytes]:
-        while piece := anyio.from_thread.run(gather):
-            yield piece
+        coming = asyncio.run_coroutine_threadsafe(gather(), loop)
+        try:
+            while piece := coming.result():
+                coming = asyncio.run_coroutine_threadsafe(gather(), loop)
+                yield piece
+        finally:
+            coming.cancel()
 
     try:
         return await run_in_threadpool(take, pieces())

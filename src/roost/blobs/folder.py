@@ -64,7 +64,7 @@ class FolderBlobs:
 
     def put_stream(self, chunks: Iterable[bytes], *, expected: str) -> int:
         present = self.keep(names.blob(expected)) is not None
-        hasher, size = blake3(), 0
+        hasher, size = blake3(max_threads=blake3.AUTO), 0
         with self._temporary() as (temporary, target):
             for chunk in chunks:
                 hasher.update(chunk)

@@ -1,7 +1,7 @@
 """Names and paths that came from outside. Whatever becomes a file name or a row's key passes through here first."""
 
+import os
 import re
-import secrets
 import unicodedata
 
 from roost.domain.errors import InvalidCompute, InvalidInput
@@ -64,7 +64,7 @@ def blob(name: object) -> str:
 
 def new_run_id(experiment_name: str, now: float) -> str:
     """`<experiment>_<epoch seconds>_<8 hex>`; the caller makes it, so that a repeated submission is the same one."""
-    return f"{experiment_name}_{int(now)}_{secrets.token_hex(4)}"
+    return f"{experiment_name}_{int(now)}_{os.urandom(4).hex()}"
 
 
 def path(name: object) -> str:
