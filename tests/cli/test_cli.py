@@ -144,8 +144,8 @@ class TestStory:
             roost("submit", "-d", "train.py")
         said = roost("run", "show", "train_", code=1)
         assert "error: 2 runs begin with 'train_'" in said
-        tree(tmp_path, {"config.json": '{"workspace_name": "vision"}'})
-        assert "has no 'subscription_id'" in roost("run", "list", code=1)
+        tree(tmp_path, {"config.json": '{"subscription_id": "s"}'})
+        assert "has no 'workspace_name'" in roost("run", "list", code=1)
         tree(tmp_path, {"config.json": '{"workspace_name": "vision", "subscription_id": "s", "resource_group": "g"}'})
         assert self.load("run", "list", "--json") == []
 
