@@ -2,14 +2,16 @@
 
 import errno
 import os
+import queue
+import threading
 from collections.abc import Callable
 
 from blake3 import blake3
 
 from roost.blobs.hashing import add_range
 
-_STEP = 64 * 1024 * 1024
-_BUFFER = 4 * 1024 * 1024  # large enough for the hash to share it among the processors
+_STEP = 16 * 1024 * 1024
+_BUFFER = 1024 * 1024  # stays in the processor's cache between the read and the hash
 _CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 
 
@@ -50,17 +52,29 @@ def _through_memory(source: int, target: int, offset: int, count: int) -> int:
 
 
 def copy_hashed(source: int, target: int, size: int) -> tuple[str, int]:
-    """Copies as `copy` does, and hashes *the copy* step by step, out of the page cache: so the hash is that of what was stored,
-    even when the source changes meanwhile. `target` must be open for reading too. Hash and size."""
-    hasher, buffer, done = blake3(max_threads=blake3.AUTO), bytearray(_BUFFER), 0
+    """Copies and hashes at once: a second thread hashes *the copy*, right behind, out of the page cache. So the hash is that of
+    what was stored, even when the source changes meanwhile. `target` must be open for reading too."""
+    hasher, steps, problems = blake3(), queue.SimpleQueue[int](), list[BaseException]()
 
-    def hash_step(count: int) -> None:
-        nonlocal done
-        add_range(target, done, count, hasher, buffer)
-        done += count
+    def hash_behind() -> None:
+        buffer, offset = bytearray(_BUFFER), 0
+        try:
+            while count := steps.get():
+                add_range(target, offset, count, hasher, buffer)
+                offset += count
+        except BaseException as error:  # noqa: BLE001  raised again in the caller's thread
+            problems.append(error)
 
-    copy(source, target, size, hash_step)
-    return hasher.hexdigest(), done
+    thread = threading.Thread(target=hash_behind, name="roost-hash", daemon=True)
+    thread.start()
+    try:
+        copied = copy(source, target, size, steps.put)
+    finally:
+        steps.put(0)
+        thread.join()
+    if problems:
+        raise problems[0]
+    return hasher.hexdigest(), copied
 
 
 def write_all(target: int, data: bytes | memoryview) -> None:
