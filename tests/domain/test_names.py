@@ -85,7 +85,7 @@ def test_whatever_is_let_in_stays_inside(name: str) -> None:
         path = names.path(name)
     except InvalidInput:
         return
-    joined = PurePosixPath("/root/folder") / path
+    joined = PurePosixPath("/some/folder") / path
     assert joined.parts[:3] == ("/", "root", "folder")
     assert len(joined.parts) > 3
     assert ".." not in joined.parts
