@@ -86,7 +86,7 @@ def test_whatever_is_let_in_stays_inside(name: str) -> None:
     except InvalidInput:
         return
     joined = PurePosixPath("/some/folder") / path
-    assert joined.parts[:3] == ("/", "root", "folder")
+    assert joined.parts[:3] == ("/", "some", "folder")
     assert len(joined.parts) > 3
     assert ".." not in joined.parts
     windows = PureWindowsPath("D:/folder") / path
