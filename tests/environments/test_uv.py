@@ -6,7 +6,7 @@ import pytest
 from tests.environments.wheels import sdist, wheel
 from tests.interpreters import python
 
-from roost.domain.environments import BASICS, Recipe
+from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base, pythons
 from roost.environments.base import BuildFailed
 from roost.environments.uv import UvBuilder

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.domain.environments import BASICS
+from roost.domain.recipes import BASICS
 
 
 def wheel(

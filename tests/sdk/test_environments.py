@@ -16,7 +16,7 @@ from roost import (
     RunConfiguration,
     ScriptRunConfig,
 )
-from roost.domain.environments import recipe
+from roost.domain.recipes import recipe
 from roost_job.exceptions import UserErrorException
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -12,13 +12,12 @@ from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.orders import Halt, Orders
 from roost.agent.processes import MARK
-from roost.domain import environments
+from roost.domain import recipes
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import Conflict, Forbidden, NotFound, RoostError
 from roost.domain.files import RunFile
 from roost.domain.plans import Plan
-from roost.environments import base
-from roost.environments.uv import UvBuilder
+from roost.environments import base, builders
 from roost.transport.shipping import Shipper
 
 _EVERY = 0.15
@@ -108,13 +107,14 @@ def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, 
 
 def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     """Resolves and installs; the blob of the lock."""
-    if plan.spec.environment is None or (recipe := environments.recipe(plan.spec.environment.definition)) is None:
+    if plan.spec.environment is None or (recipe := recipes.recipe(plan.spec.environment.definition)) is None:
         raise base.BuildFailed("The run has no environment that could be built.")
     diary.say(f"Building environment {plan.spec.environment.name!r} ({recipe.key[:12]}) on this node.")
-    image = environments.base_image(plan.spec.environment.definition)
+    image = recipes.base_image(plan.spec.environment.definition)
     if image:
         diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
-    builder = UvBuilder(diary.say, diary.meanwhile, {MARK: plan.run_id}, folder.root)
+    kind = builders.kind_of(recipe)
+    builder = builders.choose(kind, diary.say, diary.meanwhile, {MARK: plan.run_id}, folder.root)
     lock = builder.resolve(recipe)
     name = link.carrier.put(lock.text.encode())
     began = time.monotonic()

@@ -10,7 +10,7 @@ from roost.agent.orders import Orders
 from roost.agent.processes import MARK
 from roost.domain.errors import RoostError
 from roost.domain.plans import Plan
-from roost.environments import base
+from roost.environments import base, builders
 
 log = logging.getLogger("roost.agent")
 
@@ -25,7 +25,6 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         return plan
     prefix = base.find(folder.home, plan.lock)
     if prefix is None:
-        from roost.environments.uv import UvBuilder  # noqa: PLC0415 - for a node that has not built it; warm ones do without
 
         def meanwhile() -> None:
             if orders.halted:
@@ -33,7 +32,7 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
 
         began = time.monotonic()
         lock = base.read_lock(link.carrier.get(plan.lock).decode())
-        builder = UvBuilder(log.info, meanwhile, {MARK: plan.run_id}, folder.root)
+        builder = builders.choose(lock.kind, log.info, meanwhile, {MARK: plan.run_id}, folder.root)
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
     base.hold(prefix)  # until this agent ends

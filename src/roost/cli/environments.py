@@ -94,12 +94,12 @@ def chosen(ws: "Workspace", text: str, version: str | None = None) -> "Environme
 
 def _summary(definition: object) -> tuple[str, str]:
     """Python and how many packages, for a line of a table."""
-    from roost.domain import environments  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain import recipes  # noqa: PLC0415 - loaded when called: main.py
 
     try:
-        recipe = environments.recipe(definition if isinstance(definition, dict) else {})
+        recipe = recipes.recipe(definition if isinstance(definition, dict) else {})
     except InvalidInput:
         return "", "cannot be built yet"
     if recipe is None:
         return "", "managed by the user"
-    return recipe.python, str(len([line for line in recipe.requirements if line not in environments.BASICS]))
+    return recipe.python, str(len([line for line in recipe.requirements if line not in recipes.BASICS]))

@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Protocol
 
 from roost.domain import names
-from roost.domain.environments import Recipe
 from roost.domain.errors import InvalidInput, RoostError
+from roost.domain.recipes import Recipe
 
 READY = ".ready"
 """The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
 _HEADER = "# roost-lock 1"
-_NATIVE = ", installed natively (no container)"
-_PYTHON = re.compile(r"^# python (\d+\.\d+\.\d+)$", re.MULTILINE)
+_FACT = re.compile(r"# (python|platform|kind|note) (.+)")
+_NATIVE = ", installed natively (no container)"  # older locks say so there, whatever was asked for
 _PAUSE = 0.1
+
+PIP, CONDA, IMAGE = "pip", "conda", "image"
+"""The kinds of locks."""
 
 Say = Callable[[str], None]
 """Takes a line of the build log."""
@@ -39,25 +42,46 @@ class BuildFailed(RoostError):
 class Lock:
     """Exactly what to install; its text is what is hashed and kept."""
 
+    kind: str = PIP
+    """Which builder installs it."""
     python: str
-    """The Python it was made for, with its patch; any patch of the same minor version will do."""
+    """The Python it was made for, with its patch."""
     platform: str
+    notes: tuple[str, ...] = ()
+    """What is not as it was asked for, a line each: another patch of Python, no container where an image was named."""
     body: str
-    """Lines of a requirements file: exact versions with their hashes."""
+    """The builder's own: for pip the lines of a requirements file, exact versions with their hashes."""
 
     @property
     def text(self) -> str:
-        return f"{_HEADER}\n# python {self.python}\n# platform {self.platform}{_NATIVE}\n{self.body}"
+        facts = [f"# python {self.python}", f"# platform {self.platform}"]
+        facts += [f"# kind {self.kind}"] if self.kind != PIP else []
+        return "\n".join([_HEADER, *facts, *(f"# note {note}" for note in self.notes), self.body])
 
 
 def read_lock(text: str) -> Lock:
     """InvalidInput when it is not one."""
-    python = _PYTHON.search(text)
-    head, _, rest = text.partition("\n# platform ")
-    if not text.startswith(_HEADER) or python is None or not rest:
-        raise InvalidInput(f"This is not a lock of an environment: {head[:80]!r}.")
-    platform, _, body = rest.partition("\n")
-    return Lock(python=python[1], platform=platform.removesuffix(_NATIVE), body=body)
+    lines = text.split("\n")
+    facts: dict[str, str] = {}
+    notes = []
+    first = 1
+    for first, line in enumerate(lines[1:], start=1):  # noqa: B007 - the body begins there
+        found = _FACT.fullmatch(line)
+        if found is None:
+            break
+        if found[1] == "note":
+            notes.append(found[2])
+        else:
+            facts[found[1]] = found[2]
+    if lines[0] != _HEADER or not facts.keys() >= {"python", "platform"}:
+        raise InvalidInput(f"This is not a lock of an environment: {text[:80]!r}.")
+    return Lock(
+        kind=facts.get("kind", PIP),
+        python=facts["python"],
+        platform=facts["platform"].removesuffix(_NATIVE),
+        notes=tuple(notes),
+        body="\n".join(lines[first:]),
+    )
 
 
 class Builder(Protocol):

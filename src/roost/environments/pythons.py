@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from roost.domain.environments import satisfies
+from roost.domain.recipes import satisfies
 from roost.environments.base import BuildFailed
 
 _HINT = re.compile(r"(?:python|versions/|cpython-)(\d+\.\d+)")

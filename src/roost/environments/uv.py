@@ -14,7 +14,7 @@ from pathlib import Path
 
 import uv
 
-from roost.domain.environments import Recipe
+from roost.domain.recipes import Recipe
 from roost.environments import pip_settings, pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Say
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roost.domain import codec, environments
+from roost.domain import codec, environments, recipes
 from roost.domain import environments as domain
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import InvalidInput
@@ -179,7 +179,7 @@ class Environment:
         """What a run is submitted with; InvalidInput when that cannot be built."""
         definition = self._definition()
         sections.check_spark(self.spark)
-        environments.recipe(definition)
+        recipes.recipe(definition)
         return EnvironmentUse(name=self.name, version=self.version or "", definition=definition)
 
     def _interpreter(self) -> str:

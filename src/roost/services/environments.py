@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from roost.domain import environments, names
-from roost.domain.environments import LOCK_FILE, Build, Environment, Recipe
+from roost.domain import environments, names, recipes
+from roost.domain.environments import LOCK_FILE, Build, Environment
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.files import RunFile
 from roost.domain.people import Caller
@@ -62,9 +62,9 @@ def listing(house: House, workspace: str, name: str | None = None) -> Sequence[E
     return house.store.environments.list(workspace, environments.name(name) if name is not None else None)
 
 
-def recipe_of(run: Run) -> Recipe | None:
+def recipe_of(run: Run) -> recipes.Recipe | None:
     """What has to be installed for a run; None for nothing."""
-    return environments.recipe(run.spec.environment.definition) if run.spec.environment is not None else None
+    return recipes.recipe(run.spec.environment.definition) if run.spec.environment is not None else None
 
 
 def standing(house: House, run: Run) -> Build | None:

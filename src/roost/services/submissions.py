@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from roost.domain import environments, names
+from roost.domain import environments, names, recipes
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
 from roost.services.house import House
@@ -76,7 +76,7 @@ def _check_environment(spec: RunSpec) -> None:
     if spec.environment is None:
         return
     environments.name(spec.environment.name)
-    recipe = environments.recipe(spec.environment.definition)
+    recipe = recipes.recipe(spec.environment.definition)
     if recipe is not None and not recipe.python:
         raise InvalidInput(
             f"Environment {spec.environment.name!r} does not say which Python.",

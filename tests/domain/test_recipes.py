@@ -1,8 +1,8 @@
 import pytest
 
-from roost.domain import environments
-from roost.domain.environments import BASICS, Recipe, recipe
+from roost.domain import environments, recipes
 from roost.domain.errors import InvalidInput
+from roost.domain.recipes import BASICS, Recipe, recipe
 
 
 def definition(*dependencies: object, **parts: object) -> dict[str, object]:
@@ -110,12 +110,12 @@ def test_other_images_are_refused_for_now(docker: dict[str, str]) -> None:
     ],
 )
 def test_which_python(version: str, wanted: str) -> None:
-    assert environments.python_wanted(version) == wanted
+    assert recipes.python_wanted(version) == wanted
 
 
 def test_a_python_that_is_no_version() -> None:
     with pytest.raises(InvalidInput, match="newest"):
-        environments.python_wanted("=newest")
+        recipes.python_wanted("=newest")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_python_that_is_no_version() -> None:
     ],
 )
 def test_whether_a_python_fits(found: tuple[int, ...], wanted: str, fits: bool) -> None:
-    assert environments.satisfies(found, wanted) is fits
+    assert recipes.satisfies(found, wanted) is fits
 
 
 @pytest.mark.parametrize("name", ["AzureML-mine", "azureml", "Microsoft-x"])

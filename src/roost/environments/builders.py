@@ -1,0 +1,27 @@
+"""Which builder makes what: the one place that knows all of them. Each loads its libraries only when it is chosen."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from roost.domain.errors import InvalidInput
+from roost.domain.recipes import Recipe
+from roost.environments.base import CONDA, IMAGE, PIP, Builder, Meanwhile, Say
+
+
+def kind_of(recipe: Recipe) -> str:
+    """The kind of lock that a recipe becomes."""
+    if recipe.image:
+        return IMAGE
+    return CONDA if recipe.packages else PIP
+
+
+def choose(kind: str, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path) -> Builder:
+    """The builder of that kind of lock. `environment` is added to this process's own for whatever it starts; its small files
+    are in `scratch`, which goes with whoever gave it."""
+    if kind == PIP:
+        from roost.environments.uv import UvBuilder  # noqa: PLC0415 - loaded by those who build
+
+        return UvBuilder(say, meanwhile, environment, scratch)
+    raise InvalidInput(
+        f"A lock of the kind {kind!r} is not known to this version of Roost.", hint="Upgrade Roost on this node."
+    )
