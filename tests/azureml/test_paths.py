@@ -118,6 +118,16 @@ def test_the_sdk_is_not_loaded_before_a_name_is_used(text: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_names_of_every_script_load_nothing_that_only_a_deed_needs() -> None:
+    """The import budget: what costs milliseconds is loaded by those who submit, log, ask or download."""
+    heavy = ("http.client", "ssl", "subprocess", "yaml", "tempfile", "logging", "html", "difflib", "concurrent.futures")
+    ours = ("environments", "conda_dependencies", "sections", "git", "snapshots", "interactive")
+    dear = {*heavy, *(f"roost.sdk.{name}" for name in ours), "roost.domain.recipes"}
+    text = "import sys; from azureml.core import Experiment, Run, ScriptRunConfig, Workspace; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert dear.isdisjoint(done.stdout.split()), dear.intersection(done.stdout.split())
+
+
 def test_a_broken_sdk_is_named_and_the_job_library_serves(tmp_path: Path) -> None:
     """A `roost` on the path whose dependencies are not: jobs go on, and what needs it says why."""
     source = Path(_lending.__file__).parents[1]

@@ -13,6 +13,7 @@ import signal
 import socket
 from pathlib import Path
 
+import roost.transport.exchanges  # noqa: F401 - every agent talks; else each would load it anew
 from roost.agent import job_library, vitals
 from roost.agent.keeper import keep
 from roost.agent.processes import known

@@ -3,7 +3,6 @@
 import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from roost.domain import codec, names
@@ -73,6 +72,8 @@ def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], tar
         for file, target in zip(files, targets, strict=True):
             _bring(connection, run_id, file, target)
         return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for those who fetch many
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         list(pool.map(lambda pair: _bring(connection, run_id, *pair), zip(files, targets, strict=True)))
 

@@ -9,18 +9,21 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from roost.domain import codec, names
 from roost.domain import workspaces as domain
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import Reason, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.runs import Run as RunRecord
-from roost.sdk import composing, environments, git, interactive, showing, snapshots
+from roost.sdk import showing
 from roost.sdk.runs import Run
-from roost.sdk.submissions import ScriptRunConfig
 from roost.sdk.workspaces import Workspace
 from roost.transport.client import path_of
 from roost_job.children import Labels, wanted
+
+if TYPE_CHECKING:
+    from roost.sdk.submissions import ScriptRunConfig
 
 Tags = Mapping[str, str | None]
 _VIEWS = {"ActiveOnly": (False,), "ArchivedOnly": (True,), "All": (False, True)}
@@ -64,8 +67,10 @@ class Experiment:
     def id(self) -> str:
         return self._id
 
-    def submit(self, config: ScriptRunConfig, tags: Tags | None = None, **kwargs: object) -> Run:
+    def submit(self, config: "ScriptRunConfig", tags: Tags | None = None, **kwargs: object) -> Run:
         """Snapshots the folder and sends the run; returns at once. Nothing is made when anything is wrong."""
+        from roost.sdk import composing, environments  # noqa: PLC0415 - hashing, git and YAML, for those who submit
+
         connection = self._workspace._connection
         composed = composing.compose(self._name, config, tags, connection.bytes, connection.home, **kwargs)
         spec = environments.note(self._workspace, composed.spec)
@@ -81,6 +86,8 @@ class Experiment:
         **kwargs: object,
     ) -> Run:
         """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block."""
+        from roost.sdk import composing, git, interactive, snapshots  # noqa: PLC0415 - for those who log from here
+
         connection = self._workspace._connection
         labels, snapshot, properties = composing.tags_of(tags), "", {}
         if snapshot_directory:
@@ -162,6 +169,8 @@ class Experiment:
 
     def set_tags(self, tags: Tags) -> None:
         """Sets these tags and leaves the others."""
+        from roost.sdk import composing  # noqa: PLC0415 - as above
+
         self._change(tags=composing.tags_of(tags))
 
     def remove_tags(self, tags: str | Sequence[str]) -> None:

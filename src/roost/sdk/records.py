@@ -1,6 +1,5 @@
 """Runs as the control plane answers them: asking for one, listing them, and the words for one that is not there."""
 
-import difflib
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -41,6 +40,8 @@ def find(connection: Connection, run_id: str, workspace: str) -> Run:
 
 
 def _near(connection: Connection, workspace: str, run_id: str) -> str:
+    import difflib  # noqa: PLC0415 - for those who mistyped
+
     known = [run.id for run in listing(connection.client, workspace, limit=_PAGE, include_children=True)]
     near = difflib.get_close_matches(run_id, known, n=3, cutoff=0.75)
     if near:

@@ -19,7 +19,7 @@ from roost.domain import codec
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunKind, RunStatus
 from roost.domain.runs import Run as RunRecord
-from roost.sdk import downloads, interactive, records, showing, waiting
+from roost.sdk import downloads, records, showing, waiting
 from roost.sdk.coming import ComingOfRun
 from roost.sdk.connections import Connection
 from roost.sdk.links import HttpLink
@@ -32,6 +32,7 @@ from roost_job.spool import Writer
 if TYPE_CHECKING:
     from roost.sdk.environments import Environment
     from roost.sdk.experiments import Experiment
+    from roost.sdk.interactive import Session
     from roost.sdk.workspaces import Workspace
 
 
@@ -41,8 +42,8 @@ class Run(ComingOfRun, job.Run):
     def __init__(self, experiment: "Experiment", run_id: str, outputs: str | None = None, **kwargs: Any) -> None:
         workspace = getattr(experiment, "workspace", None)
         self._reach: Connection | None = getattr(workspace, "_connection", None) if "_job" not in kwargs else None
-        self._session: interactive.Session | None = kwargs.get("_session")
-        self._host: interactive.Session | None = kwargs.get("_host")
+        self._session: Session | None = kwargs.get("_session")
+        self._host: Session | None = kwargs.get("_host")
         self._seen: RunRecord | None = kwargs.get("_record")
         if self._reach is None and "_job" not in kwargs:
             raise InvalidInput(
@@ -57,9 +58,9 @@ class Run(ComingOfRun, job.Run):
         cls,
         experiment: "Experiment",
         record: RunRecord,
-        session: interactive.Session | None = None,
+        session: "Session | None" = None,
         outputs: str | None = None,
-        host: interactive.Session | None = None,
+        host: "Session | None" = None,
     ) -> "Run":
         kind = record.spec.kind.value
         return cls(experiment, record.id, outputs, _record=record, _session=session, _host=host, _kind=kind)
@@ -80,7 +81,7 @@ class Run(ComingOfRun, job.Run):
         if above or run.spec.kind is not RunKind.INTERACTIVE or (host is not None and host.ended):
             host = None
         lives_here = bool(more.get("lives_here")) and host is None
-        session = interactive.Session(self._reach, run.id) if lives_here else None
+        session = self._new_session(run.id) if lives_here else None
         return Run._of(experiment, run, session=session, outputs=more.get("outputs"), host=host)
 
     @staticmethod
@@ -113,8 +114,13 @@ class Run(ComingOfRun, job.Run):
             self._host.host(self._let_go)
             return Writer(str(self._host.folder / self._run_id))
         if self._session is None:
-            self._session = interactive.Session(self._reach, self._run_id, owns=False)
+            self._session = self._new_session(self._run_id, owns=False)
         return Writer(str(self._session.folder))
+
+    def _new_session(self, run_id: str, owns: bool = True) -> "Session":
+        from roost.sdk.interactive import Session  # noqa: PLC0415 - for those who log from their own process
+
+        return Session(self._connection, run_id, owns=owns)
 
     def _ship(self) -> None:
         for session in (self._session, self._host):
@@ -293,6 +299,8 @@ class Run(ComingOfRun, job.Run):
         if self._outputs and Path(self._outputs).is_dir():
             self.upload_folder("outputs", os.fspath(self._outputs))
         if not self._finish(to, reason, message):
+            from roost.sdk import interactive  # noqa: PLC0415 - as above
+
             interactive.report(self._connection.client, self.id, to, reason, message)
 
     def _finish(self, to: RunStatus, reason: Reason, message: str) -> bool:

@@ -3,7 +3,6 @@
 Constructing checks types and what Roost can do; files are looked at when it is submitted.
 """
 
-import difflib
 import numbers
 import os
 import shlex
@@ -11,13 +10,16 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunSpec
-from roost.sdk.environments import Environment
-from roost.sdk.runconfigs import DockerConfiguration, RunConfiguration
 from roost_job.exceptions import ExperimentExecutionException
+
+if TYPE_CHECKING:
+    from roost.sdk.environments import Environment
+    from roost.sdk.runconfigs import DockerConfiguration, RunConfiguration
 
 Argument = str | int | float | os.PathLike[str]
 
@@ -30,15 +32,15 @@ class ScriptRunConfig:
         source_directory: str | os.PathLike[str] | None = None,
         script: str | None = None,
         arguments: Sequence[Argument] | None = None,
-        run_config: RunConfiguration | None = None,
+        run_config: "RunConfiguration | None" = None,
         _telemetry_values: object = None,
         compute_target: object = None,
-        environment: Environment | None = None,
+        environment: "Environment | None" = None,
         distributed_job_config: object = None,
         resume_from: object = None,
         max_run_duration_seconds: float | None = None,
         command: str | Sequence[Argument] | None = None,
-        docker_runtime_config: DockerConfiguration | None = None,
+        docker_runtime_config: "DockerConfiguration | None" = None,
     ) -> None:
         _refuse(resume_from=resume_from)
         self.run_config = _run_config(run_config, compute_target, environment, distributed_job_config)
@@ -51,6 +53,8 @@ class ScriptRunConfig:
             max_run_duration_seconds if max_run_duration_seconds is not None else given.max_run_duration_seconds
         )
         if docker_runtime_config is not None:
+            from roost.sdk.runconfigs import DockerConfiguration  # noqa: PLC0415 - loaded with the first configuration
+
             if not isinstance(docker_runtime_config, DockerConfiguration):
                 raise InvalidInput(
                     f"docker_runtime_config must be a DockerConfiguration, got {type(docker_runtime_config).__name__}."
@@ -120,9 +124,11 @@ class ScriptRunConfig:
 
 
 def _run_config(
-    given: RunConfiguration | None, target: object, environment: Environment | None, distributed: object
-) -> RunConfiguration:
+    given: "RunConfiguration | None", target: object, environment: "Environment | None", distributed: object
+) -> "RunConfiguration":
     """The configuration given, which counts alone; else one made of the other parameters."""
+    from roost.sdk.runconfigs import RunConfiguration  # noqa: PLC0415 - importing ScriptRunConfig needs no environments
+
     if given is not None:
         if not isinstance(given, RunConfiguration):
             raise InvalidInput(f"run_config must be a RunConfiguration, got {type(given).__name__}.")
@@ -201,6 +207,8 @@ def _variables(given: Mapping[str, str]) -> dict[str, str]:
 
 def _near(folder: Path, script: str) -> str:
     """What the person may have meant."""
+    import difflib  # noqa: PLC0415 - for those who mistyped
+
     there = [str(path.relative_to(folder)) for pattern in ("*.py", "*/*.py") for path in sorted(folder.glob(pattern))]
     same = [path for path in there if Path(path).name == Path(script).name]
     near = same or difflib.get_close_matches(script, there, n=3)

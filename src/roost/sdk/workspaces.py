@@ -3,7 +3,6 @@
 # ruff: noqa: ARG002, ARG004
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
-import html
 import json
 import os
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from roost.domain import codec, names
 from roost.domain import workspaces as domain
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk import configs
+from roost.sdk import configs, showing
 from roost.sdk.coming import ComingOfWorkspace
 from roost.sdk.connections import Connection, connect
 from roost.sdk.secrets import Keyvault
@@ -273,9 +272,7 @@ class Workspace(ComingOfWorkspace):
             "Subscription": self.subscription_id,
             "Location": self.location,
         }
-        head = "".join(f"<th>{html.escape(word)}</th>" for word in facts)
-        body = "".join(f"<td>{html.escape(value)}</td>" for value in facts.values())
-        return f"<table><tr>{head}</tr><tr>{body}</tr></table>"
+        return showing.table(facts, {})
 
 
 def _find(connection: Connection, name: str) -> domain.Workspace | None:

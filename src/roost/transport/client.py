@@ -5,19 +5,20 @@ the address that `locate` gives then: a control plane that was restarted is foun
 """
 
 import errno
-import http.client
 import json as jsonlib
 import os
-import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import quote, urlencode
 
-from roost.domain.errors import DiskFull, InvalidInput, RoostError, Unavailable, raise_for
+from roost.domain.errors import DiskFull, RoostError, Unavailable, raise_for
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 Body = bytes | memoryview | Path
 """What a request carries: bytes, or a file that is read as it is sent."""
@@ -28,10 +29,7 @@ Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-_CONNECT_TIMEOUT = 5.0
 _MOST_IDLE = 8
-_BLOCK = 1024 * 1024  # of a file on its way; the library's own 8 KiB triple the time
-_BROKEN = (OSError, http.client.HTTPException)
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Client:
         self._patience = patience
         self._wanted = wanted
         self._lock = threading.Lock()
-        self._idle: list[tuple[str, http.client.HTTPConnection]] = []
+        self._idle: list[tuple[str, HTTPConnection]] = []
         self._pid = os.getpid()
 
     def call(
@@ -97,12 +95,14 @@ class Client:
         timeout: float = 60.0,
     ) -> Response:
         """The answer as it came; raises for an error answer."""
+        from roost.transport import exchanges  # noqa: PLC0415 - with the first call: mail parsing and TLS cost 20 ms to import
+
         if json is not None:
             body = jsonlib.dumps(json).encode()
         target = _with_params(path, params)
 
-        def exchange(connection: http.client.HTTPConnection, token: str) -> Response:
-            answer = _send(connection, method, target, token, body, json is not None, headers, timeout)
+        def exchange(connection: "HTTPConnection", token: str) -> Response:
+            answer = exchanges.send(connection, method, target, token, body, json is not None, headers, timeout)
             return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
         response = self._patiently(exchange)
@@ -121,21 +121,23 @@ class Client:
         progress: Progress | None = None,
     ) -> int:
         """Writes the answer's bytes to a file: whole or not at all. Its size."""
+        from roost.transport import exchanges  # noqa: PLC0415 - as above
+
         part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
 
-        def exchange(connection: http.client.HTTPConnection, token: str) -> int:
-            answer = _send(connection, "GET", _with_params(path, params), token, None, False, None, timeout)
+        def exchange(connection: "HTTPConnection", token: str) -> int:
+            answer = exchanges.send(connection, "GET", _with_params(path, params), token, None, False, None, timeout)
             if answer.status >= 400:
                 _raise(answer.status, answer.read())
             length = answer.getheader("Content-Length")
             with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
-                while piece := answer.read(_BLOCK):
+                while piece := answer.read(exchanges.BLOCK):
                     file.write(piece)
                     if progress is not None:
                         progress(file.tell(), int(length or 0))
                 size = file.tell()
             if length is not None and int(length) != size:
-                raise http.client.IncompleteRead(b"", int(length) - size)
+                raise exchanges.IncompleteRead(b"", int(length) - size)
             return size
 
         try:
@@ -153,8 +155,10 @@ class Client:
                 connection.close()
             self._idle.clear()
 
-    def _patiently(self, exchange: Callable[[http.client.HTTPConnection, str], T]) -> T:
+    def _patiently(self, exchange: "Callable[[HTTPConnection, str], T]") -> T:
         """Makes an exchange until it comes through, the patience ends or nobody wants it any more."""
+        from roost.transport import exchanges  # noqa: PLC0415 - as above
+
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         where = "the control plane"
@@ -165,7 +169,7 @@ class Client:
                 connection, used = self._take(endpoint.url)
                 try:
                     result = exchange(connection, endpoint.token)
-                except _BROKEN as error:
+                except exchanges.BROKEN as error:
                     connection.close()
                     if used and not isinstance(error, TimeoutError):
                         continue  # an idle connection that the server had closed says nothing about the server
@@ -175,7 +179,7 @@ class Client:
                     raise
                 self._give_back(endpoint.url, connection)
                 return result
-            except (*_BROKEN, Unavailable) as error:
+            except (*exchanges.BROKEN, Unavailable) as error:
                 if isinstance(error, OSError) and error.errno in (
                     errno.ENOSPC,
                     errno.EDQUOT,
@@ -191,8 +195,10 @@ class Client:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _take(self, url: str) -> tuple[http.client.HTTPConnection, bool]:
+    def _take(self, url: str) -> "tuple[HTTPConnection, bool]":
         """An open connection that is idle, or a new one; and whether it was used before."""
+        from roost.transport import exchanges  # noqa: PLC0415 - as above
+
         with self._lock:
             if self._pid != os.getpid():  # a fork: the parent still talks through those
                 self._idle, self._pid = [], os.getpid()
@@ -201,22 +207,9 @@ class Client:
                 if at == url and connection.sock is not None:
                     return connection, True
                 connection.close()
-        parts = urlsplit(url)
-        if parts.scheme == "https":
-            return http.client.HTTPSConnection(
-                parts.hostname or "",
-                parts.port,
-                timeout=_CONNECT_TIMEOUT,
-                blocksize=_BLOCK,
-                context=ssl.create_default_context(),
-            ), False
-        if parts.scheme != "http" or not parts.hostname:
-            raise InvalidInput(
-                f"{url!r} is not the address of a control plane.", hint="It looks like http://host:port."
-            )
-        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=_CONNECT_TIMEOUT, blocksize=_BLOCK), False
+        return exchanges.connect(url), False
 
-    def _give_back(self, url: str, connection: http.client.HTTPConnection) -> None:
+    def _give_back(self, url: str, connection: "HTTPConnection") -> None:
         with self._lock:
             if connection.sock is not None and len(self._idle) < _MOST_IDLE and self._pid == os.getpid():
                 self._idle.append((url, connection))
@@ -229,31 +222,6 @@ def _with_params(path: str, params: Params | None) -> str:
         return path
     given = {k: v for k, v in params.items() if v is not None}
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
-
-
-def _send(
-    connection: http.client.HTTPConnection,
-    method: str,
-    target: str,
-    token: str,
-    body: Body | None,
-    is_json: bool,
-    headers: Mapping[str, str] | None,
-    timeout: float,
-) -> http.client.HTTPResponse:
-    sent = {"Authorization": f"Bearer {token}", **(headers or {})}
-    if body is not None:
-        sent["Content-Type"] = "application/json" if is_json else "application/octet-stream"
-    if connection.sock is None:
-        connection.connect()
-    connection.sock.settimeout(timeout)
-    if isinstance(body, Path):
-        with body.open("rb") as file:
-            sent["Content-Length"] = str(os.fstat(file.fileno()).st_size)
-            connection.request(method, target, body=file, headers=sent)
-    else:
-        connection.request(method, target, body=body, headers=sent)
-    return connection.getresponse()
 
 
 def _raise(status: int, body: bytes) -> NoReturn:
