@@ -1,3 +1,11 @@
+import fcntl
+import os
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
 from roost.agent import environments
@@ -41,3 +49,26 @@ def test_a_prefix_that_is_there_needs_nobody(folder):
     assert env["VIRTUAL_ENV"] == str(prefix)
     assert env["PATH"].startswith(f"{prefix}/bin:")
     assert "PYTHONHOME" not in env
+
+
+def test_a_prefix_that_is_dropped_while_a_run_begins_is_not_taken_for_there(folder):
+    prefix = folder.home / "envs" / LOCK
+    prefix.mkdir(parents=True)
+    (prefix / ".ready").touch()
+    use = os.open(prefix.parent / f".{LOCK}.use", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(use, fcntl.LOCK_EX)  # as `drop` does
+    with ThreadPoolExecutor(1) as pool:
+        begun = pool.submit(environments.install, folder, plan(LOCK), Nobody(), Nobody())
+        until_somebody_waits_for(os.fstat(use).st_ino)
+        shutil.rmtree(prefix)
+        os.close(use)
+        with pytest.raises(AssertionError, match="asked for carrier"):  # for the lock, to install it anew
+            begun.result(30)
+
+
+def until_somebody_waits_for(inode: int) -> None:
+    """Until a process or thread of this machine waits for a lock on that file."""
+    end = time.monotonic() + 30
+    while not any("->" in line and f":{inode} " in line for line in Path("/proc/locks").read_text().splitlines()):
+        assert time.monotonic() < end, "nobody waits"
+        threading.Event().wait(0.01)

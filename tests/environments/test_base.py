@@ -86,7 +86,7 @@ def test_a_prefix_goes_when_it_is_old_and_nobody_has_it(tmp_path: Path) -> None:
     os.utime(made / base.READY, (100, 100))
     assert base.unused(tmp_path, 100) == []
     assert base.unused(tmp_path, 101) == [made]
-    held = base.hold(made)
+    held = base.hold(tmp_path, NAME)
     assert not base.drop(made)
     assert base.find(tmp_path, NAME) == made
     assert base.unused(tmp_path, 101) == [], "looking for it to use it counts as use"

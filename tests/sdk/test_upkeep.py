@@ -43,7 +43,7 @@ def test_environments_that_nobody_uses_go(tmp_path: Path) -> None:
         tree(tmp_path, {f"envs/{lock}/bin/python": "12345", f"envs/{lock}/{environments.READY}": ""})
     for lock in LOCKS[:2]:
         age(tmp_path / "envs" / lock / environments.READY, 40)
-    held = environments.hold(tmp_path / "envs" / LOCKS[0])
+    held = environments.hold(tmp_path, LOCKS[0])
     old = upkeep.old_caches(tmp_path, 30 * 86400)
     assert [(prefix.name, size) for prefix, size in old] == [(LOCKS[0], 5), (LOCKS[1], 5)]
     assert upkeep.drop_caches(old) == 5

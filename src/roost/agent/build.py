@@ -118,6 +118,7 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     lock = builder.resolve(recipe)
     name = link.carrier.put(lock.text.encode())
     began = time.monotonic()
+    base.hold(folder.home, name)  # until this agent ends
     prefix = base.find(folder.home, name)
     if prefix is None:
         prefix = base.ensure(folder.home, name, lambda place: builder.install(lock, place), diary.say, diary.meanwhile)

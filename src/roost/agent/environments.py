@@ -23,6 +23,9 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
     """The plan with the environment's own interpreter; as it is when the run has no lock. Raises RoostError."""
     if not plan.lock:
         return plan
+    base.hold(
+        folder.home, plan.lock
+    )  # until this agent ends; before it is looked for, or it could be dropped in between
     prefix = base.find(folder.home, plan.lock)
     if prefix is None:
 
@@ -35,5 +38,4 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         builder = builders.choose(lock.kind, log.info, meanwhile, {MARK: plan.run_id}, folder.root)
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
-    base.hold(prefix)  # until this agent ends
     return replace(plan, spec=replace(plan.spec, interpreter=str(prefix / "bin" / "python")))

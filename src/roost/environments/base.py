@@ -96,8 +96,8 @@ class Builder(Protocol):
 
 
 def find(home: Path, lock: str) -> Path | None:
-    """The prefix of a lock (its blob's name), when it is there and whole."""
-    prefix = home / "envs" / names.blob(lock)
+    """The prefix of a lock (its blob's name), when it is there and whole. Only who holds it can rely on the answer."""
+    prefix = _prefix(home, lock)
     try:
         os.utime(prefix / READY)
     except OSError:
@@ -114,7 +114,7 @@ def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, mea
     found = find(home, lock)
     if found is not None:
         return found
-    prefix = home / "envs" / names.blob(lock)
+    prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _alone(prefix.parent / f".{lock}.lock", say, meanwhile):
         if find(home, lock) is None:
@@ -125,8 +125,11 @@ def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, mea
     return prefix
 
 
-def hold(prefix: Path) -> int:
-    """Keeps a prefix from being dropped as long as this descriptor is open, which a process's end sees to."""
+def hold(home: Path, lock: str) -> int:
+    """Keeps the prefix of a lock, be it there yet or not, from being dropped as long as this descriptor is open, which a
+    process's end sees to. Waits for a drop that has begun: hold first, then find."""
+    prefix = _prefix(home, lock)
+    prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(_use_file(prefix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
@@ -154,6 +157,10 @@ def drop(prefix: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
+
+
+def _prefix(home: Path, lock: str) -> Path:
+    return home / "envs" / names.blob(lock)
 
 
 def _use_file(prefix: Path) -> Path:
