@@ -353,3 +353,26 @@ def test_a_chart_draws_the_numbers_of_lists_and_leaves_the_rest() -> None:
     ]
     drawn = chart([decode(b"".join(frames), NAMES).series], 100)
     assert (drawn.count, drawn.values, drawn.steps) == (4, [1.0, 2.5, 1.0, 7.5], [4, 4, 6, 8])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("text", "two\nlines", "two lines"),
+        ("text", "x" * 300, "x" * 199 + "…"),
+        ("flag", True, "True"),
+        ("none", None, "None"),
+        ("list", [1, "b"], "b"),
+        ("row", {"x": 1, "y": "z"}, "x=1, y=z"),
+        ("table", {"x": [1]}, None),
+        ("image", "aml://artifact/x", None),
+        ("scalar", 2, None),
+    ],
+)
+def test_the_last_point_in_words(kind: str, value: object, text: str | None) -> None:
+    line = json.dumps({"kind": kind, "value": value}).encode() + b"\n"
+    numbers = series_of(1.0)
+    said = summarize(Series("m", Encoding.OBJECT, 1, numbers.steps, numbers.times, line))
+    assert (said.kind, said.text) == (kind, text)
+    assert add(summarize(numbers), said).text == text
+    assert add(said, summarize(numbers)).text is None

@@ -1,5 +1,6 @@
 """Revisions, tables and HEAD say the same; a database is opened, migrated or refused by its revision."""
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -23,7 +24,9 @@ def shape(connection: sa.Connection) -> dict[str, set[str]]:
     found = connection.exec_driver_sql(
         "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'"
     )
-    return {name: {line.strip(" ,\t").replace('"', "") for line in sql.splitlines()} for name, sql in found}
+    # A column that was added later stands on the line of the one before it.
+    parts = {name: re.split(r"\n|, (?=\w+ TEXT, )", sql) for name, sql in found}
+    return {name: {each.strip(" ,\t").replace('"', "") for each in lines} for name, lines in parts.items()}
 
 
 def made(work) -> tuple[dict[str, set[str]], list[object]]:  # type: ignore[no-untyped-def]
@@ -76,6 +79,22 @@ def test_a_migrated_store_is_used_as_it_is(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
     assert store.workspaces.list() == []
     store.close()
+
+
+def test_a_store_of_the_first_revision_is_migrated(tmp_path: Path) -> None:
+    database = SqliteDatabase(str(tmp_path / "a.db"))
+    database.write(lambda connection: upgrade(connection, "0001"))
+    database.close()
+    change(
+        tmp_path / "a.db",
+        "INSERT INTO runs VALUES (1, 'r1', 'w', 'e', 1, 'u', 'script', 'local', '', '{}', 'd', 1.0, 'Completed', 'done', '', '', "
+        "NULL, NULL, 0, '{\"late\": \"x\"}', '{}', 1, '', NULL, 0.0, '', 0.0)",
+    )
+    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    run = store.runs.get("r1")
+    assert (run.tags, run.given_tags) == ({"late": "x"}, {})
+    store.close()
+    assert revision(tmp_path / "a.db") == [(migrations.HEAD,)]
 
 
 def test_a_newer_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

@@ -2,10 +2,9 @@
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from roost.cli import rendering
+from roost.cli import rendering, showing
 from roost.domain.runs import Run as RunRecord
 from roost.sdk import records
 from roost.sdk.runs import Run
@@ -57,7 +56,7 @@ def _facts(run: Run) -> dict[tuple[str, str], str]:
     }
     facts |= {("argument", key): value for key, value in arguments(record.spec.arguments).items()}
     facts |= {("tag", key): "set" if value is None else value for key, value in sorted(record.tags.items())}
-    facts |= {("metric", each["name"]): _last(each) for each in summary}
+    facts |= {("metric", each["name"]): showing.last(each) for each in summary}
     return facts
 
 
@@ -92,10 +91,3 @@ def _took(record: RunRecord) -> str:
     if record.started_at is None or record.ended_at is None:
         return ""
     return rendering.duration(record.ended_at - record.started_at)
-
-
-def _last(metric: Mapping[str, Any]) -> str:
-    last = metric["last"]
-    if isinstance(last, dict):
-        return str(last.get("float", ""))
-    return rendering.number(last) if last is not None else str(metric["kind"])

@@ -1,6 +1,7 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from roost.cli import rendering
@@ -78,7 +79,7 @@ def _metrics_table(found: list[dict[str, Any]], courses: dict[str, str] | None =
         (
             each["name"],
             str(each["count"]),
-            _cell(each["last"]) or each["kind"],
+            last(each),
             _cell(each["least"]),
             _cell(each["most"]),
             (courses or {}).get(each["name"], ""),
@@ -87,7 +88,9 @@ def _metrics_table(found: list[dict[str, Any]], courses: dict[str, str] | None =
     ]
     columns = ("metric", "points", "last", "least", "most", "course")
     width = len(columns) if courses else len(columns) - 1
-    rendering.table(columns[:width], [row[:width] for row in rows], drop=("course",) if courses else ())
+    rendering.table(
+        columns[:width], [row[:width] for row in rows], drop=("course",) if courses else (), cut=("metric", "last")
+    )
 
 
 def _courses(run: Run, found: list[dict[str, Any]]) -> dict[str, str]:
@@ -99,6 +102,13 @@ def _courses(run: Run, found: list[dict[str, Any]]) -> dict[str, str]:
         points = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "points"), params=params)
         courses[name] = rendering.sparkline(points["values"])
     return courses
+
+
+def last(metric: Mapping[str, Any]) -> str:
+    """The last point of a metric's summary: a number, its words, or for what cannot be said in a few its kind."""
+    if metric["kind"] != "scalar":
+        return str(metric["text"] if metric.get("text") is not None else metric["kind"])
+    return _cell(metric["last"]) or str(metric["kind"])
 
 
 def _cell(value: Any) -> str:

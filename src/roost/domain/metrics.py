@@ -66,6 +66,8 @@ class Summary:
     most: float | None
     last_step: int | None
     last_at: float
+    text: str | None = None
+    """The last point in words, when it is no number but can be said in a few; None otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Chart:
 
 
 _SCALAR = b'{"kind": "scalar", "value": '
+LONGEST_TEXT = 200
 
 
 def texts(numbers: Iterable[float]) -> bytes:
@@ -117,10 +120,11 @@ def join(parts: Sequence[Series]) -> Series:
 
 def summarize(series: Series) -> Summary:
     """Of a series with at least one point."""
-    kind = "scalar"
+    kind, text = "scalar", None
     if series.encoding is Encoding.OBJECT:
         texts = series.values.split(b"\n")[:-1]
-        kind = _object(texts[-1])["kind"]
+        last = _object(texts[-1])
+        kind, text = last["kind"], _in_words(last["kind"], last["value"])
         found = (_number(_object(text)["value"]) for text in texts if text.startswith(_SCALAR))
         values: Sequence[float] = [value for value in found if value is not None]
     else:
@@ -137,6 +141,7 @@ def summarize(series: Series) -> Summary:
         most=ends[1] if ends else None,
         last_step=None if step == records.NO_STEP else step,
         last_at=time,
+        text=text,
     )
 
 
@@ -153,7 +158,24 @@ def add(before: Summary, later: Summary) -> Summary:
         most=max(mosts, default=None),
         last_step=later.last_step,
         last_at=later.last_at,
+        text=later.text,
     )
+
+
+def _in_words(kind: str, value: Any) -> str | None:
+    """A point that is no number, as one short line. Documents and pictures have none: their kind says more than an address."""
+    if kind == "list" and isinstance(value, list):
+        return _in_words("item", value[-1]) if value else None
+    if kind == "row" and isinstance(value, dict):
+        return _short(", ".join(f"{name}={_in_words('item', cell)}" for name, cell in value.items()))
+    if kind not in ("text", "flag", "none", "item"):
+        return None
+    return _short(value if isinstance(value, str) else "None" if value is None else str(value))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"
 
 
 def _number(value: object) -> float | None:

@@ -150,6 +150,8 @@ class Run:
     exit_code: int | None = None
     """Of the script; negative for a signal, as subprocess has it."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
+    given_tags: Mapping[str, str | None] = field(default_factory=dict)
+    """Those it was submitted with, whatever became of them: what a repetition has too."""
     properties: Mapping[str, str] = field(default_factory=dict)
     revision: int = 1
     """Grows with every change; long polls wait for it to pass a value."""

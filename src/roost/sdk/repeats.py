@@ -1,4 +1,5 @@
-"""A run once more: the same snapshot, arguments, target and environment, as a new run that says which one it repeats."""
+"""A run once more: the same snapshot, arguments, target, environment and tags that it was submitted with, as a new run that says
+which one it repeats. Tags that came later tell of that run's results, and stay with it."""
 
 import time
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def repeat(run: "Run") -> "Run":
         experiment=first.experiment,
         spec=first.spec,
         display_name=first.display_name,
-        tags=first.tags,
+        tags=first.given_tags,
         properties={**first.properties, REPEATS: first.id},
     )
     answer = client.call("POST", path_of("workspaces", first.workspace, "runs"), json=codec.encode(submission))

@@ -90,6 +90,8 @@ class MetricSummary:
     most: float | None
     last_step: int | None
     last_at: float
+    text: str | None = None
+    """The last point in words, when it is no number but can be said in a few."""
 
 
 class Workspaces(Protocol):

@@ -296,12 +296,15 @@ def _columns(summary: Summary) -> dict[str, Any]:
         "most": summary.most,
         "last_step": summary.last_step,
         "last_at": summary.last_at,
+        "text": summary.text,
     }
 
 
 def _stored(row: rows.Row) -> Summary:
     last = math.nan if row.numeric and row.last is None else row.last
-    return Summary(row.kind, row.length, bool(row.numeric), last, row.least, row.most, row.last_step, row.last_at)
+    return Summary(
+        row.kind, row.length, bool(row.numeric), last, row.least, row.most, row.last_step, row.last_at, row.text
+    )
 
 
 def _summary(row: rows.Row) -> MetricSummary:
@@ -316,4 +319,5 @@ def _summary(row: rows.Row) -> MetricSummary:
         most=stored.most,
         last_step=stored.last_step,
         last_at=stored.last_at,
+        text=stored.text,
     )

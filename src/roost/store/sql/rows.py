@@ -64,6 +64,7 @@ def run(row: Row) -> Run:
         ended_at=row.ended_at,
         exit_code=row.exit_code,
         tags=json.loads(row.tags),
+        given_tags=json.loads(row.given_tags or "{}"),
         properties=json.loads(row.properties),
         revision=row.revision,
         handle=row.handle,

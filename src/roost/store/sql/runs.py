@@ -100,6 +100,7 @@ class SqlRuns:
                 display_name=submission.display_name,
                 parent_id=submission.parent_id or None,
                 tags=dict(submission.tags),
+                given_tags=dict(submission.tags),
                 properties=dict(submission.properties),
             )
             _insert(connection, run, spec, digest)
@@ -277,6 +278,7 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "created_at": run.created_at,
         "display_name": run.display_name,
         "tags": rows.dumps(run.tags),
+        "given_tags": rows.dumps(run.given_tags),
         "properties": rows.dumps(run.properties),
         "due_at": 0.0,
         "lease_token": "",

@@ -126,6 +126,7 @@ runs = Table(
     Column("ended_at", Float),
     Column("exit_code", Integer),
     Column("tags", Text, nullable=False),  # JSON; `run_labels` holds the same for searching
+    Column("given_tags", Text),  # JSON: those of the submission, whatever came later; empty before revision 0002
     Column("properties", Text, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("handle", Text, nullable=False),
@@ -209,6 +210,7 @@ metrics = Table(
     Column("most", Float),
     Column("last_step", BigInteger),
     Column("last_at", Float, nullable=False),
+    Column("text", Text),  # the last point in words, when it is no number
     UniqueConstraint("run_seq", "space", "name"),
     Index("ix_metrics_last", "name", "last", "run_seq"),
 )
