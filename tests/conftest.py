@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from roost import Experiment, Workspace
+from roost.agent.folder import Folder
 from roost.sdk import discovery
 
 
@@ -45,10 +46,10 @@ def end_all(home: Path) -> None:
             server.send_signal(signal.SIGCONT)
             server.terminate()
             _end(server)
-    runs = {run.name for run in (home / "runs").iterdir()} if (home / "runs").is_dir() else set()
+    marks = {Folder(run).mark for run in (home / "runs").iterdir()} if (home / "runs").is_dir() else set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if runs and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in runs:
+            if marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
                 _end(process)
 
 

@@ -74,7 +74,7 @@ def assert_kept(plane, run):
     assert plane.log(run) == "ready\n"
     assert plane.read(run, "outputs/early.txt") == b"kept"
     assert plane.read(run, "logs/a.log") == b"a line"
-    assert marked(run.id) == []
+    assert marked(Folder(plane.folder(run)).mark) == []
     eventually(lambda: not plane.folder(run).exists())
 
 
@@ -167,7 +167,7 @@ def test_a_run_that_the_control_plane_does_not_know_ends_and_its_folder_stays(tm
         handle = engine.start(plan, Access(url=f"http://127.0.0.1:{server.server_port}", token="t"))
         eventually(lambda: engine.status(handle) is AgentState.GONE)
         server.shutdown()
-    assert marked(plan.run_id) == []
+    assert marked(Folder(folder).mark) == []
     assert "disowned" in (folder / "agent.log").read_text()
     assert (folder / "std_log.txt").exists()
 
@@ -176,5 +176,5 @@ def test_a_run_whose_folder_disappears_ends_with_all_its_processes(plane, runnin
     agent = plane.agent(running)
     keeper = keeper_of(agent)
     shutil.rmtree(plane.folder(running))
-    eventually(lambda: not marked(running.id))
+    eventually(lambda: not marked(Folder(plane.folder(running)).mark))
     eventually(lambda: look(agent) is None and look(keeper) is None)

@@ -5,6 +5,7 @@ import time
 import pytest
 from tests.contracts.engine import eventually
 
+from roost.agent.folder import Folder
 from roost.agent.processes import marked
 from roost.domain.runs import Reason, RunStatus
 
@@ -112,7 +113,7 @@ def test_a_time_out_ends_the_tree_and_keeps_the_outputs(plane):
     assert (run.status, run.reason, run.exit_code) == (RunStatus.FAILED, Reason.TIMED_OUT, -15)
     assert "1 s" in run.message
     assert plane.read(run, "outputs/so_far.txt") == b"42"
-    assert marked(run.id) == []
+    assert marked(Folder(plane.folder(run)).mark) == []
 
 
 def test_a_cancel_ends_what_ignores_sigterm_and_what_left_the_session(plane):
@@ -140,7 +141,7 @@ def test_a_cancel_ends_what_ignores_sigterm_and_what_left_the_session(plane):
     run = plane.wait(run)
     assert (run.status, run.reason) == (RunStatus.CANCELED, Reason.CANCELED_BY_USER)
     assert time.monotonic() - began < 15  # 10 s for the processes, the rest for a busy machine
-    assert marked(run.id) == []
+    assert marked(Folder(plane.folder(run)).mark) == []
     assert plane.read(run, "outputs/checkpoint") == b"7"
 
 
@@ -173,7 +174,7 @@ def test_what_a_script_leaves_running_is_ended_with_it(plane):
         """
     )
     assert run.status is RunStatus.COMPLETED
-    assert marked(run.id) == []
+    assert marked(Folder(plane.folder(run)).mark) == []
     assert b"50 processes that the script left" in plane.read(run, "system_logs/agent.log")
 
 

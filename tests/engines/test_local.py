@@ -3,12 +3,15 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.contracts.engine import NOWHERE, EngineContract, eventually
 
+from roost.domain.plans import Errand
 from roost.engines.base import AgentState
 from roost.engines.local import LocalEngine
 
@@ -114,6 +117,25 @@ class TestLocalEngine(EngineContract):
 
     def test_the_handle_of_another_life_is_gone(self, engine):
         assert engine.status(json.dumps({"pid": os.getpid(), "started": 1, "run_id": "exp_9_zz"})) is AgentState.GONE
+
+    def test_a_copy_of_the_home_leaves_the_processes_of_the_first_alone(self, engine, home, make_engine, tmp_path):
+        """Its rows, handles and folders name the same runs."""
+        plan = self.plan(home)
+        handle, keeper, agent, script = self.started(engine, home, plan)
+        copied = tmp_path / "copied"
+        shutil.copytree(home, copied, ignore=shutil.ignore_patterns("*.sock"))
+        with contextlib.closing(make_engine(copied)) as other:
+            assert other.status(handle) is AgentState.GONE
+            other.stop(handle)
+            other._insist(handle)  # what `stop` does after its grace
+            salvage = other.start(replace(plan, errand=Errand.SALVAGE), NOWHERE)
+            eventually(lambda: "Salvage: 0 processes" in (copied / "runs" / plan.run_id / "agent.log").read_text())
+            assert other.status(salvage) is AgentState.ALIVE
+            assert engine.status(salvage) is AgentState.ALIVE  # its own agent, of the same run
+            assert alive(keeper)
+            assert alive(agent)
+            assert alive(script)
+        shutil.rmtree(copied)
 
     @pytest.mark.slow
     def test_twenty_at_once(self, engine, home):

@@ -114,7 +114,7 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     if image:
         diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
     kind = builders.kind_of(recipe)
-    builder = builders.choose(kind, diary.say, diary.meanwhile, {MARK: plan.run_id}, folder.root)
+    builder = builders.choose(kind, diary.say, diary.meanwhile, {MARK: folder.mark}, folder.root)
     lock = builder.resolve(recipe)
     name = link.carrier.put(lock.text.encode())
     began = time.monotonic()

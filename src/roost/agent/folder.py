@@ -2,7 +2,7 @@
 
 plan.json      plan and access, written by the engine (0600)       work/       the script's working copy
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
-agent.json     who works here now: pid, its start time, errand     staged/     uploads that have not arrived yet
+agent.json     who works here now: pid, its start, errand, mark    staged/     uploads that have not arrived yet
 ended.json     how the script ended, as soon as that is known      std_log.txt, build_log.txt, agent.log
 laid.json      what came with the snapshot as ./outputs, ./logs
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
@@ -11,11 +11,12 @@ secrets.json   what it has read from the key vault (0600)          masked/     c
 import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from roost.domain.codec import decode
 from roost.domain.errors import InvalidInput
-from roost.domain.plans import Access, Plan
+from roost.domain.plans import Access, Plan, mark
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class Folder:
     @property
     def home(self) -> Path:
         return self.root.parent.parent
+
+    @cached_property
+    def mark(self) -> str:
+        """Of the run's processes; the keeper reads it first of all, for a home that is deleted cannot tell it any more."""
+        found = os.stat(self.home)
+        return mark(self.run_id, found.st_dev, found.st_ino)
 
     @property
     def plan(self) -> Path:

@@ -36,7 +36,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     _stdio_to(folder.agent_log)
     if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         log.warning("This process cannot be a subreaper: %s.", os.strerror(ctypes.get_errno()))
-    log.info("The keeper is here.")
+    log.info("The keeper of %s is here.", folder.mark)
     try:
         plan, _ = folder.read_plan()
         if plan.errand is Errand.SALVAGE or (plan.errand is Errand.RUN and _may_have_run(folder)):
@@ -74,7 +74,10 @@ def _fork(folder: Folder, errand: Errand) -> int:
         # To end a salvage pass would only lose what it ships: whoever wants the run to end has that already.
         signal.signal(signal.SIGTERM, signal.SIG_IGN if errand is Errand.SALVAGE else signal.SIG_DFL)
         me = known(os.getpid())
-        write(folder.agent, json.dumps({"pid": me.pid, "started": me.started, "errand": errand}).encode())
+        write(
+            folder.agent,
+            json.dumps({"pid": me.pid, "started": me.started, "errand": errand, "mark": folder.mark}).encode(),
+        )
         if errand is Errand.RUN:
             main.run(folder, keeper)
         elif errand is Errand.BUILD:
@@ -111,7 +114,7 @@ def _clean_up(folder: Folder) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
 
-    count = Tree(folder.run_id, known(os.getpid())).end(meanwhile=reap)
+    count = Tree(folder.mark, known(os.getpid())).end(meanwhile=reap)
     reap()
     log.warning("The agent died; %d processes of the run were ended.", count)
 

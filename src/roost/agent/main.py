@@ -72,7 +72,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     cargo = Cargo(folder, link, staging, masks)
     ship = Ship(folder, link, cargo, orders)
     door = Door(folder, Link(folder, access, patience=PATIENCE), ship, staging, masks)
-    tree = Tree(plan.run_id, keeper, known(os.getpid()))
+    tree = Tree(folder.mark, keeper, known(os.getpid()))
     return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree)
 
 

@@ -92,7 +92,7 @@ def variables(
         "ROOST_DOOR": str(door),
         "ROOST_NODE": plan.node,
         "ROOST_NODE_ADDRESS": plan.address,
-        MARK: plan.run_id,
+        MARK: folder.mark,
         "AZUREML_RUN_ID": plan.run_id,
         "AZUREML_ARM_SUBSCRIPTION": plan.subscription_id or NO_SUBSCRIPTION,
         "AZUREML_ARM_RESOURCEGROUP": plan.resource_group or NO_RESOURCE_GROUP,

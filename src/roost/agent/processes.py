@@ -91,9 +91,9 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def marked(run_id: str) -> list[Known]:
-    """Processes of this user with the run's mark in their environment, wherever they hang."""
-    wanted = f"{MARK}={run_id}".encode()
+def marked(mark: str) -> list[Known]:
+    """Processes of this user with this mark (`Folder.mark`) in their environment, wherever they hang."""
+    wanted = f"{MARK}={mark}".encode()
     found: list[Known] = []
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -109,15 +109,15 @@ def marked(run_id: str) -> list[Known]:
 class Tree:
     """The processes of one run: all below its roots (keeper, agent), all that carry the mark; not the roots."""
 
-    def __init__(self, run_id: str, *roots: Known) -> None:
-        self._run_id = run_id
+    def __init__(self, mark: str, *roots: Known) -> None:
+        self._mark = mark
         self._roots = roots
 
     def members(self, *, marks: bool = True) -> list[Known]:
         roots = {root.pid for root in self._roots if root.lives}
         found = {process.pid: process for root in roots for process in descendants(root)}
         if marks:
-            found.update((process.pid, process) for process in marked(self._run_id))
+            found.update((process.pid, process) for process in marked(self._mark))
         return [process for pid, process in found.items() if pid not in roots]
 
     def end(self, *, polite: float = POLITE_SECONDS, meanwhile: Callable[[], None] = lambda: None) -> int:

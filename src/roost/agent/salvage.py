@@ -25,7 +25,7 @@ def salvage(folder: Folder) -> None:
     link = Link(folder, access)
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
-    count = Tree(folder.run_id).end()  # the agent's keeper may be gone too: what is left is found by its mark
+    count = Tree(folder.mark).end()  # the agent's keeper may be gone too: what is left is found by its mark
     door.remove(door.place(folder))
     log.info("Salvage: %d processes were left.", count)
     try:

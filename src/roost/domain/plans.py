@@ -8,6 +8,12 @@ from roost.domain.runs import RunSpec
 LOOPBACK = "127.0.0.1"
 
 
+def mark(run_id: str, device: int, inode: int) -> str:
+    """What the processes of a run carry, to be found again by their own control plane alone: the run, and its home's folder by
+    device and inode. A home that was copied or restored has the same runs, and is another folder."""
+    return f"{run_id}@{device:x}-{inode:x}"
+
+
 class Errand(StrEnum):
     RUN = "run"
     """Prepare, launch, ship, finish."""

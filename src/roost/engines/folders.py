@@ -8,7 +8,7 @@ from pathlib import Path
 from roost.domain import names
 from roost.domain.codec import encode
 from roost.domain.errors import Conflict, DiskFull, RoostError
-from roost.domain.plans import Access, Plan
+from roost.domain.plans import Access, Plan, mark
 
 
 def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
@@ -29,6 +29,12 @@ def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
     except OSError as error:
         raise DiskFull(f"The run's folder {folder} cannot be made: {error.strerror}.") from error
     return folder, lock
+
+
+def mark_of(home: Path, run_id: str) -> str:
+    """What the run's processes of this home carry."""
+    found = os.stat(home)
+    return mark(run_id, found.st_dev, found.st_ino)
 
 
 def is_locked(folder: Path) -> bool:

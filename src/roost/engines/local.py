@@ -1,5 +1,6 @@
 """The embedded engine: agents are processes on this machine, forked from a warm one. Handles are JSON: the keeper's pid, its
-start time and the run; they outlive the control plane. Start with `LocalEngine.start`.
+start time, the run and its mark; they outlive the control plane, and mean nothing to that of another home. Start with
+`LocalEngine.start`.
 """
 
 import contextlib
@@ -48,7 +49,7 @@ class LocalEngine:
         except _WarmDied:
             # It may have died after the fork: then the new keeper has the lock, and a second one must not be made.
             if folders.is_locked(self._folder(plan.run_id)):
-                return _handle(0, 0, plan.run_id)
+                return self._handle(0, 0, plan.run_id)
             return self._start(plan, access)
 
     def _start(self, plan: Plan, access: Access) -> str:
@@ -59,7 +60,7 @@ class LocalEngine:
             os.close(lock)
         if "error" in answer:
             raise Unavailable(str(answer["error"]), hint="Look at the limits on processes and memory of this machine.")
-        return _handle(int(answer["pid"]), int(answer["started"]), plan.run_id)
+        return self._handle(int(answer["pid"]), int(answer["started"]), plan.run_id)
 
     def status(self, handle: str) -> AgentState:
         return AgentState.ALIVE if any(self._living(handle)) else AgentState.GONE
@@ -81,10 +82,20 @@ class LocalEngine:
         return self._home / "runs" / run_id
 
     def _living(self, handle: str) -> tuple[int, int]:
-        """The pids of agent and keeper; 0 for one that is gone."""
+        """The pids of agent and keeper; 0 for one that is gone. One that another home's control plane started is none of ours,
+        though a copy of that home names it."""
         keeper = json.loads(handle)
         agent = _read(self._folder(keeper["run_id"]) / "agent.json")
-        return _alive(agent.get("pid", 0), agent.get("started", 0)), _alive(keeper["pid"], keeper["started"])
+        mark = folders.mark_of(self._home, keeper["run_id"])
+        agent_pid, keeper_pid = (
+            _alive(each.get("pid", 0), each.get("started", 0)) if each.get("mark", mark) == mark else 0
+            for each in (agent, keeper)
+        )
+        return agent_pid, keeper_pid
+
+    def _handle(self, pid: int, started: int, run_id: str) -> str:
+        mark = folders.mark_of(self._home, run_id)
+        return json.dumps({"pid": pid, "started": started, "run_id": run_id, "mark": mark})
 
     def _insist(self, handle: str) -> None:
         agent, keeper = self._living(handle)
@@ -92,7 +103,7 @@ class LocalEngine:
             return
         _kill(agent, signal.SIGKILL)
         if not keeper:
-            for pid in _marked(str(json.loads(handle)["run_id"])):
+            for pid in _marked(folders.mark_of(self._home, json.loads(handle)["run_id"])):
                 _kill(pid, signal.SIGKILL)
 
     def _ended(self, handle: str) -> bool:
@@ -153,10 +164,6 @@ class _Warm:
             return self._process.wait()
 
 
-def _handle(pid: int, started: int, run_id: str) -> str:
-    return json.dumps({"pid": pid, "started": started, "run_id": run_id})
-
-
 def _read(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_bytes()))
@@ -174,11 +181,11 @@ def _alive(pid: int, started: int) -> int:
     return pid if int(fields[19]) == started and fields[0] not in (b"Z", b"X") else 0
 
 
-def _marked(run_id: str) -> Iterator[int]:
-    """Processes of the run, by the mark in their environment."""
+def _marked(mark: str) -> Iterator[int]:
+    """Processes with this mark in their environment."""
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if f"ROOST_MARK={run_id}".encode() in (place / "environ").read_bytes().split(b"\0"):
+            if f"ROOST_MARK={mark}".encode() in (place / "environ").read_bytes().split(b"\0"):
                 yield int(place.name)
 
 
