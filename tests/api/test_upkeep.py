@@ -69,5 +69,5 @@ def test_a_back_up_is_streamed(desk: Desk) -> None:
         names = archive.getnames()
     assert names[:2] == ["backup.json", "roost.db"]
     assert any(name.startswith("blobs/") for name in names)
-    assert desk.house.upkeep.acquire(timeout=20)  # given back once the last piece is out
-    desk.house.upkeep.release()
+    with desk.house.upkeep.taken(patience=20):  # given back once the last piece is out
+        pass

@@ -3,11 +3,12 @@
 import sqlite3
 import tarfile
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from tests.services.houses import make_house, submit
+from tests.services.houses import Clock, make_house, submit
 
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, Incompatible, InvalidInput
@@ -15,6 +16,7 @@ from roost.domain.files import RunFile
 from roost.sdk import backups
 from roost.services import backups as server
 from roost.services import files, upkeep
+from roost.services.turns import STALLED_SECONDS, Turns
 
 
 def quiet(done: int, total: int) -> None:
@@ -125,8 +127,30 @@ def test_sweeping_waits_for_a_back_up_and_goes_on_when_it_is_given_up(tmp_path: 
     house = make_house(tmp_path)
     submit(house)
     made = server.make(house)
-    assert house.upkeep.locked()
+    assert house.upkeep.holder is not None
     del made  # the client went away before the first piece
-    assert not house.upkeep.locked()
+    assert house.upkeep.holder is None
+    assert list(tmp_path.glob(".backup-*")) == []
+    house.store.close()
+
+
+def test_a_back_up_whose_reader_stalls_gives_way_and_one_that_is_read_does_not(tmp_path: Path) -> None:
+    clock = Clock()
+    house = replace(make_house(tmp_path), upkeep=Turns(clock))
+    submit(house)
+    slow = server.make(house)
+    for _ in slow.pieces:
+        clock.pass_by(STALLED_SECONDS - 1)
+        with pytest.raises(Conflict, match="under way"), house.upkeep.taken(patience=0):
+            pass
+    stalled = server.make(house)
+    next(stalled.pieces)
+    clock.pass_by(STALLED_SECONDS)
+    assert upkeep.sweep(house).blobs == 0
+    again = server.make(house)
+    with pytest.raises(Conflict, match="given up"):
+        next(stalled.pieces)
+    assert sum(map(len, again.pieces)) == again.size
+    assert house.upkeep.holder is None
     assert list(tmp_path.glob(".backup-*")) == []
     house.store.close()

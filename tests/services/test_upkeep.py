@@ -117,7 +117,7 @@ class TestSweep:
         assert FolderBlobs(folder).get(name) == b"used"
 
     def test_only_one_at_a_time(self, house: House) -> None:
-        with house.alone(), pytest.raises(Conflict, match="under way"):
+        with house.upkeep.taken(), pytest.raises(Conflict, match="under way"):
             upkeep.sweep(house)
         assert upkeep.sweep(house).blobs == 0
 

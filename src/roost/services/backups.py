@@ -7,8 +7,10 @@ Everything in it is checked by its hash when it is restored (`roost.sdk.backups`
 
 import json
 import os
+import secrets as randomness
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +31,8 @@ class Backup:
     size: int
     """Bytes of the whole file."""
     pieces: Iterator[bytes]
-    """The file, piece by piece. No blob is swept before the last of them, or before this is thrown away."""
+    """The file, piece by piece. No blob is swept before the last of them, or before this is thrown away; unless its reader stalls
+    (`turns.py`): then the next piece is a Conflict."""
 
 
 def make(house: House) -> Backup:
@@ -41,32 +44,40 @@ def make(house: House) -> Backup:
 
 def _pieces(house: House) -> Iterator[bytes]:
     """First the whole size, as digits; then the file."""
-    with house.alone():
-        home = Path(house.facts.home)
-        for left in home.glob(f"{_COPY}*"):  # by a control plane that was killed
-            left.unlink(missing_ok=True)
-        database = home / f"{_COPY}{os.getpid()}.db"
-        try:
-            before = upkeep.referred(house)
-            house.store.upkeep.copy_to(database)
-            database.chmod(0o600)
-            # Rows of the copy that came or went around it are known before or afterwards.
-            blobs = sorted({*before, *upkeep.referred(house)})
-            key_file = home / secrets.KEY_FILE
-            key = key_file.read_bytes() if key_file.exists() else b""
-            head = _head(house, database, key, blobs)
-            sizes = [len(head), database.stat().st_size, *([len(key)] if key else []), *(size for _, size in blobs)]
-            yield b"%d" % (sum(_BLOCK + size + -size % _BLOCK for size in sizes) + 2 * _BLOCK)
-            yield from _member("backup.json", len(head), iter((head,)))
-            with database.open("rb") as rows:
-                yield from _member("roost.db", os.fstat(rows.fileno()).st_size, iter(lambda: rows.read(_PIECE), b""))
-            if key:
-                yield from _member(secrets.KEY_FILE, len(key), iter((key,)))
-            for name, size in blobs:
-                yield from _member(f"blobs/{name}", size, house.blobs.open(name))
-            yield bytes(2 * _BLOCK)
-        finally:
-            database.unlink(missing_ok=True)
+    with house.upkeep.taken() as turn, closing(_file(house)) as file:
+        for piece in file:
+            turn.rest()
+            yield piece
+            turn.go_on()
+
+
+def _file(house: House) -> Generator[bytes]:
+    home = Path(house.facts.home)
+    for left in home.glob(f"{_COPY}*"):  # by a control plane that was killed
+        left.unlink(missing_ok=True)
+    # A name of its own: one that was given up may still clean up after itself.
+    database = home / f"{_COPY}{randomness.token_hex(4)}.db"
+    try:
+        before = upkeep.referred(house)
+        house.store.upkeep.copy_to(database)
+        database.chmod(0o600)
+        # Rows of the copy that came or went around it are known before or afterwards.
+        blobs = sorted({*before, *upkeep.referred(house)})
+        key_file = home / secrets.KEY_FILE
+        key = key_file.read_bytes() if key_file.exists() else b""
+        head = _head(house, database, key, blobs)
+        sizes = [len(head), database.stat().st_size, *([len(key)] if key else []), *(size for _, size in blobs)]
+        yield b"%d" % (sum(_BLOCK + size + -size % _BLOCK for size in sizes) + 2 * _BLOCK)
+        yield from _member("backup.json", len(head), iter((head,)))
+        with database.open("rb") as rows:
+            yield from _member("roost.db", os.fstat(rows.fileno()).st_size, iter(lambda: rows.read(_PIECE), b""))
+        if key:
+            yield from _member(secrets.KEY_FILE, len(key), iter((key,)))
+        for name, size in blobs:
+            yield from _member(f"blobs/{name}", size, house.blobs.open(name))
+        yield bytes(2 * _BLOCK)
+    finally:
+        database.unlink(missing_ok=True)
 
 
 def _head(house: House, database: Path, key: bytes, blobs: list[tuple[str, int]]) -> bytes:

@@ -2,21 +2,19 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from roost.blobs.base import Blobs
 from roost.domain.compute import Machine
-from roost.domain.errors import Conflict
 from roost.domain.people import Token
 from roost.services.signals import Signals
+from roost.services.turns import Turns
 from roost.store.base import SpoolState, Store
 
 K = TypeVar("K")
 V = TypeVar("V")
-_ALONE_SECONDS = 2.0
 
 
 class Shelf(Generic[K, V]):
@@ -81,15 +79,5 @@ class House:
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
     disk_limit: int = 0
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
-    upkeep: threading.Lock = field(default_factory=threading.Lock)
-    """Held while blobs are swept or copied away: neither may see the other half done. Taken with `alone`."""
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """For a sweep or a back-up: the only one. Conflict when another goes on; a request must not wait in its thread for it."""
-        if not self.upkeep.acquire(timeout=_ALONE_SECONDS):
-            raise Conflict("A back-up or a sweep is under way.", hint="Try again when it has ended.")
-        try:
-            yield
-        finally:
-            self.upkeep.release()
+    upkeep: Turns = field(default_factory=Turns)
+    """Taken while blobs are swept or copied away."""

@@ -63,7 +63,7 @@ class _Marked:
 
 def sweep(house: House, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS) -> Swept:
     """Frees what nothing refers to. A dry run says what would go, also if the runs `without` were deleted. One at a time."""
-    with house.alone():
+    with house.upkeep.taken():
         limit = house.clock() - grace
         marked = _mark(house, without if dry_run else (), limit)
         gone = [size for _, size in marked.dead] if dry_run else list(_discard(house, marked, limit))

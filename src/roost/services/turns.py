@@ -1,0 +1,73 @@
+"""Whose turn it is: a sweep or a back-up, one at a time, for neither may see the other half done.
+
+A back-up waits for whoever reads it. One that has waited so long that its reader must have stalled gives its turn to the
+next that asks, and ends with an error when it goes on; nothing else ever loses its turn.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from roost.domain.errors import Conflict
+
+PATIENCE_SECONDS = 2.0
+"""How long a request waits for its turn: it must not block its thread."""
+STALLED_SECONDS = 60.0
+
+
+class Turn:
+    """Held from `Turns.taken` on. Only its holder calls these."""
+
+    def __init__(self, turns: "Turns") -> None:
+        self._turns = turns
+        self.resting_since: float | None = None
+
+    def rest(self) -> None:
+        """From now on somebody else is waited for."""
+        self.resting_since = self._turns.clock()
+
+    def go_on(self) -> None:
+        """Conflict when the turn was lost meanwhile."""
+        if not self._turns.keeps(self):
+            raise Conflict(
+                f"The back-up was given up: nobody took any of it for {STALLED_SECONDS:g} s, and something else had to be done.",
+                hint="Make it again, to a disk that keeps up.",
+            )
+
+
+class Turns:
+    """Safe from any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.holder: Turn | None = None
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, patience: float = PATIENCE_SECONDS) -> Iterator[Turn]:
+        """The only turn there is. Conflict when another goes on."""
+        turn = Turn(self)
+        with self._changed:
+            if not self._changed.wait_for(self._free, patience):
+                raise Conflict("A back-up or a sweep is under way.", hint="Try again when it has ended.")
+            self.holder = turn
+        try:
+            yield turn
+        finally:
+            with self._changed:
+                if self.holder is turn:
+                    self.holder = None
+                    self._changed.notify_all()
+
+    def keeps(self, turn: Turn) -> bool:
+        """Whether it is still this one's turn; if so it rests no longer."""
+        with self._changed:
+            turn.resting_since = None
+            return self.holder is turn
+
+    def _free(self) -> bool:
+        if self.holder is None:
+            return True
+        since = self.holder.resting_since
+        return since is not None and self.clock() - since >= STALLED_SECONDS
