@@ -113,15 +113,19 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     image = recipes.base_image(plan.spec.environment.definition)
     if image:
         diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
-    kind = builders.kind_of(recipe)
-    builder = builders.choose(kind, diary.say, diary.meanwhile, {MARK: folder.mark}, folder.root)
-    lock = builder.resolve(recipe)
+
+    def builder(kind: str) -> base.Builder:
+        return builders.choose(kind, diary.say, diary.meanwhile, {MARK: folder.mark}, folder.root, folder.home)
+
+    lock = builder(builders.kind_of(recipe)).resolve(recipe)
     name = link.carrier.put(lock.text.encode())
     began = time.monotonic()
     base.hold(folder.home, name)  # until this agent ends
     prefix = base.find(folder.home, name)
     if prefix is None:
-        prefix = base.ensure(folder.home, name, lambda place: builder.install(lock, place), diary.say, diary.meanwhile)
+        prefix = base.ensure(
+            folder.home, name, lambda place: builder(lock.kind).install(lock, place), diary.say, diary.meanwhile
+        )
         diary.say(f"Installed in {time.monotonic() - began:.1f} s: {prefix}")
     else:
         diary.say(f"The same packages are installed already: {prefix}")

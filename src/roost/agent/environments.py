@@ -35,7 +35,7 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
 
         began = time.monotonic()
         lock = base.read_lock(link.carrier.get(plan.lock).decode())
-        builder = builders.choose(lock.kind, log.info, meanwhile, {MARK: folder.mark}, folder.root)
+        builder = builders.choose(lock.kind, log.info, meanwhile, {MARK: folder.mark}, folder.root, folder.home)
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
     return replace(plan, spec=replace(plan.spec, interpreter=str(prefix / "bin" / "python")))

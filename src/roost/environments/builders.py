@@ -9,19 +9,25 @@ from roost.environments.base import CONDA, IMAGE, PIP, Builder, Meanwhile, Say
 
 
 def kind_of(recipe: Recipe) -> str:
-    """The kind of lock that a recipe becomes."""
+    """The kind of builder that resolves a recipe on this node; the lock says which one installs it."""
     if recipe.image:
         return IMAGE
     return CONDA if recipe.packages else PIP
 
 
-def choose(kind: str, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path) -> Builder:
+def choose(
+    kind: str, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path, home: Path
+) -> Builder:
     """The builder of that kind of lock. `environment` is added to this process's own for whatever it starts; its small files
-    are in `scratch`, which goes with whoever gave it."""
+    are in `scratch`, which goes with whoever gave it, and what later builds find again is in `home`."""
     if kind == PIP:
         from roost.environments.uv import UvBuilder  # noqa: PLC0415 - loaded by those who build
 
         return UvBuilder(say, meanwhile, environment, scratch)
+    if kind == CONDA:
+        from roost.environments.conda import CondaBuilder  # noqa: PLC0415 - loaded by those who build
+
+        return CondaBuilder(say, meanwhile, environment, scratch, home)
     raise InvalidInput(
         f"A lock of the kind {kind!r} is not known to this version of Roost.", hint="Upgrade Roost on this node."
     )

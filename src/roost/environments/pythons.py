@@ -49,6 +49,20 @@ def choose(wanted: str, own: Mapping[str, str] = os.environ) -> Python:
     return max(fits, key=lambda each: each.version)
 
 
+def has(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
+    """Whether this node has the very Python that is wanted, with its patch where one is named."""
+    try:
+        return not note(choose(wanted, own), wanted)
+    except BuildFailed:
+        return False
+
+
+def note(chosen: Python, wanted: str) -> str:
+    """What has to be told when that one is given for what was wanted; empty when it is what was asked for."""
+    exact = re.fullmatch(r"\d+\.\d+\.\d+", wanted) is not None
+    return f"Python {chosen.text}, the nearest to {wanted} on this node." if exact and chosen.text != wanted else ""
+
+
 def found(minor: str, path: str, pyenv: str) -> list[Python]:
     """Those that answer; with a minor version only the ones whose name does not say another."""
     answers = [_ask(each) for each in dict.fromkeys(_candidates(path, pyenv)) if _may_be(each, minor)]

@@ -55,35 +55,43 @@ class UvBuilder:
 
     def resolve(self, recipe: Recipe) -> Lock:
         chosen = pythons.choose(recipe.python)
-        exact = recipe.python.count(".") == 2 and "," not in recipe.python and recipe.python != chosen.text
-        self._say(f"Python {chosen.text}" + (f", the nearest to {recipe.python} on this node." if exact else "."))
-        options = [line for line in recipe.requirements if line.startswith("-")]
+        note = pythons.note(chosen, recipe.python)
+        self._say(note or f"Python {chosen.text}.")
+        body = self.compile(recipe.requirements, chosen.path)
+        return Lock(python=chosen.text, platform=here(), notes=(note,) if note else (), body=body)
+
+    def compile(self, requirements: Sequence[str], python: str, *flags: str) -> str:
+        """The lines as exact versions with hashes for that interpreter, options first."""
+        options = [line for line in requirements if line.startswith("-")]
         with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as folder:
             wanted, locked = Path(folder, "requirements.in"), Path(folder, "lock.txt")
-            wanted.write_text("\n".join(recipe.requirements) + "\n", encoding="utf-8")
-            flags = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
-            flags += ["--prerelease", "allow"] if "--pre" in options else []
-            self._say(f"Resolving {len(recipe.requirements) - len(options)} requirements.")
-            self._run(["pip", "compile", *flags, "--python", chosen.path, "-o", str(locked), str(wanted)], recipe)
+            wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
+            given = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet", *flags]
+            given += ["--prerelease", "allow"] if "--pre" in options else []
+            self._say(f"Resolving {len(requirements) - len(options)} requirements.")
+            self._run(["pip", "compile", *given, "--python", python, "-o", str(locked), str(wanted)], requirements)
             body = locked.read_text(encoding="utf-8")
         packages = sum(1 for line in body.splitlines() if line[:1].isalnum())
         self._say(f"Locked {packages} packages.")
-        kept = "".join(f"{option}\n" for option in options if option != "--pre")
-        return Lock(python=chosen.text, platform=here(), body=kept + body)
+        return "".join(f"{option}\n" for option in options if option != "--pre") + body
 
     def install(self, lock: Lock, prefix: Path) -> None:
         chosen = pythons.choose(lock.python)
+        self._run(["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)])
+        self.fill(prefix, lock.body)
+
+    def fill(self, prefix: Path, body: str) -> None:
+        """Installs what a body names into a prefix that has its Python."""
         with tempfile.TemporaryDirectory(prefix="install-", dir=self._scratch) as folder:
             wanted = Path(folder, "lock.txt")
-            wanted.write_text(lock.body, encoding="utf-8")
-            self._run(["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)])
+            wanted.write_text(body, encoding="utf-8")
             # A lock names all there is, so nothing is resolved again; `install` and not `sync`, which knows no options in files.
             flags = ["--no-deps", "--python", str(prefix / "bin" / "python")]
-            self._run(["pip", "install", *flags, "-r", str(wanted)], Recipe(python="", requirements=(lock.body,)))
+            self._run(["pip", "install", *flags, "-r", str(wanted)], (body,))
 
-    def _run(self, arguments: Sequence[str], allowed: Recipe | None = None) -> None:
-        """Runs uv, its words in the log; BuildFailed with the last of them when it fails."""
-        given = "\n".join(allowed.requirements) if allowed else ""
+    def _run(self, arguments: Sequence[str], allowed: Sequence[str] = ()) -> list[str]:
+        """Runs uv, its words in the log, and returned; BuildFailed with the last of them when it fails."""
+        given = "\n".join(allowed)
         command = [uv.find_uv_bin(), "--no-progress", *arguments]
         process = subprocess.Popen(
             command,
@@ -108,6 +116,7 @@ class UvBuilder:
         if process.returncode:
             words = "\n".join(said[-_LAST_LINES:]).strip() or f"uv ended with {process.returncode} and said nothing."
             raise BuildFailed(words, hint=_hint(words))
+        return said
 
     def _listen(self, process: "subprocess.Popen[bytes]", said: list[str], given: str) -> None:
         assert process.stdout is not None
