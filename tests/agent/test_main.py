@@ -145,6 +145,18 @@ def test_a_cancel_ends_what_ignores_sigterm_and_what_left_the_session(plane):
     assert plane.read(run, "outputs/checkpoint") == b"7"
 
 
+def test_a_cancel_breaks_off_a_long_working_copy(plane):
+    """The script is never started, and what came with the snapshot is no output."""
+    many = {f"outputs/{number:05d}": b"" for number in range(40_000)}
+    run = plane.submit({"train.py": "", **many})
+    eventually((plane.folder(run) / "work" / "outputs" / "00100").exists)
+    plane.cancel(run)
+    run = plane.wait(run)
+    assert (run.status, run.reason) == (RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+    assert plane.names(run) == ["system_logs/agent.log"]
+    assert b"Prepared." not in plane.read(run, "system_logs/agent.log")
+
+
 def test_a_cancelled_script_may_save_its_work(plane):
     run = plane.submit(
         {

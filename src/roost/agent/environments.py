@@ -8,15 +8,10 @@ from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.orders import Orders
 from roost.agent.processes import MARK
-from roost.domain.errors import RoostError
 from roost.domain.plans import Plan
 from roost.environments import base, builders
 
 log = logging.getLogger("roost.agent")
-
-
-class NotWanted(RoostError):
-    """The run was halted while its environment was being installed."""
 
 
 def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
@@ -28,14 +23,9 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
     )  # until this agent ends; before it is looked for, or it could be dropped in between
     prefix = base.find(folder.home, plan.lock)
     if prefix is None:
-
-        def meanwhile() -> None:
-            if orders.halted:
-                raise NotWanted("The run was ended while its environment was being installed.")
-
         began = time.monotonic()
         lock = base.read_lock(link.carrier.get(plan.lock).decode())
-        builder = builders.choose(lock.kind, log.info, meanwhile, {MARK: folder.mark}, folder.root, folder.home)
-        prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, meanwhile)
+        builder = builders.choose(lock.kind, log.info, orders.check, {MARK: folder.mark}, folder.root, folder.home)
+        prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, orders.check)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
     return replace(plan, spec=replace(plan.spec, interpreter=str(prefix / "bin" / "python")))

@@ -80,7 +80,7 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
     """What the script needs; or the run's end, when that cannot be had or is not wanted any more."""
     try:
         plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
-        prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path)
+        prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path, crew.orders.check)
     except (RoostError, OSError) as error:
         if crew.orders.halted:
             return _halted(crew.orders.halted, None)

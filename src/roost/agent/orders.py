@@ -36,6 +36,10 @@ class Halt(StrEnum):
     """Someone deleted the run's folder."""
 
 
+class NotWanted(RoostError):
+    """The run was halted while something was made ready for it."""
+
+
 class Orders:
     """`halted` and `wake` are for the thread that waits for the script; everything else may come from any thread."""
 
@@ -53,6 +57,11 @@ class Orders:
     @property
     def halted(self) -> Halt | None:
         return self._halt or (Halt.TERMINATED if self._terminated else None)
+
+    def check(self) -> None:
+        """NotWanted when there is a halt; for work that takes its time."""
+        if self.halted:
+            raise NotWanted(f"The run was to be ended ({self.halted}) while it was being prepared.")
 
     def halt(self, why: Halt) -> None:
         """The first reason counts."""

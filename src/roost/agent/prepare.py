@@ -16,7 +16,7 @@ from roost.domain.errors import NotFound
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import RunSpec
 from roost.domain.workspaces import NO_RESOURCE_GROUP, NO_SUBSCRIPTION
-from roost.transport.carrying import Carrier
+from roost.transport.carrying import Carrier, Meanwhile
 
 _SECRETS = ("ROOST_TOKEN", "ROOST_URL")
 NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
@@ -31,21 +31,24 @@ class Prepared:
     """With the interpreter that the script runs with."""
 
 
-def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: Path) -> Prepared:
-    """Raises RoostError or OSError; what it has made until then stands in the run's folder and goes with it."""
-    lay_out(folder, plan.spec, carrier)
+def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: Path, meanwhile: Meanwhile) -> Prepared:
+    """Raises RoostError or OSError, or what `meanwhile` raises; what it has made until then stands in the run's folder and goes
+    with it."""
+    lay_out(folder, plan.spec, carrier, meanwhile)
     check(folder, plan.spec)
     library = job_library.ensure(folder.home)
     return Prepared(variables(plan, access, folder, library, door, os.environ), plan)
 
 
-def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier) -> None:
+def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhile) -> None:
     """The working copy, with `./outputs` and `./logs` there for scripts that expect them."""
     for place in (folder.work, folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
     if spec.snapshot:
-        carrier.lay_out(spec.snapshot, folder.work)
-        note_laid(folder)
+        try:
+            carrier.lay_out(spec.snapshot, folder.work, meanwhile)
+        finally:
+            note_laid(folder)  # of a copy that was broken off too: none of it is the run's own
     for kept in ("outputs", "logs"):
         if not os.path.lexists(folder.work / kept):
             (folder.work / kept).mkdir()

@@ -1,6 +1,6 @@
 """The promise of a blob store: content-addressed bytes that never change."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -41,5 +41,6 @@ class Blobs(Protocol):
     def discard(self, name: str, *, unless_since: float) -> int | None:
         """Removes a blob that was not used since; how many bytes that freed, None when it stays or was not there."""
 
-    def copy_to(self, name: str, target: Path, mode: int) -> None:
-        """A copy of its own at `target`, whose folder exists; the stored bytes can never be changed through it."""
+    def copy_to(self, name: str, target: Path, mode: int, progress: Callable[[int], None] = ...) -> None:
+        """A copy of its own at `target`, whose folder exists; the stored bytes can never be changed through it. `progress` hears
+        of each stretch of a large one, and what it raises ends the copying."""

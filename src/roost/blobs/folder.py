@@ -14,7 +14,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from blake3 import blake3
@@ -133,7 +133,7 @@ class FolderBlobs:
             return None
         return found.st_size
 
-    def copy_to(self, name: str, target: Path, mode: int) -> None:
+    def copy_to(self, name: str, target: Path, mode: int, progress: Callable[[int], None] = lambda _: None) -> None:
         try:
             source = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -141,7 +141,7 @@ class FolderBlobs:
         try:
             copied = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                copy(source, copied, os.fstat(source).st_size)
+                copy(source, copied, os.fstat(source).st_size, progress)
                 os.fchmod(copied, mode)
             finally:
                 os.close(copied)

@@ -4,7 +4,7 @@ missing, small ones many to a request. `lay_out` makes a run's working copy of a
 
 import os
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,9 @@ from roost.blobs.hashing import hash_bytes, hash_file
 from roost.domain import files, names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.transport.client import Client, path_of
+
+Meanwhile = Callable[[], None]
+"""Called between files, and within large ones, by any thread."""
 
 SMALL = 256 * 1024
 """Blobs up to this size travel together."""
@@ -69,10 +72,11 @@ class Carrier:
             return self.shared.get(name)
         return self._client.fetch("GET", path_of("blobs", names.blob(name))).body
 
-    def lay_out(self, manifest: str, folder: Path) -> int:
-        """Makes the manifest's files in an empty folder, each a copy of its own; how many. Nothing lands outside it."""
+    def lay_out(self, manifest: str, folder: Path, meanwhile: Meanwhile = lambda: None) -> int:
+        """Makes the manifest's files in an empty folder, each a copy of its own; how many. Nothing lands outside it. What
+        `meanwhile` raises ends the work."""
         entries = files.read_manifest(self.get(manifest))
-        source = self.shared or self._fetched(entries)
+        source = self.shared or self._fetched(entries, meanwhile)
         for place in sorted({os.path.dirname(entry.path) for entry in entries if "/" in entry.path}):
             os.makedirs(folder / place, exist_ok=True)
         plain = [entry for entry in entries if entry.kind is files.EntryKind.FILE]
@@ -80,7 +84,8 @@ class Carrier:
 
         def copy(stretch: Sequence[files.Entry]) -> None:
             for entry in stretch:
-                source.copy_to(entry.content, Path(f"{root}/{entry.path}"), entry.mode)
+                meanwhile()
+                source.copy_to(entry.content, Path(f"{root}/{entry.path}"), entry.mode, lambda _: meanwhile())
 
         if len(plain) <= 32:
             copy(plain)
@@ -104,7 +109,7 @@ class Carrier:
             missing += self._client.call("POST", "/api/blobs/missing", json={"names": asked})["missing"]
         return missing
 
-    def _fetched(self, entries: Sequence[files.Entry]) -> FolderBlobs:
+    def _fetched(self, entries: Sequence[files.Entry], meanwhile: Meanwhile) -> FolderBlobs:
         """This node's cache, with every file of the entries in it."""
         if self._cache is None:
             raise NotFound("There is no folder to keep fetched blobs in.")
@@ -118,11 +123,12 @@ class Carrier:
                 part = self._cache / "tmp" / f"fetch-{name}-{os.getpid()}"
                 part.parent.mkdir(parents=True, exist_ok=True)
                 try:
-                    self._client.download(path_of("blobs", name), part)
+                    self._client.download(path_of("blobs", name), part, progress=lambda *_: meanwhile())
                     cache.put_file(part, expected=name)
                 finally:
                     part.unlink(missing_ok=True)
         for start in range(0, len(small), 500):
+            meanwhile()
             answer = self._client.fetch("POST", "/api/blobs/fetch", json={"names": small[start : start + 500]})
             for name, data in unpack(answer.body):
                 if cache.put(data) != name:
