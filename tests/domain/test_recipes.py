@@ -75,11 +75,6 @@ def test_pip_itself_may_be_a_conda_package(pip: str, line: str) -> None:
     assert sorted(found.requirements) == sorted([line, "setuptools", "wheel"])
 
 
-def test_conda_packages_are_named_until_they_can_be_installed() -> None:
-    with pytest.raises(InvalidInput, match=r"conda-forge::numpy=1\.18, scikit-learn"):
-        recipe(definition("python=3.8", "conda-forge::numpy=1.18", "scikit-learn", {"pip": ["six"]}))
-
-
 def test_the_user_s_own_packages_need_no_recipe() -> None:
     assert recipe({"python": {"userManagedDependencies": True}}) is None
 

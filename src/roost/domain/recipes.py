@@ -8,9 +8,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from roost.domain import conda
+from roost.domain.containers import DockerUse, secret_name, wishes
 from roost.domain.errors import InvalidInput
 
 BASICS = ("pip", "setuptools", "wheel")
@@ -19,7 +21,6 @@ _AZURE_IMAGE = re.compile(r"(mcr\.microsoft\.com/)?azureml/", re.IGNORECASE)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 _OURS = re.compile(r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|telemetry|tensorboard)")
 _OPTIONS = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--no-binary", "--only-binary", "--pre")
-_CONDA = re.compile(r"(?:[\w.-]+::)?([A-Za-z0-9_.-]+)\s*(.*)")
 _VERSION = re.compile(r"(>=|<=|==|!=|=|>|<|~=)?\s*(\d+(?:\.\d+){0,2})(?:\.\*)?")
 
 
@@ -35,6 +36,12 @@ class Image:
     """Nothing is installed: the image's Python runs the script."""
     plain: bool = False
     """One of Azure's, which mean a plain Linux: where it cannot be had, the packages are installed natively."""
+    interpreter: str = ""
+    """The Python in it, by name or path; empty to look for one."""
+    registry: str = ""
+    username: str = ""
+    secret: str = ""
+    """Name in the key vault of the password that the registry wants."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,27 +67,40 @@ class Recipe:
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def recipe(definition: Mapping[str, Any]) -> Recipe | None:
-    """What to install; None when the user manages it. InvalidInput names what Roost cannot build yet."""
-    _check_containers(_part(definition, "docker"))
+def recipe(definition: Mapping[str, Any], use: DockerUse | None = None) -> Recipe | None:
+    """What to install, and in which image; None when the user manages it. InvalidInput names what cannot be built."""
+    wishes(definition, use)  # that the container can be had as it is asked for
+    image = image_of(definition, use)
     python = _part(definition, "python")
     if python.get("userManagedDependencies"):
-        return None
+        if image is None or image.plain:
+            return None
+        named = str(python.get("interpreterPath") or "")
+        own = replace(image, own_python=True, interpreter="" if named == "python" else named)
+        return Recipe(python="", image=own)
+    return replace(_packages(python), image=image)
+
+
+def _packages(python: Mapping[str, Any]) -> Recipe:
     if python.get("baseCondaEnvironment"):
         raise InvalidInput(
             f"base_conda_environment is {python['baseCondaEnvironment']!r}; Roost cannot build on another environment yet."
         )
-    conda = _part(python, "condaDependencies")
-    wanted, pip_lines = _conda(conda.get("dependencies") or ())
-    kept = _requirements(pip_lines)
+    file = conda.read(_part(python, "condaDependencies"))
+    wanted = python_wanted(file.python)
+    if file.packages:
+        packages = [*file.packages, *([f"pip {file.pip}".strip()] if file.pip is not None else [])]
+        kept = _requirements(file.requirements)
+        return Recipe(python=wanted, requirements=tuple(kept), packages=tuple(sorted(packages)), channels=file.channels)
+    kept = _requirements([*file.requirements, *_pip_itself(file.pip)])
     named = {_canonical(line) for line in kept}
-    return Recipe(python=wanted, requirements=tuple(kept + [each for each in BASICS if each not in named]))
+    basics = [each for each in BASICS if each not in named]
+    return Recipe(python=wanted, requirements=tuple(kept + basics), channels=file.channels)
 
 
-def base_image(definition: Mapping[str, Any]) -> str:
-    """The image of Azure's that a native build stands in for; empty for none."""
-    docker = _part(definition, "docker")
-    return str(docker.get("baseImage") or "") if docker.get("enabled") else ""
+def variables(definition: Mapping[str, Any]) -> dict[str, str]:
+    """What the environment's conda file sets for the script."""
+    return conda.variables(_part(_part(definition, "python"), "condaDependencies"))
 
 
 def _part(mapping: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -90,45 +110,41 @@ def _part(mapping: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return found
 
 
-def _check_containers(docker: Mapping[str, Any]) -> None:
-    if docker.get("baseDockerfile"):
-        raise InvalidInput(
-            "The environment has a Dockerfile; Roost cannot build containers yet.",
-            hint="Name its packages in conda_dependencies and set docker.base_dockerfile = None.",
-        )
-    image = str(docker.get("baseImage") or "")
-    if image and not _AZURE_IMAGE.match(image):
-        raise InvalidInput(
-            f"The environment needs the image {image!r}; Roost cannot run containers yet.",
-            hint="Leave docker.base_image out, or give one of Azure's: those are built natively on the node.",
-        )
+def image_of(definition: Mapping[str, Any], use: DockerUse | None = None) -> Image | None:
+    """The container that a run is in; None for none. One of Azure's counts where Docker is asked for; any other always, unless
+    the run says that it wants no Docker."""
+    docker = _part(definition, "docker")
+    reference, dockerfile = str(docker.get("baseImage") or ""), str(docker.get("baseDockerfile") or "")
+    plain = not dockerfile and bool(is_azure(reference))
+    wanted = use.use_docker if use else bool(docker.get("enabled")) or not plain
+    if not wanted or not (reference or dockerfile):
+        return None
+    registry = _part(docker, "baseImageRegistry")
+    address, username = str(registry.get("address") or ""), str(registry.get("username") or "")
+    if address and reference and not reference.startswith(f"{address}/"):
+        reference = f"{address}/{reference}"
+    secret = str(registry.get("passwordSecret") or "") or (secret_name(address, username) if username else "")
+    return Image(
+        reference="" if dockerfile else reference,
+        dockerfile=dockerfile,
+        plain=plain,
+        registry=address,
+        username=username,
+        secret=secret,
+    )
 
 
-def _conda(dependencies: Iterable[object]) -> tuple[str, list[str]]:
-    """The Python that is wanted, and the pip lines; InvalidInput names conda packages beyond python and pip."""
-    python, pip_lines, others = "", [], []
-    for item in dependencies:
-        if isinstance(item, Mapping):
-            unknown = [key for key in item if key != "pip"]
-            if unknown:
-                raise InvalidInput(f"The conda file has a section {unknown[0]!r}; only `pip` is known.")
-            pip_lines += [str(line) for line in item.get("pip") or ()]
-            continue
-        found = _CONDA.fullmatch(str(item).strip())
-        package, version = (found[1].lower(), found[2].strip()) if found else (str(item), "")
-        if package == "python":
-            python = python_wanted(version)
-        elif package == "pip":
-            exact = re.fullmatch(r"={1,2}\s*(\d[\w.]*)", version)
-            pip_lines.append(f"pip=={exact[1]}" if exact and exact[1].count(".") else "pip")
-        else:
-            others.append(str(item))
-    if others:
-        raise InvalidInput(
-            f"The environment needs conda packages, which Roost cannot install yet: {', '.join(others)}.",
-            hint="Move them to the pip section where pip has them; beside it only python and pip may stand.",
-        )
-    return python, pip_lines
+def is_azure(reference: str) -> bool:
+    """Whether an image is one of Azure's, which mean a plain Linux with MPI."""
+    return bool(_AZURE_IMAGE.match(reference))
+
+
+def _pip_itself(version: str | None) -> list[str]:
+    """The requirement for pip where a conda file names it; only an exact version is taken for more than a wish."""
+    if version is None:
+        return []
+    exact = re.fullmatch(r"={0,2}(\d[\w.]*)", version)
+    return [f"pip=={exact[1]}" if exact and exact[1].count(".") else "pip"]
 
 
 def python_wanted(version: str) -> str:

@@ -1,0 +1,159 @@
+"""Conda's environment file: what its sections and specs mean. Pure; `recipes.py` makes a recipe of it, and the solver in
+`roost.environments` has the last word on a spec's version.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from roost.domain.errors import InvalidInput
+
+NODEFAULTS = "nodefaults"
+"""Stands among the channels of a file that wants none but its own."""
+_SECTIONS = ("name", "channels", "dependencies", "variables", "prefix")
+_SPEC = re.compile(r"(?:(?P<channel>\S*?)::)?\s*(?P<name>[A-Za-z0-9_.-]+)\s*(?P<rest>[^#]*)")
+_PART = r"(?:[=<>!~]=?)?\d[\w.*]*"
+_VERSION = re.compile(rf"(?:{_PART}(?:,{_PART})*)?|\*")
+_VERSION_KEY = re.compile(r"\[version=(['\"])([^'\"]*)\1\]")
+_SELECTOR = re.compile(r"#\s*\[|\bsel\(")
+_TOKEN = re.compile(r"/t/[^/]+(?=/)")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CondaFile:
+    python: str = ""
+    """The version of its Python in conda's words, such as `=3.8`; empty for any."""
+    pip: str | None = None
+    """The version of pip itself in conda's words; None when the file does not name it."""
+    packages: tuple[str, ...] = ()
+    """Specs beside Python and pip, sorted; Python's own too where a version does not say all of it."""
+    channels: tuple[str, ...] = ()
+    """As they are named, the first before the others."""
+    requirements: tuple[str, ...] = ()
+    """The lines of all `pip:` sections."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """For the script's environment."""
+
+
+def read(file: Mapping[str, Any]) -> CondaFile:
+    """InvalidInput names what a node cannot install."""
+    unknown = [key for key in file if key not in _SECTIONS]
+    if unknown:
+        raise InvalidInput(
+            f"The conda file has a section {unknown[0]!r}, which is not known.",
+            hint=f"Sections are: {', '.join(_SECTIONS)}.",
+        )
+    channels = [_channel(each) for each in _list(file, "channels")]
+    python, pip, packages, requirements = "", None, set(), list[str]()
+    for item in _list(file, "dependencies"):
+        if isinstance(item, Mapping):
+            requirements += _pip_section(item)
+            continue
+        name, version, text = _spec(item)
+        channel, _ = split_channel(text)
+        if name == "python" and _VERSION.fullmatch(version):
+            python = version
+            channels[:0] = [channel] if channel else []
+        elif name == "pip" and not channel:
+            pip = version
+        else:
+            packages.add(text)
+    return CondaFile(
+        python=python,
+        pip=pip,
+        packages=tuple(sorted(packages)),
+        channels=tuple(dict.fromkeys(channels)),
+        requirements=tuple(requirements),
+        variables=variables(file),
+    )
+
+
+def variables(file: Mapping[str, Any]) -> dict[str, str]:
+    """What the file's `variables` section sets."""
+    given = file.get("variables") or {}
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"`variables` of a conda file must be names with values, got {given!r}.")
+    for name in given:
+        if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
+            raise InvalidInput(f"The conda file sets a variable {name!r}, which is no name of one.")
+    return {name: _value(value) for name, value in given.items()}
+
+
+def name_of(spec: str) -> str:
+    """The package that a spec is for."""
+    return _spec(spec)[0]
+
+
+def split_channel(spec: str) -> tuple[str, str]:
+    """The channel that a spec names, empty for none, and the rest of it."""
+    channel, found, rest = spec.partition("::")
+    return (channel, rest) if found else ("", spec)
+
+
+def _list(file: Mapping[str, Any], section: str) -> Iterable[object]:
+    given = file.get(section) or ()
+    if not isinstance(given, list | tuple):
+        raise InvalidInput(f"`{section}` of a conda file must be a list, got {given!r}.")
+    return given
+
+
+def _pip_section(item: Mapping[Any, Any]) -> list[str]:
+    unknown = [key for key in item if key != "pip"]
+    if unknown:
+        what = "selector" if _SELECTOR.search(str(unknown[0])) else "section"
+        raise InvalidInput(
+            f"The conda file has a {what} {unknown[0]!r} among its dependencies; only `pip` is known.",
+            hint="Write what is wanted on the node, without a choice by platform." if what == "selector" else "",
+        )
+    lines = item.get("pip") or ()
+    if not isinstance(lines, list | tuple):
+        raise InvalidInput(f"`pip` in a conda file must be a list, got {lines!r}.")
+    return [str(line) for line in lines]
+
+
+def _spec(item: object) -> tuple[str, str, str]:
+    """Name, version as it follows the name, and the spec in one form for all ways of writing it."""
+    text = " ".join(str(item).split())
+    if _SELECTOR.search(text):
+        raise InvalidInput(
+            f"The conda dependency {text!r} has a selector; a file has none.",
+            hint="Write what is wanted on the node, without a choice by platform.",
+        )
+    found = _SPEC.fullmatch(text.partition(" #")[0].strip()) if isinstance(item, str) else None
+    if found is None:
+        raise InvalidInput(
+            f"The conda dependency {str(item)!r} is not understood.",
+            hint="Write name, name=1.2, name=1.2=build, name>=1,<2 or channel::name.",
+        )
+    name, rest = found["name"].lower(), re.sub(r"\s*([=<>!~,|]+)\s*", r"\1", found["rest"]).strip()
+    rest = _VERSION_KEY.sub(r"\2", rest) if rest.startswith("[") else rest
+    apart = " " if rest[:1] not in ("=", "<", ">", "!", "~", "[") else ""
+    channel = f"{_channel(found['channel'])}::" if found["channel"] else ""
+    return name, rest, f"{channel}{name}{apart if rest else ''}{rest}"
+
+
+def _channel(given: object) -> str:
+    """A channel's name, address or folder; InvalidInput for what a node cannot look up, or must not be kept."""
+    if not isinstance(given, str) or not given.strip() or re.search(r"\s", given.strip()):
+        raise InvalidInput(f"The conda channel {given!r} is not a name, an address or a folder.")
+    text = given.strip()
+    parts = urlsplit(text) if "://" in text else None
+    if parts is not None and (parts.username or parts.password or _TOKEN.search(parts.path)):
+        shown = _TOKEN.sub("", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+        raise InvalidInput(
+            f"The conda channel {shown} is written with a credential, which would be kept with the environment.",
+            hint="Name it without, and give the node the credential: in ~/.netrc, in its .condarc, or in RATTLER_AUTH_FILE.",
+        )
+    if text.startswith((".", "~")):
+        raise InvalidInput(
+            f"The conda channel {text!r} is a relative folder; a node does not know to what.",
+            hint="Name the folder from the root, such as /srv/channel.",
+        )
+    return text.rstrip("/") or text
+
+
+def _value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
