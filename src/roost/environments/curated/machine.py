@@ -1,0 +1,29 @@
+"""What this machine can do, as far as a curated environment depends on it: looked at once a process."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cache
+
+from roost.environments import pythons
+
+_GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    pythons: tuple[str, ...]
+    """Minor versions of the Pythons that are there."""
+    gpu: bool
+    mpi: bool
+    """Whether what Horovod is built with is there: a compiler, and Open MPI's."""
+
+
+@cache
+def here() -> Machine:
+    found = pythons.found("", os.environ.get("PATH", os.defpath), os.environ.get("PYENV_ROOT", ""))
+    return Machine(
+        pythons=tuple(sorted({"{}.{}".format(*each.version) for each in found})),
+        gpu=any(os.path.exists(device) for device in _GPU_DEVICES),
+        mpi=bool(shutil.which("mpicxx") and (shutil.which("g++") or shutil.which("c++"))),
+    )

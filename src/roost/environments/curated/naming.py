@@ -1,0 +1,52 @@
+"""What a curated environment's name says: framework, version, Python, GPU or not. Pure."""
+
+import re
+from dataclasses import dataclass
+
+PREFIX = "azureml-"
+_LABEL = re.compile(r"(@latest|:\d+)$")
+_PYTHON = re.compile(r"(?:^|-)py(\d)\.?(\d+)(?=-|$)")
+_GPU = re.compile(r"gpu|cuda|(?:^|-)cu\d")
+_CPU = re.compile(r"(?:^|-)cpu(?=-|$)")
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name:
+    """The parts of a name; empty for what it does not say."""
+
+    text: str
+    """All of it behind `AzureML-`, in lower case."""
+    python: str
+    gpu: bool | None
+    horovod: bool
+    """Whether Azure's environments of that kind had Horovod: those for training, before ACPT."""
+
+
+def is_curated(name: str) -> bool:
+    """Whether a name can only be a curated one's."""
+    return name.lower().startswith(PREFIX)
+
+
+def parse(name: str) -> Name:
+    text = _LABEL.sub("", name.lower()).removeprefix(PREFIX)
+    python = _PYTHON.search(text)
+    gpu = True if _GPU.search(text) else False if _CPU.search(text) else None
+    return Name(
+        text=text,
+        python=f"{python[1]}.{python[2]}" if python else "",
+        gpu=gpu,
+        horovod="inference" not in text and "acpt" not in text,
+    )
+
+
+def split(text: str, pattern: str) -> str | None:
+    """The version that a name gives behind a framework's pattern, empty for none; None for another framework's name."""
+    found = re.match(rf"(?:{pattern})-?(\d+(?:\.\d+)*)?(?=-|$)", text)
+    return None if found is None else found.groups()[-1] or ""
+
+
+def version(text: str) -> Version:
+    """Numbers to compare by."""
+    return tuple(int(part) for part in re.findall(r"\d+", text))
