@@ -6,6 +6,7 @@ end: the agent that runs the script has it next.
 
 import logging
 import time
+from dataclasses import replace
 
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
@@ -117,7 +118,10 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     def builder(kind: str) -> base.Builder:
         return builders.choose(kind, diary.say, diary.meanwhile, {MARK: folder.mark}, folder.root, folder.home)
 
+    for note in recipe.notes:
+        diary.say(note)
     lock = builder(builders.kind_of(recipe)).resolve(recipe)
+    lock = replace(lock, notes=(*recipe.notes, *lock.notes))
     name = link.carrier.put(lock.text.encode())
     began = time.monotonic()
     base.hold(folder.home, name)  # until this agent ends

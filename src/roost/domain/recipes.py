@@ -58,12 +58,16 @@ class Recipe:
     """Where conda packages come from, the first before the others; empty for the machine's own."""
     image: Image | None = None
     """None to install natively."""
+    notes: tuple[str, ...] = ()
+    """What is not as the environment's name says, for the log and the lock."""
 
     @property
     def key(self) -> str:
         parts: list[object] = [self.python, self.requirements]
         if self.packages or self.channels or self.image:
             parts += [self.packages, self.channels, asdict(self.image) if self.image else None]
+        if self.notes:  # they stand in the lock
+            parts += [{"notes": self.notes}]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -78,7 +82,15 @@ def recipe(definition: Mapping[str, Any], use: DockerUse | None = None) -> Recip
         named = str(python.get("interpreterPath") or "")
         own = replace(image, own_python=True, interpreter="" if named == "python" else named)
         return Recipe(python="", image=own)
-    return replace(_packages(python), image=image)
+    return replace(_packages(python), image=image, notes=_notes(definition))
+
+
+def _notes(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of a curated environment: a sentence for each thing that is not as its name says."""
+    found = definition.get("notes") or ()
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise InvalidInput(f"`notes` of an environment must be a list of texts, got {found!r}.")
+    return tuple(" ".join(each.split()) for each in found)
 
 
 def _packages(python: Mapping[str, Any]) -> Recipe:
