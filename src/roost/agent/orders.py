@@ -78,6 +78,10 @@ class Orders:
         # lock and writes no log: it may come in the middle of either, and twice.
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._terminate)
+        self.attend()
+
+    def attend(self) -> None:
+        """Listens to the control plane alone, which hears by it that somebody is here."""
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
 
     def _terminate(self, *_: object) -> None:

@@ -7,6 +7,7 @@ from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
+from roost.agent.orders import Orders
 from roost.agent.outcomes import Outcome
 from roost.agent.processes import Tree
 from roost.agent.ship import Cargo
@@ -35,7 +36,12 @@ def salvage(folder: Folder) -> None:
         return
     masks = Masks(folder)
     cargo = Cargo(folder, link, Staging(folder), masks)
-    finish(folder, link, cargo, masks, _outcome(folder, run, masks), ship=lambda: None)
+    orders = Orders(link)
+    orders.attend()  # outputs may take long to send: the control plane hears that somebody is here, and nothing halts this
+    try:
+        finish(folder, link, cargo, masks, _outcome(folder, run, masks), ship=lambda: None)
+    finally:
+        orders.close()
 
 
 def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
