@@ -1,16 +1,36 @@
-"""The SQL store keeps the contract on a SQLite file and in memory."""
+"""The SQL store keeps the contract of every noun on a SQLite file and in memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.contracts.store import StoreContract
+from tests.contracts.files import FilesContract
+from tests.contracts.leases import LeasesContract
+from tests.contracts.metrics import MetricsContract
+from tests.contracts.people import PeopleContract
+from tests.contracts.runs import RunsContract
+from tests.contracts.secrets import SecretsContract
+from tests.contracts.streams import StreamsContract
+from tests.contracts.workspaces import WorkspacesContract
 
 from roost.store import open_store
 from roost.store.base import Store
 
 
-class TestSqliteFile(StoreContract):
+class EveryNoun(
+    WorkspacesContract,
+    RunsContract,
+    LeasesContract,
+    MetricsContract,
+    StreamsContract,
+    FilesContract,
+    PeopleContract,
+    SecretsContract,
+):
+    """All of them on one store."""
+
+
+class TestSqliteFile(EveryNoun):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
         store = open_store(f"sqlite:///{tmp_path / 'roost %.db'}")
@@ -18,7 +38,7 @@ class TestSqliteFile(StoreContract):
         store.close()
 
 
-class TestSqliteInMemory(StoreContract):
+class TestSqliteInMemory(EveryNoun):
     @pytest.fixture
     def store(self) -> Iterator[Store]:
         store = open_store("sqlite://")

@@ -35,7 +35,7 @@ class ComputeControl:
         def given(run: Run) -> RunEvent:
             return _given(f"Was given a place on {run.spec.target}.", house.clock())
 
-        while run := house.store.runs.claim(compute.name, compute.max_nodes, at=house.clock(), event=given):
+        while run := house.store.runs.claim(compute.name, compute.max_nodes, event=given):
             house.signals.ring(run_topic(run.id))
 
     def _scale(self, compute: Compute) -> None:

@@ -16,7 +16,8 @@ log = logging.getLogger("roost.control")
 
 TICK_SECONDS = 1.0
 LEASE_SECONDS = 5.0
-"""How long a killed control plane's work stays untouched; work that takes longer is renewed every tick."""
+"""How long the work of a killed control plane stays untouched by others that share its database; one that comes back on its own
+home takes it up at once. Work that takes longer is renewed every tick."""
 WORKERS = 8
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0

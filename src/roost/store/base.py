@@ -151,7 +151,7 @@ class Runs(Protocol):
     def heard(self, run_id: str, at: float) -> Run:
         """An agent or client spoke. Does not change the revision."""
 
-    def claim(self, target: str, limit: int, *, at: float, event: Callable[[Run], RunEvent]) -> Run | None:
+    def claim(self, target: str, limit: int, *, event: Callable[[Run], RunEvent]) -> Run | None:
         """The oldest Queued run of a target, moved by `event`, if fewer than `limit` runs hold a node there; else None."""
 
     def holding(self, target: str) -> int:
@@ -168,6 +168,9 @@ class Runs(Protocol):
 
     def release(self, run_id: str, token: str, *, due_at: float) -> None:
         """Gives a lease back; the run is not due again before then. Nothing happens when the lease was lost."""
+
+    def inherit(self) -> None:
+        """Ends every lease: whoever held one is known to be gone. Their runs are due at once."""
 
     def touch(self, run_id: str) -> None:
         """Makes a run due at once (a cancel came, an agent spoke)."""

@@ -55,6 +55,11 @@ _HELD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"), t.runs.c.le
 _DUE_UNLESS_TOUCHED = sa.case((t.runs.c.due_at == 0.0, 0.0), else_=sa.bindparam("due"))
 _RENEW = Statement(_HELD.values(lease_until=sa.bindparam("due"), due_at=_DUE_UNLESS_TOUCHED))
 _RELEASE = Statement(_HELD.values(lease_token="", lease_until=0.0, due_at=_DUE_UNLESS_TOUCHED))
+_INHERIT = Statement(
+    t.runs.update()
+    .where(t.runs.c.status.in_(sorted(s.value for s in RunStatus if not s.is_terminal)), t.runs.c.lease_token != "")
+    .values(lease_token="", lease_until=0.0, due_at=0.0)
+)
 _THIS = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"))
 _HEARD = Statement(_THIS.values(heard_at=sa.bindparam("at")))
 _TOUCH = Statement(_THIS.values(due_at=0.0))
@@ -168,7 +173,7 @@ class SqlRuns:
 
         return self._database.write(work)
 
-    def claim(self, target: str, limit: int, *, at: float, event: Callable[[Run], RunEvent]) -> Run | None:  # noqa: ARG002
+    def claim(self, target: str, limit: int, *, event: Callable[[Run], RunEvent]) -> Run | None:
         def work(connection: sa.Connection) -> Run | None:
             # Two control planes on one PostgreSQL take turns here; SQLite has one writer anyway.
             _COMPUTE.all(connection, target=target)
@@ -212,6 +217,9 @@ class SqlRuns:
     def release(self, run_id: str, token: str, *, due_at: float) -> None:
         if token:
             self._database.write(lambda connection: _RELEASE.run(connection, run_id=run_id, token=token, due=due_at))
+
+    def inherit(self) -> None:
+        self._database.write(_INHERIT.run)
 
     def touch(self, run_id: str) -> None:
         self._database.write(lambda connection: _TOUCH.run(connection, run_id=run_id))

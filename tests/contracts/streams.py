@@ -1,0 +1,70 @@
+"""What every store promises of streams of text (`roost.store.base.Streams`), as tests."""
+
+from tests.contracts.store import StoreContract, at_once
+
+from roost.store.base import Store
+
+
+class StreamsContract(StoreContract):
+    def test_a_stream_is_read_from_any_offset(self, store: Store) -> None:
+        self.make(store, "r1")
+        text = bytes(range(256)) * 4000  # more than a megabyte
+        pieces = [text[:1], text[1:50], text[50:20_000], text[20_000:20_001], text[20_001:]]
+        at = 0
+        for piece in pieces:
+            at = store.streams.append("r1", "log", at, piece)
+        assert store.streams.size("r1", "log") == at == len(text)
+        for offset, limit in (
+            (0, 10),
+            (0, 10**9),
+            (49, 3),
+            (19_999, 5),
+            (262_143, 300_000),
+            (len(text) - 1, 9),
+            (5, 0),
+        ):
+            assert store.streams.read("r1", "log", offset, limit) == text[offset : offset + limit]
+        assert store.streams.read("r1", "log", len(text), 9) == b""
+        assert store.streams.read("r1", "nothing", 0, 9) == b""
+        assert store.streams.size("r1", "nothing") is None
+
+    def test_a_stream_takes_in_only_at_its_mark(self, store: Store) -> None:
+        self.make(store, "r1")
+        assert store.streams.append("r1", "log", 3, b"abc") == 0
+        assert store.streams.append("r1", "log", 0, b"abc") == 3
+        assert store.streams.append("r1", "log", 0, b"abc") == 3
+        assert store.streams.append("r1", "log", 3, b"") == 3
+        assert store.streams.read("r1", "log", 0, 99) == b"abc"
+
+    def test_a_reset_begins_anew(self, store: Store) -> None:
+        self.make(store, "r1")
+        store.streams.append("r1", "log", 0, b"x" * 300_000)
+        assert store.streams.append("r1", "log", 0, b"new", reset=True) == 3
+        assert store.streams.append("r1", "log", 3, b"er") == 5
+        assert store.streams.read("r1", "log", 0, 99) == b"newer"
+        assert store.streams.append("r1", "log", 4, b"?", reset=True) == 0
+        assert store.streams.append("r1", "fresh", 0, b"a", reset=True) == 1
+
+    def test_streams_are_listed_and_dropped(self, store: Store) -> None:
+        self.make(store, "r1")
+        self.make(store, "r2")
+        for run_id, name in (("r1", "b"), ("r1", "a"), ("r2", "a")):
+            store.streams.append(run_id, name, 0, b"text")
+        store.streams.append("r1", "empty", 0, b"")
+        assert store.streams.names("r1") == ["a", "b", "empty"]
+        store.streams.drop("r1", ["a", "empty", "nothing"])
+        assert store.streams.names("r1") == ["b"]
+        assert store.streams.size("r1", "a") is None
+        assert store.streams.read("r2", "a", 0, 9) == b"text"
+
+    def test_many_small_appends_by_many(self, store: Store) -> None:
+        self.make(store, "r1")
+        text = b"".join(b"line %04d\n" % i for i in range(400))
+
+        def send(thread: int) -> None:
+            at = 0
+            while at < len(text):
+                at = store.streams.append("r1", "log", at, text[at : at + 10])
+
+        at_once(send, 4)
+        assert store.streams.read("r1", "log", 0, 10**6) == text
