@@ -37,6 +37,8 @@ class Plan:
     errand: Errand = Errand.RUN
     lock: str = ""
     """Blob of the lock of the run's environment; empty for none."""
+    image: str = ""
+    """Id of the image that the script runs in, once the node has it; empty for no container."""
     node_rank: int = 0
     node: str = ""
     """Id of the cluster's node it runs on; empty on `local`, which has none."""

@@ -1,0 +1,259 @@
+"""A box: one container with one program in it, on the engine of this machine. It sees the folders that it is given at their own
+paths, appends both outputs to a file, and leaves a note of its end beside it, so that nothing of that hangs on a connection.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from roost.domain.containers import Wishes
+from roost.domain.errors import RoostError
+from roost.environments.container_engine import Engine
+
+MARK_LABEL = "roost.mark"
+NOTE = "container.json"
+"""The file that stands in a run's folder from before its first container is made."""
+VOLUMES = "ROOST_CONTAINER_VOLUMES"
+"""Folders of this node that containers may mount with `-v`, separated by colons; `*` for any."""
+_PAUSE = 1.0
+_GPU = "/dev/nvidiactl"
+# The shell is the container's first process: it outlives the program by the moment that it takes to note how that ended and
+# whether the kernel had to kill for memory. As first process it also ignores the SIGTERM that is meant for the program.
+_SHELL = """
+log=$1 end=$2; shift 2
+"$@" >>"$log" 2>&1
+code=$? kills=0
+for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
+  if [ -r "$file" ]; then
+    while read -r name count; do if [ "$name" = oom_kill ]; then kills=$count; fi; done <"$file"
+  fi
+done
+echo "$code $kills" >"$end"
+exit "$code"
+"""
+log = logging.getLogger("roost.containers")
+
+
+class CannotStart(RoostError):
+    """The engine refuses the container; the message is its own."""
+
+    code = "container_failed"
+
+
+@dataclass(frozen=True)
+class Mount:
+    source: Path
+    target: str = ""
+    """Empty for the same path."""
+    read_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """What is in a box."""
+
+    image: str
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    mounts: Sequence[Mount]
+    folder: Path
+    """Where the program starts."""
+    log: Path
+    end: Path
+    """The note of its end, in a folder that is mounted."""
+    mark: str
+    """Of the run, by which its containers are found again."""
+    wishes: Wishes = field(default_factory=Wishes)
+
+
+class Box:
+    """Made and started by its constructor. `fd` becomes readable when the program has ended."""
+
+    def __init__(self, engine: Engine, content: Content) -> None:
+        """CannotStart with the engine's reason; nothing is left then."""
+        self._engine = engine
+        self._content = content
+        self._code: int | None = None
+        content.log.touch(mode=0o600)
+        content.end.unlink(missing_ok=True)
+        self._client = engine.client()
+        self.id = self._start()
+        self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        threading.Thread(target=self._wait, name="box", daemon=True).start()
+
+    @property
+    def pid(self) -> str:
+        return f"container {self.id[:12]}"
+
+    @property
+    def memory_kills(self) -> int:
+        """How often the kernel ended one of its processes for want of memory."""
+        return self._noted()[1]
+
+    @property
+    def memory_limit(self) -> int | None:
+        return self._content.wishes.memory
+
+    def exit_code(self) -> int | None:
+        """Negative for a signal; None while it runs."""
+        return self._code
+
+    def end(self, polite: float) -> None:
+        """SIGTERM to every process in it, SIGKILL after so many seconds; returns when it has ended, or cannot be."""
+        if self._code is None and polite > 0:
+            with contextlib.suppress(Exception):  # one that is about to end takes no orders
+                container = self._client.containers.get(self.id)
+                container.exec_run(["/bin/sh", "-c", "kill -TERM -1"], user=self._engine.user)
+            self._await(polite)
+        if self._code is None:
+            with contextlib.suppress(Exception):
+                self._client.containers.get(self.id).kill()
+            self._await(3.0)
+
+    def remove(self) -> None:
+        """Takes the ended container away. Safe twice."""
+        with contextlib.suppress(Exception):  # it is gone, or found again by its mark
+            self._client.containers.get(self.id).remove(force=True)
+        with contextlib.suppress(Exception):
+            self._client.close()
+
+    def _start(self) -> str:
+        import docker.errors  # noqa: PLC0415 - loaded by those who use containers
+        import requests  # noqa: PLC0415
+
+        made = None
+        try:
+            made = self._client.containers.create(**_settings(self._engine, self._content))
+            made.start()
+            return str(made.id)
+        except (docker.errors.DockerException, requests.RequestException) as error:
+            if made is not None:
+                with contextlib.suppress(Exception):
+                    made.remove(force=True)
+            raise CannotStart(f"The container cannot be started: {words(error)}", hint=_hint(words(error))) from error
+
+    def _wait(self) -> None:
+        client = self._engine.client(None)
+        code = -signal.SIGKILL
+        while True:
+            try:
+                code = _signed(int(client.containers.get(self.id).wait()["StatusCode"]))
+                break
+            except Exception as error:  # noqa: BLE001 whatever the library raises: the engine may be away, or the container
+                if _is_gone(error):
+                    break
+                log.warning("The container engine does not answer: %s", words(error))
+                time.sleep(_PAUSE)
+        with contextlib.suppress(Exception):
+            client.close()
+        noted, _ = self._noted()
+        self._code = code if noted is None else noted
+        os.eventfd_write(self.fd, 1)
+
+    def _noted(self) -> tuple[int | None, int]:
+        try:
+            code, kills = self._content.end.read_text().split()
+            return _signed(int(code)), int(kills)
+        except (OSError, ValueError):
+            return None, 0
+
+    def _await(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while self._code is None and time.monotonic() < until:
+            time.sleep(0.02)
+
+
+def clear(engine: Engine, mark: str) -> int:
+    """Takes away every container with this mark, running or not; how many."""
+    client = engine.client()
+    found = client.containers.list(all=True, filters={"label": f"{MARK_LABEL}={mark}"})
+    for container in found:
+        with contextlib.suppress(Exception):
+            container.remove(force=True)
+    client.close()
+    return len(found)
+
+
+def words(error: Exception) -> str:
+    """What an engine's refusal says, without the library's wrapping."""
+    said = getattr(error, "explanation", None) or error
+    return str(said).strip().rstrip(".") + "."
+
+
+def _is_gone(error: Exception) -> bool:
+    return getattr(getattr(error, "response", None), "status_code", None) == 404
+
+
+def _signed(code: int) -> int:
+    """A shell says 128 + N of a program that signal N ended."""
+    return 128 - code if 128 < code <= 128 + signal.NSIG and code - 128 in signal.valid_signals() else code
+
+
+def _settings(engine: Engine, content: Content) -> dict[str, Any]:
+    import docker.types as types  # noqa: PLC0415 - loaded by those who use containers
+
+    wishes = content.wishes
+    mounts = [*content.mounts, *_volumes(wishes), Mount(content.log), Mount(content.end.parent)]
+    settings: dict[str, Any] = {
+        "image": content.image,
+        "entrypoint": ["/bin/sh", "-c", _SHELL, "roost"],
+        "command": [str(content.log), str(content.end), *content.argv],
+        "environment": {**content.environment, **wishes.variables},
+        "labels": {MARK_LABEL: content.mark},
+        "working_dir": str(content.folder),
+        "user": engine.user,
+        "network_mode": wishes.network,
+        "log_config": types.LogConfig(type="none"),
+        "mounts": [
+            types.Mount(each.target or str(each.source), str(each.source), type="bind", read_only=each.read_only)
+            for each in mounts
+        ],
+        "ulimits": [types.Ulimit(name=name, soft=soft, hard=hard) for name, soft, hard in wishes.ulimits],
+        "extra_hosts": dict(wishes.hosts),
+    }
+    if wishes.ipc == "host":
+        settings["ipc_mode"] = "host"
+    else:
+        settings["shm_size"] = wishes.shm_size
+    if wishes.memory:
+        settings |= {"mem_limit": wishes.memory, "memswap_limit": wishes.memory}
+    if wishes.cpus:
+        settings["nano_cpus"] = int(wishes.cpus * 1e9)
+    gpus = wishes.gpus or ("all" if os.path.exists(_GPU) and engine.name == "Docker" else "")
+    if gpus:
+        settings["device_requests"] = [_gpus(types.DeviceRequest, gpus)]
+    return settings
+
+
+def _gpus(request: Callable[..., Any], wanted: str) -> Any:
+    if wanted.startswith("device="):
+        return request(device_ids=wanted.removeprefix("device=").split(","), capabilities=[["gpu"]])
+    return request(count=-1 if wanted == "all" else int(wanted), capabilities=[["gpu"]])
+
+
+def _volumes(wishes: Wishes, own: Mapping[str, str] = os.environ) -> list[Mount]:
+    """What `-v` asks for, where this node lets it."""
+    allowed = [each for each in own.get(VOLUMES, "").split(":") if each]
+    for source, _, _ in wishes.volumes:
+        place = os.path.realpath(source)
+        if "*" not in allowed and not any(Path(place).is_relative_to(os.path.realpath(each)) for each in allowed):
+            raise CannotStart(
+                f"The folder {source!r} may not be mounted on this node.",
+                hint=f"Its owner lists what may in {VOLUMES}, separated by colons, and starts Roost again.",
+            )
+    return [Mount(Path(source), target, read_only) for source, target, read_only in wishes.volumes]
+
+
+def _hint(said: str) -> str:
+    if "/bin/sh" in said:
+        return "The image needs a shell (/bin/sh)."
+    if "No such file" in said or "no such file" in said:
+        return "A folder that should be mounted, or the working folder, is not there."
+    return ""

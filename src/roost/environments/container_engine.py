@@ -1,0 +1,121 @@
+"""The container engine of this machine: Docker or Podman, found by its socket. Looking costs a few system calls and one
+request; the `docker` library is loaded by those who then use it.
+"""
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roost.environments.base import BuildFailed
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+WAY_OUT = "Install and start Docker or Podman (systemctl start podman.socket), or name its socket in DOCKER_HOST."
+_SECONDS = 3.0
+_LONG = 600.0
+
+
+class NoEngine(BuildFailed):
+    """There is no container engine on this machine, or it does not answer."""
+
+    code = "no_container_engine"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that answered. Its clients are for one thread each."""
+
+    path: str
+    """Of its socket."""
+    name: str
+    version: str
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.path}"
+
+    def client(self, seconds: float | None = _LONG) -> "DockerClient":
+        """`seconds` is how long it may be silent while it works."""
+        import docker  # noqa: PLC0415 - a third of a second, for those who use containers
+
+        return docker.DockerClient(base_url=self.url, timeout=seconds)
+
+    @cached_property
+    def rootless(self) -> bool:
+        """Whether root in a container is this user outside."""
+        options = ask(self.path, "/info").get("SecurityOptions") or ()
+        return any("rootless" in str(option) for option in options)
+
+    @property
+    def user(self) -> str:
+        """Who a container's processes have to be so that outside they are this process's user."""
+        return "0:0" if self.rootless else f"{os.getuid()}:{os.getgid()}"
+
+
+def find(own: Mapping[str, str] = os.environ) -> Engine:
+    """The engine; NoEngine says where it was looked for, and what to do."""
+    missing = []
+    for path in places(own):
+        try:
+            about = ask(path, "/version")
+        except OSError as error:
+            missing.append(f"{path} ({error.strerror or error})")
+            continue
+        parts = [str(each.get("Name") or "") for each in about.get("Components") or ()]
+        name = "Podman" if any("podman" in part.lower() for part in parts) else "Docker"
+        return Engine(path, name, str(about.get("Version") or "?"))
+    raise NoEngine(f"There is no container engine here; looked at {', '.join(missing)}.", hint=WAY_OUT)
+
+
+def places(own: Mapping[str, str]) -> list[str]:
+    """Sockets where an engine may be: the one that is named, else Docker's and Podman's, of the machine and of this user."""
+    for variable in ("DOCKER_HOST", "CONTAINER_HOST"):
+        named = own.get(variable, "")
+        if named.startswith("unix://"):
+            return [named.removeprefix("unix://")]
+        if named:
+            raise NoEngine(
+                f"{variable} is {named!r}: an engine on another machine cannot see the run's folders.",
+                hint="Unset it, or name the socket of an engine of this machine: unix:///path.",
+            )
+    mine = own.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    return [
+        "/var/run/docker.sock",
+        f"{mine}/docker.sock",
+        f"{mine}/podman/podman.sock",
+        "/run/podman/podman.sock",
+        str(Path.home() / ".docker" / "run" / "docker.sock"),
+    ]
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("engine", timeout=_SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def ask(path: str, route: str) -> Mapping[str, Any]:
+    """One question without any library; OSError when nobody answers it."""
+    connection = _Connection(path)
+    try:
+        connection.request("GET", route)
+        found = json.loads(connection.getresponse().read())
+    except (http.client.HTTPException, ValueError) as error:
+        raise OSError(f"no engine's answer: {error}") from error
+    finally:
+        connection.close()
+    if not isinstance(found, dict):
+        raise OSError("no engine's answer")
+    return found
