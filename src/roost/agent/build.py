@@ -8,6 +8,7 @@ import logging
 import time
 from dataclasses import replace
 
+from roost.agent import environments
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -116,7 +117,9 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
         diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
 
     def builder(kind: str) -> base.Builder:
-        return builders.choose(kind, diary.say, diary.meanwhile, {MARK: folder.mark}, folder.root, folder.home)
+        mark = {MARK: folder.mark}
+        own = environments.private(plan, link)
+        return builders.choose(kind, diary.say, diary.meanwhile, mark, folder.root, folder.home, own)
 
     for note in recipe.notes:
         diary.say(note)

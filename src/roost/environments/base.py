@@ -22,6 +22,7 @@ _HEADER = "# roost-lock 1"
 _FACT = re.compile(r"# (python|platform|kind|note) (.+)")
 _NATIVE = ", installed natively (no container)"  # older locks say so there, whatever was asked for
 _PAUSE = 0.1
+_WAITING = "Another run installs the same environment here; waiting for it."
 
 PIP, CONDA, IMAGE = "pip", "conda", "image"
 """The kinds of locks."""
@@ -30,6 +31,24 @@ Say = Callable[[str], None]
 """Takes a line of the build log."""
 Meanwhile = Callable[[], None]
 """Called several times a second while something takes its time; what it raises ends the work."""
+
+
+Fetch = Callable[[str, Path], object]
+"""Writes a blob to a file that is not there yet."""
+
+
+def _no_blobs(name: str, _: Path) -> None:
+    raise InvalidInput(f"The environment needs the blob {name}, and there is nobody here to fetch it.")
+
+
+@dataclass(frozen=True)
+class Private:
+    """What is the user's own, beside a lock."""
+
+    fetch: Fetch = _no_blobs
+    """Gets wheels that the user gave (`roost-blob:` lines)."""
+    requirements: tuple[str, ...] = ()
+    """The environment's own lines: options there may have passwords, which no lock has."""
 
 
 class BuildFailed(RoostError):
@@ -84,6 +103,19 @@ def read_lock(text: str) -> Lock:
     )
 
 
+class Depot(Protocol):
+    """What a builder may ask of the control plane."""
+
+    def secret(self, name: str) -> str | None:
+        """Out of the key vault of the run's workspace; None when it is not there."""
+
+    def keep(self, path: Path) -> str:
+        """A file as a blob; its name."""
+
+    def fetch(self, name: str, path: Path) -> None:
+        """A blob as a file."""
+
+
 class Builder(Protocol):
     """Makes locks and prefixes of one kind. **Processes**: whatever it starts has ended when a call returns or raises.
     **Twice**: both may be called again after a failure."""
@@ -116,7 +148,7 @@ def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, mea
         return found
     prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _alone(prefix.parent / f".{lock}.lock", say, meanwhile):
+    with alone(prefix.parent / f".{lock}.lock", say, meanwhile, _WAITING):
         if find(home, lock) is None:
             if prefix.exists():
                 shutil.rmtree(prefix)
@@ -168,7 +200,7 @@ def _use_file(prefix: Path) -> Path:
 
 
 @contextmanager
-def _alone(path: Path, say: Say, meanwhile: Meanwhile) -> Iterator[None]:
+def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[None]:
     """While no other process of this machine is at the same; it waits, and says so once."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -179,7 +211,7 @@ def _alone(path: Path, say: Say, meanwhile: Meanwhile) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if not told:
-                    say("Another run installs the same environment here; waiting for it.")
+                    say(words)
                     told = True
                 meanwhile()
                 time.sleep(_PAUSE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from roost.domain.errors import InvalidInput
 from roost.domain.recipes import Recipe
-from roost.environments.base import CONDA, IMAGE, PIP, Builder, Meanwhile, Say
+from roost.environments.base import CONDA, IMAGE, PIP, Builder, Meanwhile, Private, Say
 
 
 def kind_of(recipe: Recipe) -> str:
@@ -16,14 +16,21 @@ def kind_of(recipe: Recipe) -> str:
 
 
 def choose(
-    kind: str, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path, home: Path
+    kind: str,
+    say: Say,
+    meanwhile: Meanwhile,
+    environment: Mapping[str, str],
+    scratch: Path,
+    home: Path,
+    private: Private,
 ) -> Builder:
     """The builder of that kind of lock. `environment` is added to this process's own for whatever it starts; its small files
-    are in `scratch`, which goes with whoever gave it, and what later builds find again is in `home`."""
+    are in `scratch`, which goes with whoever gave it, and what later builds find again is in `home`; `private` is what the user
+    has beside a lock."""
     if kind == PIP:
         from roost.environments.uv import UvBuilder  # noqa: PLC0415 - loaded by those who build
 
-        return UvBuilder(say, meanwhile, environment, scratch)
+        return UvBuilder(say, meanwhile, environment, scratch, home, private)
     if kind == CONDA:
         from roost.environments.conda import CondaBuilder  # noqa: PLC0415 - loaded by those who build
 

@@ -1,33 +1,28 @@
-"""The builder for pip packages: uv resolves to exact versions with hashes, and installs them into a virtual environment."""
+"""The builder for pip packages: uv resolves to exact versions with hashes, and installs them into a virtual environment.
 
-import contextlib
+`compile` and `fill` are for other builders too: the lines of a lock for an interpreter, and a prefix filled with them. Packages
+that are known to need it are compiled here (`compiling.py`, `wheels.py`), after all others are there.
+"""
+
 import os
 import platform
-import re
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
-import uv
-
 from roost.domain.recipes import Recipe
-from roost.environments import pip_settings, pythons
-from roost.environments.base import BuildFailed, Lock, Meanwhile, Say
-
-_PAUSE = 0.1
-_LAST_LINES = 30
-_NOT_FOUND = re.compile(
-    r"not found in the package registry|no versions? of|cannot be used|unsatisfiable", re.IGNORECASE
-)
+from roost.environments import compiling, pip_options, pythons, wheels
+from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
+from roost.environments.pip_options import Options
+from roost.environments.running import Words
+from roost.environments.uv_program import Uv
 
 
 class UvBuilder:
-    """See `base.Builder`. `environment` is added to this process's own for whatever is started; small
-    files are in `scratch`, which goes with whoever gave it."""
+    """See `base.Builder`. `environment` is added to this process's own for whatever is started; small files are in `scratch`,
+    which goes with whoever gave it; compiled wheels are kept in `home`; `private` is what the user has beside a lock."""
 
     def __init__(
         self,
@@ -35,23 +30,14 @@ class UvBuilder:
         meanwhile: Meanwhile,
         environment: Mapping[str, str] | None = None,
         scratch: Path | None = None,
+        home: Path | None = None,
+        private: Private | None = None,
     ) -> None:
         self._say = say
-        self._meanwhile = meanwhile
-        self._scratch = scratch
-        self._settings = pip_settings.read()
-        self._environment = {
-            **{
-                name: value
-                for name, value in os.environ.items()
-                if name not in ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
-            },
-            **self._settings.variables,
-            "UV_PYTHON_DOWNLOADS": "never",
-            "UV_NO_PROGRESS": "1",
-            "NO_COLOR": "1",
-            **(environment or {}),
-        }
+        self._home = home or Path(os.environ.get("ROOST_HOME") or "~/.roost").expanduser()
+        self._uv = Uv(say, meanwhile, environment or {}, scratch, private or Private())
+        cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / "cache" / "wheels"
+        self._compiler = wheels.Compiler(Path(cache), self._uv, scratch)
 
     def resolve(self, recipe: Recipe) -> Lock:
         chosen = pythons.choose(recipe.python)
@@ -60,91 +46,74 @@ class UvBuilder:
         body = self.compile(recipe.requirements, chosen.path)
         return Lock(python=chosen.text, platform=here(), notes=(note,) if note else (), body=body)
 
-    def compile(self, requirements: Sequence[str], python: str, *flags: str) -> str:
-        """The lines as exact versions with hashes for that interpreter, options first."""
-        options = [line for line in requirements if line.startswith("-")]
-        with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as folder:
-            wanted, locked = Path(folder, "requirements.in"), Path(folder, "lock.txt")
-            wanted.write_text("\n".join(requirements) + "\n", encoding="utf-8")
-            given = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet", *flags]
-            given += ["--prerelease", "allow"] if "--pre" in options else []
-            self._say(f"Resolving {len(requirements) - len(options)} requirements.")
-            self._run(["pip", "compile", *given, "--python", python, "-o", str(locked), str(wanted)], requirements)
-            body = locked.read_text(encoding="utf-8")
-        packages = sum(1 for line in body.splitlines() if line[:1].isalnum())
-        self._say(f"Locked {packages} packages.")
-        return "".join(f"{option}\n" for option in options if option != "--pre") + body
+    def compile(
+        self, requirements: Sequence[str], python: str, *flags: str, present: Mapping[str, str] | None = None
+    ) -> str:
+        """The lines as exact versions with hashes for that interpreter, options first. `present` are packages, with versions,
+        that are there already: what is compiled may be for one of them."""
+        given, lines = pip_options.split(requirements)
+        options = pip_options.read(given, self._uv.environment)
+        self._say(f"Resolving {len(lines)} requirements.")
+        body = self._uv.lock(lines, python, options, self._rules.metadata(), *flags)
+        self._say(f"Locked {len(compiling.pins(body))} packages.")
+        plans = self._plans(body, python, options, present or {})
+        kept = [option for option in options.kept if option != "--pre"]
+        return "".join(f"{line}\n" for line in kept) + body + "".join(f"{plan.line}\n" for plan in plans)
 
     def install(self, lock: Lock, prefix: Path) -> None:
         chosen = pythons.choose(lock.python)
-        self._run(["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)])
+        arguments = ["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)]
+        self._uv.run(arguments, Words("Making the environment"), Options())
         self.fill(prefix, lock.body)
 
     def fill(self, prefix: Path, body: str) -> None:
         """Installs what a body names into a prefix that has its Python."""
-        with tempfile.TemporaryDirectory(prefix="install-", dir=self._scratch) as folder:
-            wanted = Path(folder, "lock.txt")
-            wanted.write_text(body, encoding="utf-8")
-            # A lock names all there is, so nothing is resolved again; `install` and not `sync`, which knows no options in files.
-            flags = ["--no-deps", "--python", str(prefix / "bin" / "python")]
-            self._run(["pip", "install", *flags, "-r", str(wanted)], (body,))
+        python = prefix / "bin" / "python"
+        kept, lines = pip_options.split(body.splitlines())
+        known, _ = pip_options.split(self._uv.private.requirements)
+        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment)
+        text = "".join(f"{line}\n" for line in lines)
+        plans = compiling.plans(text)
+        site = wheels.Site(python, text, self._rules, self._uv.environment)
+        for plan in plans:
+            self._compiler.check(plan, site)
+        self._uv.install(compiling.without(text, [plan.package for plan in plans]), python, options)
+        for plan in plans:
+            wheel = self._compiler.ensure(plan, site, options)
+            arguments = ["pip", "install", "--no-deps", "--python", str(python), str(wheel)]
+            self._uv.run(arguments, Words("Installing"), options)
 
-    def _run(self, arguments: Sequence[str], allowed: Sequence[str] = ()) -> list[str]:
-        """Runs uv, its words in the log, and returned; BuildFailed with the last of them when it fails."""
-        given = "\n".join(allowed)
-        command = [uv.find_uv_bin(), "--no-progress", *arguments]
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=self._environment,
-            start_new_session=True,
-        )
-        said: list[str] = []
-        reader = threading.Thread(target=self._listen, args=(process, said, given), name="uv", daemon=True)
-        reader.start()
+    @cached_property
+    def _rules(self) -> compiling.Rules:
+        return compiling.load(Path(os.environ.get("ROOST_BUILD_RULES") or self._home / compiling.OWN_RULES))
+
+    def _plans(self, body: str, python: str, options: Options, present: Mapping[str, str]) -> list[compiling.Plan]:
+        """How those are compiled that have to be; what is there while they are is locked as well."""
+        pins = compiling.pins(body)
+        found = []
+        for package in sorted(set(pins) & set(self._rules.packages)):
+            if not pins[package] or self._has_wheel(package, pins[package], python, options):
+                continue
+            plan = self._rules.plan(package, {**present, **pins})
+            build = self._uv.lock(plan.build, python, options, "").splitlines() if plan.build else ()
+            found.append(replace(plan, build=tuple(build)))
+            against = f" for {' and '.join(plan.against)}" if plan.against else ""
+            self._say(f"{plan.name} is compiled on the node{against}.")
+        return found
+
+    def _has_wheel(self, package: str, version: str, python: str, options: Options) -> bool:
+        """Whether one that an index has is taken instead of compiling."""
+        if {package, ":all:"} & set(options.only_binary):
+            return True
+        if not self._rules.takes_wheels(package):
+            return False
         try:
-            while True:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_PAUSE)
-                    break
-                self._meanwhile()
-        finally:
-            _end(process)
-            reader.join()
-        if process.returncode:
-            words = "\n".join(said[-_LAST_LINES:]).strip() or f"uv ended with {process.returncode} and said nothing."
-            raise BuildFailed(words, hint=_hint(words))
-        return said
-
-    def _listen(self, process: "subprocess.Popen[bytes]", said: list[str], given: str) -> None:
-        assert process.stdout is not None
-        with process.stdout as lines:
-            for line in lines:
-                text = self._settings.scrub(line.decode("utf-8", "replace").rstrip(), given)
-                said.append(text)
-                self._say(text)
+            self._uv.lock([f"{package}=={version}"], python, options, "", "--no-deps", "--only-binary", package)
+        except BuildFailed:
+            return False
+        return True
 
 
 def here() -> str:
     """This node's platform."""
     return f"{sys.platform}-{platform.machine()}"
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """uv and whatever it started."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _hint(words: str) -> str:
-    if "Failed to build" in words or "build backend" in words:
-        return "A package has no wheel for this Python and could not be built here; ask for a version that has one."
-    if _NOT_FOUND.search(words):
-        return "Check names and versions against this Python; older packages need the Python of their years, such as python=3.8."
-    if "dns error" in words or "Failed to fetch" in words or "Connection" in words:
-        return "A package index could not be reached; the indexes are those that pip is set up with on this machine."
-    return ""

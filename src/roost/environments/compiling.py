@@ -1,0 +1,246 @@
+"""What packages need that have to be compiled: rules, which are data (compiled.toml), and the plan that follows for one
+environment. Pure, apart from reading the files; `wheels.py` carries a plan out.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from roost.domain.errors import InvalidInput
+from roost.environments.base import BuildFailed
+
+RULES = Path(__file__).with_name("compiled.toml")
+OWN_RULES = "build-rules.toml"
+_PIN = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?(?:==([^\s;\\]+)| @ )", re.MULTILINE)
+_LINE = "# compile "
+_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """How one package of one environment is compiled. It stands in the lock, so that a lock is built the same years later."""
+
+    package: str
+    version: str
+    against: tuple[str, ...] = ()
+    """The frameworks of the environment that it is compiled for, as `name==version`."""
+    build: tuple[str, ...] = ()
+    """What is there while it is compiled, beside the environment: locked, with hashes."""
+    needs: tuple[str, ...] = ()
+    """What the machine must have: names of `[need]`."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    overrides: tuple[str, ...] = ()
+    flags: str = ""
+    """For the C++ compiler, behind its own."""
+    runpath: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.package}=={self.version}"
+
+    @property
+    def line(self) -> str:
+        """As it stands in a lock's body: a comment to everybody else."""
+        facts = {key: value for key, value in asdict(self).items() if value}
+        return _LINE + json.dumps(facts, sort_keys=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """Something of the machine that a compiler needs."""
+
+    program: str
+    """It is there when this program is."""
+    install: str
+    """The command that brings it."""
+    what: str
+    packages: tuple[str, ...] = ()
+    """Any of these in the environment brings it too."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All that is known, the machine's own before Roost's."""
+
+    packages: Mapping[str, Mapping[str, Any]]
+    needs: Mapping[str, Need]
+
+    def metadata(self) -> str:
+        """What uv is told of these packages (a `uv.toml`), so that their own code is not asked."""
+        entries = []
+        for name, package in sorted(self.packages.items()):
+            if "requires" in package:
+                extras = json.dumps(package.get("extras", []))
+                entries.append(
+                    f"[[dependency-metadata]]\nname = {json.dumps(name)}\n"
+                    f"requires-dist = {json.dumps(package['requires'])}\nprovides-extra = {extras}\n"
+                )
+        return "\n".join(entries)
+
+    def takes_wheels(self, package: str) -> bool:
+        """Whether one that an index has is as good as one that is compiled here."""
+        return bool(self.packages[package].get("wheels"))
+
+    def plan(self, package: str, pins: Mapping[str, str]) -> Plan:
+        """For one package of an environment with these pins; its `build` is not locked yet. BuildFailed names what is missing."""
+        known = self.packages[package]
+        version = pins[package]
+        rule = next((each for each in known.get("rule", ()) if fits(version, each.get("versions", ""))), None)
+        if rule is None:
+            raise BuildFailed(
+                f"It is not known how {package} {version} is compiled.", hint="Ask for another version of it."
+            )
+        variables = dict(rule.get("variables", {}))
+        against, flags = _frameworks(package, known, rule, pins, variables)
+        return Plan(
+            package=package,
+            version=version,
+            against=tuple(against),
+            build=tuple(rule.get("build", ())),
+            needs=tuple(rule.get("needs", ())),
+            variables=variables,
+            overrides=tuple(rule.get("overrides", ())),
+            flags=" ".join(flags),
+            runpath=tuple(rule.get("runpath", ())),
+        )
+
+
+def _frameworks(
+    package: str, known: Mapping[str, Any], rule: Mapping[str, Any], pins: Mapping[str, str], variables: dict[str, str]
+) -> tuple[list[str], list[str]]:
+    """Those that are there and the compiler's flags for them; their variables are added."""
+    words = rule.get("frameworks", ())
+    against: list[str] = []
+    flags: list[str] = []
+    for word in words:
+        framework = known["framework"][word]
+        found = next((name for name in framework["packages"] if name in pins), "")
+        variables.update(framework.get("present" if found else "absent", {}))
+        if found:
+            against.append(f"{found}=={pins[found]}")
+            flags += [each["add"] for each in framework.get("flags", ()) if fits(pins[found], each["versions"])]
+    if words and not against:
+        names = " or ".join(known["framework"][word]["packages"][0] for word in words)
+        raise BuildFailed(
+            f"{package} {pins[package]} is compiled for a framework, and the environment has none.",
+            hint=f"Name {names} beside {package}.",
+        )
+    return against, list(dict.fromkeys(flags))
+
+
+def load(*own: Path) -> Rules:
+    """Roost's rules, and those of further files; what is not there is skipped. InvalidInput names a file that is wrong."""
+    packages: dict[str, Mapping[str, Any]] = {}
+    needs: dict[str, Need] = {}
+    for path in (RULES, *own):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            continue
+        try:
+            found = tomllib.loads(text)
+            needs |= {name: _need(each) for name, each in found.get("need", {}).items()}
+            packages |= {canonical(name): each for name, each in found.get("package", {}).items()}
+            _check(packages, needs)
+        except (tomllib.TOMLDecodeError, TypeError, KeyError, ValueError) as error:
+            words = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+            raise InvalidInput(
+                f"{path} does not say how packages are compiled: {words}.",
+                hint="Its form is told in the guide on environments, under packages that are compiled.",
+            ) from None
+    return Rules(packages, needs)
+
+
+def _need(given: Mapping[str, Any]) -> Need:
+    unknown = set(given) - {each.name for each in fields(Need)}
+    if unknown:
+        raise ValueError(f"unknown words {', '.join(sorted(unknown))}")
+    return Need(**{**given, "packages": tuple(given.get("packages", ()))})
+
+
+def _check(packages: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need]) -> None:
+    """KeyError or ValueError for a rule that names what is not there."""
+    words = {"versions", "build", "needs", "variables", "overrides", "runpath", "frameworks"}
+    for name, package in packages.items():
+        for rule in package.get("rule", ()):
+            if set(rule) - words:
+                raise ValueError(f"unknown words {', '.join(sorted(set(rule) - words))} in a rule of {name}")
+            fits("0", rule.get("versions", ""))
+            for need in rule.get("needs", ()):
+                needs[need]
+            for framework in rule.get("frameworks", ()):
+                package["framework"][framework]["packages"][0]
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Whether a version is in a range such as `>=0.20,<0.29`; only its numbers count, empty is any."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    have = _numbers(found[0] if found else "0")
+    for clause in filter(None, (part.strip() for part in wanted.split(","))):
+        match = _CLAUSE.fullmatch(clause)
+        if match is None:
+            raise ValueError(f"{wanted!r} is no range of versions")
+        limit = _numbers(match[2])
+        fine = {
+            ">=": have >= limit,
+            "<=": have <= limit,
+            "==": have == limit,
+            "!=": have != limit,
+            ">": have > limit,
+            "<": have < limit,
+        }[match[1]]
+        if not fine:
+            return False
+    return True
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in text.split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins(body: str) -> dict[str, str]:
+    """Names and versions of a lock's lines; of a package that comes by an address the version is empty."""
+    return {canonical(name): version for name, version in _PIN.findall(body)}
+
+
+def plans(body: str) -> list[Plan]:
+    """Those that stand in a lock's body."""
+    found = []
+    for line in body.splitlines():
+        if line.startswith(_LINE):
+            facts: dict[str, Any] = json.loads(line.removeprefix(_LINE))
+            values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in facts.items()}
+            found.append(Plan(**values))
+    return found
+
+
+def entry(body: str, package: str) -> str:
+    """The lines of one package, with its hashes; empty when it is not there."""
+    lines = iter(body.splitlines())
+    for line in lines:
+        found = _PIN.match(line)
+        if found and canonical(found[1]) == package:
+            kept = [line]
+            while kept[-1].endswith("\\"):
+                kept.append(next(lines))
+            return "\n".join(kept)
+    return ""
+
+
+def without(body: str, packages: Sequence[str]) -> str:
+    """The body less the lines of some packages, and less the plans."""
+    for package in packages:
+        lines = entry(body, package)
+        body = body.replace(f"{lines}\n", "", 1) if lines else body
+    return "".join(f"{line}\n" for line in body.splitlines() if not line.startswith(_LINE))

@@ -1,0 +1,102 @@
+"""Options among the requirements of an environment (`--extra-index-url …`), as uv understands them: where pip would take them
+over its own configuration, they are taken over the machine's. Passwords in them are known to uv alone, not to lock and log.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+_WORDS = re.compile(r"(-i|-f|--?[A-Za-z-]+)(?:\s*=\s*|\s+|$)(.*)")
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+_SECRET = re.compile(r"(?<=://)([^/@\s]+)@")
+_HIDDEN = "***"
+
+
+@dataclass(frozen=True)
+class Options:
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """For uv's environment, over the machine's."""
+    flags: tuple[str, ...] = ()
+    only_binary: tuple[str, ...] = ()
+    """Packages that are not to be compiled."""
+    kept: tuple[str, ...] = ()
+    """The options as they stand in a lock: without passwords."""
+    secrets: tuple[str, ...] = ()
+
+    def hide(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, _HIDDEN)
+        return text
+
+
+def split(lines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Options, and all the other lines."""
+    options: list[str] = []
+    others: list[str] = []
+    for line in lines:
+        (options if line.startswith("-") else others).append(line)
+    return options, others
+
+
+def read(options: Sequence[str], machine: Mapping[str, str], own: Mapping[str, str] = os.environ) -> Options:
+    """`machine` are uv's variables as the machine has them; `${NAME}` in an option is a variable of the node's (`own`)."""
+    pairs = [(found[1], found[2].strip()) for found in map(_WORDS.fullmatch, options) if found]
+    given: dict[str, list[str]] = {}
+    for word, value in pairs:
+        given.setdefault({"-i": "--index-url", "-f": "--find-links"}.get(word, word), []).append(_expand(value, own))
+    variables: dict[str, str] = {}
+    replaced = given.get("--index-url", [])
+    if replaced:  # as in pip: it stands for all indexes of the machine
+        variables |= {"UV_DEFAULT_INDEX": replaced[-1], "UV_INDEX": "", "UV_INDEX_URL": "", "UV_EXTRA_INDEX_URL": ""}
+    extra = given.get("--extra-index-url", [])
+    if extra:
+        before = "" if replaced else machine.get("UV_INDEX", "")
+        variables["UV_INDEX"] = " ".join([*before.split(), *extra])
+        variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    if links := given.get("--find-links"):
+        variables["UV_FIND_LINKS"] = ",".join([*filter(None, [machine.get("UV_FIND_LINKS", "")]), *links])
+    if hosts := given.get("--trusted-host"):
+        variables["UV_INSECURE_HOST"] = " ".join([*machine.get("UV_INSECURE_HOST", "").split(), *hosts])
+    if "--no-index" in given:
+        variables["UV_NO_INDEX"] = "1"
+    flags = [
+        part for word in ("--no-binary", "--only-binary") for value in given.get(word, ()) for part in (word, value)
+    ]
+    flags += ["--prerelease", "allow"] if "--pre" in given else []
+    secrets = [secret for values in given.values() for value in values for secret in _secrets(value)]
+    return Options(
+        variables=variables,
+        flags=tuple(flags),
+        only_binary=tuple(name.strip() for value in given.get("--only-binary", ()) for name in value.split(",")),
+        kept=tuple(without_secrets(option) for option in options),
+        secrets=tuple(sorted(set(secrets), key=len, reverse=True)),
+    )
+
+
+def without_secrets(option: str) -> str:
+    """As it may be written down. A password that is a `${NAME}` is none."""
+    return _SECRET.sub(lambda found: found[0] if _VARIABLE.search(found[1]) else "", option)
+
+
+def with_secrets(options: Iterable[str], known: Iterable[str]) -> list[str]:
+    """A lock's options with the passwords that the environment's own have."""
+    by_text = {without_secrets(option): option for option in known}
+    return [by_text.get(option, option) for option in options]
+
+
+def _expand(text: str, own: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda found: own.get(found[1], found[0]), text)
+
+
+def _secrets(value: str) -> list[str]:
+    """What stands before the @ of an address, and its parts; a name beside a password is none."""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return []
+    if not parts.username:
+        return []
+    words = [parts.password] if parts.password else [parts.username]
+    return [form for word in words for form in (word, unquote(word)) if len(form) > 3]

@@ -1,0 +1,109 @@
+"""uv as a program: run with what pip is told on this machine and what the environment's options say, its words told without any
+address that the user did not write.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import uv
+
+from roost.environments import own_wheels, pip_settings
+from roost.environments.base import Meanwhile, Private, Say
+from roost.environments.pip_options import Options
+from roost.environments.running import Downloads, Runner, Words
+
+_NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+_FIXED = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
+_NOT_FOUND = re.compile(
+    r"not found in the package registry|no versions? of|cannot be used|unsatisfiable", re.IGNORECASE
+)
+
+
+class Uv:
+    """`environment` is added to this process's own; small files are in `scratch`; `private` is the user's beside a lock."""
+
+    def __init__(
+        self, say: Say, meanwhile: Meanwhile, environment: Mapping[str, str], scratch: Path | None, private: Private
+    ) -> None:
+        self.say = say
+        self.meanwhile = meanwhile
+        self.private = private
+        self._scratch = scratch
+        self._settings = pip_settings.read()
+        own = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+        self.environment = {**own, **self._settings.variables, **_FIXED, **environment}
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        words: Words,
+        options: Options,
+        *,
+        shown: str = "",
+        variables: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> list[str]:
+        """What uv said. Addresses in the options and in `shown`, which is the user's, may be told; no others. BuildFailed."""
+        allowed = "\n".join([shown, *options.kept])
+        return self.start(
+            [uv.find_uv_bin(), *arguments],
+            words,
+            scrub=lambda text: options.hide(self._settings.scrub(text, allowed)),
+            variables={**options.variables, **(variables or {})},
+            folder=folder,
+        )
+
+    def start(
+        self,
+        command: Sequence[str],
+        words: Words,
+        *,
+        scrub: Callable[[str], str] = str,
+        variables: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> list[str]:
+        """Any program, in the same way; a variable that is empty is not set."""
+        merged = {**self.environment, **(variables or {})}
+        runner = Runner(self.say, self.meanwhile, {name: value for name, value in merged.items() if value})
+        return runner.run(command, words, scrub=scrub, hint=_hint, folder=folder)
+
+    def lock(self, lines: Sequence[str], python: str, options: Options, metadata: str, *flags: str) -> str:
+        """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`)."""
+        with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as name:
+            folder = Path(name).resolve()
+            wanted, locked = folder / "requirements.in", folder / "lock.txt"
+            text = "".join(f"{line}\n" for line in lines)
+            wanted.write_text(own_wheels.fetched(text, folder / "own", self.private.fetch), encoding="utf-8")
+            (folder / "uv.toml").write_text(metadata, encoding="utf-8")
+            given = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet", *options.flags, *flags]
+            arguments = ["pip", "compile", *given, "--python", python, "-o", str(locked), str(wanted)]
+            self.run(arguments, Words("Resolving"), options, shown=text, folder=folder)
+            return own_wheels.named(locked.read_text(encoding="utf-8"), folder / "own")
+
+    def install(self, text: str, python: Path, options: Options, *flags: str) -> None:
+        """Installs the lines of a lock. It names all there is, so nothing is resolved again."""
+        with tempfile.TemporaryDirectory(prefix="install-", dir=self._scratch) as name:
+            folder = Path(name).resolve()
+            wanted = folder / "lock.txt"
+            wanted.write_text(own_wheels.fetched(text, folder / "own", self.private.fetch), encoding="utf-8")
+            given = ["--no-deps", "--python", str(python), *options.flags, *flags]
+            self.run(["pip", "install", *given, "-r", str(wanted)], Downloads("Installing"), options, shown=text)
+
+
+def _hint(words: str) -> str:
+    if "No space left on device" in words or "Disk quota exceeded" in words:
+        return "The disk is full. Free some of it (roost du, roost gc, uv cache prune), and submit again."
+    if re.search(r"hash mismatch", words, re.IGNORECASE):
+        return "A package is not the one that was locked: it was changed or damaged on its way. Nothing of it was installed."
+    if "Failed to build" in words or "build backend" in words:
+        return "A package has no wheel for this Python and could not be built here; ask for a version that has one."
+    if re.search(r"\b(401|403)\b|Unauthorized|Forbidden", words):
+        return "A package index refused; look at the name and password that it is given (in the option, pip.conf or netrc)."
+    if _NOT_FOUND.search(words):
+        return "Check names and versions against this Python; older packages need the Python of their years, such as python=3.8."
+    if re.search(r"dns error|Failed to fetch|[Cc]onnection|timed? ?out|error sending request", words):
+        return "A package index could not be reached; the indexes are those that pip is set up with on this machine."
+    return ""

