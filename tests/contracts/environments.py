@@ -54,6 +54,15 @@ class EnvironmentsContract:
         with pytest.raises(NotFound, match="mine"):
             store.environments.get(WS, "mine", version)
 
+    def test_a_lock_is_forgotten(self, store: Store) -> None:
+        store.environments.forget_lock("key", "linux")
+        store.environments.end_build("key", "linux", lock="l" * 64)
+        store.environments.forget_lock("key", "mac")
+        assert store.environments.build("key", "linux").lock == "l" * 64
+        store.environments.forget_lock("key", "linux")
+        store.environments.forget_lock("key", "linux")
+        assert store.environments.build("key", "linux") == Build(key="key", platform="linux")
+
     def test_many_at_once_get_versions_of_their_own(self, store: Store) -> None:
         made = at_once(lambda number: store.environments.register(environment(a=number % 5))[0].version, 20)
         assert set(made) == {"1", "2", "3", "4", "5"}

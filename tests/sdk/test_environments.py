@@ -125,6 +125,27 @@ class TestWhereItComesFrom:
                 ScriptRunConfig(".", script="train.py", environment=made).check()
 
 
+class TestMoreOfCondaDependencies:
+    def test_defaults_are_counted(self) -> None:
+        made = CondaDependencies()
+        count = len([*made.conda_packages, *made.pip_packages])
+        assert CondaDependencies.get_default_number_of_packages() == count
+
+    def test_requirements_are_merged(self) -> None:
+        lines = ["numpy>=1.18", "numpy<2", "torch[all]", "pandas==1.0", "pandas==1.0"]
+        assert CondaDependencies.merge_requirements(lines) == ["numpy>=1.18,<2", "torch[all]", "pandas==1.0"]
+
+    def test_options_are_removed(self) -> None:
+        made = CondaDependencies()
+        made.set_pip_option("--extra-index-url https://a.example/simple")
+        made.remove_pip_option("--extra-index-url")
+        assert list(made.pip_options) == []
+
+    def test_cntk_cannot_be_had(self) -> None:
+        with pytest.raises(UserErrorException, match="CNTK"):
+            CondaDependencies().add_cntk_package()
+
+
 class TestEnvironment:
     def test_images(self) -> None:
         made = Environment("mine")

@@ -1,6 +1,7 @@
 import pytest
 from tests.services.houses import ANN, submit
 
+from roost.domain import recipes
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.runs import RunStatus
@@ -31,7 +32,7 @@ def test_what_is_missing_is_named(house: House) -> None:
         environments.get(house, "vision", "nothing")
     with pytest.raises(NotFound) as caught:
         environments.get(house, "vision", "AzureML-PyTorch-1.6-GPU")
-    assert "curated" in caught.value.hint
+    assert "Curated environments" in caught.value.hint
     with pytest.raises(NotFound, match="elsewhere"):
         environments.listing(house, "elsewhere")
 
@@ -61,3 +62,15 @@ def test_only_a_run_that_is_preparing_has_a_build_to_end(house: House) -> None:
         environments.end_build(house, run.id, Outcome(lock="ab" * 32))
     with pytest.raises(Conflict):
         environments.end_build(house, submit(house).id, Outcome(message="x"))
+
+
+def test_where_a_build_stands_can_be_asked_and_its_lock_forgotten(house: House) -> None:
+    assert environments.look_up(house, "vision", PYTHON).lock == ""
+    key = recipes.recipe(PYTHON)
+    assert key is not None
+    lock = house.blobs.put(b"a lock")
+    house.store.environments.end_build(key.key, environments._platform(), lock=lock)
+    assert environments.look_up(house, "vision", PYTHON).lock == lock
+    assert environments.look_up(house, "vision", PYTHON, forget=True).lock == ""
+    with pytest.raises(InvalidInput, match="managed by the user"):
+        environments.look_up(house, "vision", {"python": {"userManagedDependencies": True}})

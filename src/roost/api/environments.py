@@ -9,7 +9,7 @@ from fastapi import Response
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
-from roost.domain.environments import Environment
+from roost.domain.environments import Build, Environment
 from roost.domain.runs import Run
 from roost.services import environments
 from roost.services.environments import Outcome
@@ -20,6 +20,13 @@ desk = Desk("environments")
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     definition: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    forget: bool = False
+    """Its lock is not known any more: it is resolved anew by whoever needs it next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +50,12 @@ def listing(house: TheHouse, workspace: str, name: str | None = None) -> Respons
 @desk.route("GET", "/api/workspaces/{workspace}/environments/{name}", Access.PERSON, answer=Environment)
 def get(house: TheHouse, workspace: str, name: str, version: str | None = None) -> Response:
     return answer(environments.get(house, workspace, name, version))
+
+
+@desk.route("POST", "/api/workspaces/{workspace}/builds", Access.PERSON, body=Asked, answer=Build)
+def look_up(house: TheHouse, workspace: str, body: JsonBytes) -> Response:
+    asked = record(Asked, body)
+    return answer(environments.look_up(house, workspace, asked.definition, forget=asked.forget))
 
 
 @desk.route("POST", "/api/runs/{run_id}/environment", Access.RUN, body=Outcome, answer=Run)

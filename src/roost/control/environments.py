@@ -40,7 +40,9 @@ def first_step(house: House, run: Run) -> tuple[RunStatus, Reason, str]:
 
 
 def _waits_for_node(run: Run) -> str:
-    return f"Waits for a node of {run.spec.target}."
+    kept = run.spec.environment is not None and run.spec.environment.lock
+    how = " Its environment is the lock that it was submitted with, not resolved again." if kept else ""
+    return f"Waits for a node of {run.spec.target}.{how}"
 
 
 def _to_queue(run: Run) -> Finding:

@@ -42,6 +42,8 @@ class EnvironmentUse:
     version: str = ""
     """Empty for one that is not registered."""
     definition: Mapping[str, Any] = field(default_factory=dict)
+    lock: str = ""
+    """Blob of the lock of another run that this one is installed from as it is; empty to resolve, or to take what is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,7 @@ def own_name(text: object) -> str:
         raise InvalidInput(
             f"Environment name {checked!r} is not allowed: the prefixes AzureML and Microsoft are for curated ones.",
             hint="Give it another name: env.clone(new_name).",
+            cli_hint="Give the file another name: the environment is called like it.",
         )
     return checked
 

@@ -13,6 +13,7 @@ from roost.domain.errors import InvalidInput
 FILE_NAME = "conda_dependencies.yml"
 SDK_VERSION = "1.61.0"
 _NAME = re.compile(r"(?:[\w.-]+::)?([A-Za-z0-9_.-]+)")
+_PLAIN = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?)\s*((?:[<>=!~].*)?)")
 _DEFAULT = "azureml-defaults"
 _MOST_INCLUDES = 20
 
@@ -23,9 +24,14 @@ def this_python() -> str:
 
 
 class CondaDependencies:
-    """Channels, conda packages, pip packages. Roost installs pip packages on the Python named here; see the guide."""
+    """Channels, conda packages, pip packages: what is installed, and on which Python. See the guide."""
 
-    DEFAULT_NUMBER_OF_CONDA_PACKAGES = 0
+    DEFAULT_NUMBER_OF_CONDA_PACKAGES = 1
+    """Python."""
+    DEFAULT_NUMBER_OF_PIP_PACKAGES = 1
+    """What the job library stands for."""
+    PYTHON_PREFIX = "python"
+    VALID_YML_KEYS = ("name", "channels", "dependencies", "prefix", "variables", "pip")
 
     def __init__(
         self,
@@ -65,6 +71,22 @@ class CondaDependencies:
         return made
 
     # ---- what is in it
+
+    @staticmethod
+    def get_default_number_of_packages() -> int:
+        """How many packages one has that nobody has added to."""
+        return CondaDependencies.DEFAULT_NUMBER_OF_CONDA_PACKAGES + CondaDependencies.DEFAULT_NUMBER_OF_PIP_PACKAGES
+
+    @staticmethod
+    def merge_requirements(requirements: Sequence[str]) -> list[str]:
+        """Lines for the same package as one: `a>=1` and `a<2` are `a>=1,<2`."""
+        merged: dict[str, list[str]] = {}
+        for line in requirements:
+            found = _PLAIN.fullmatch(_text("requirements", line))
+            name, limits = (found[1], found[2].strip()) if found else (line.strip(), "")
+            kept = merged.setdefault(name, [])
+            kept += [each.strip() for each in limits.split(",") if each.strip() and each.strip() not in kept]
+        return [name + ",".join(limits) for name, limits in merged.items()]
 
     @property
     def conda_channels(self) -> Iterator[str]:
@@ -129,6 +151,11 @@ class CondaDependencies:
         word = _text("pip_option", pip_option).split()[0]
         self._set_pip([pip_option, *(line for line in self._pip if line.split()[0] != word)])
 
+    def remove_pip_option(self, pip_option: str) -> None:
+        """Removes it, whatever its value."""
+        word = _text("pip_option", pip_option).split()[0]
+        self._set_pip([line for line in self._pip if line.split()[0] != word])
+
     def set_pip_index_url(self, index_url: str) -> None:
         self.set_pip_option(f"--index-url {index_url}")
 
@@ -141,6 +168,12 @@ class CondaDependencies:
 
     def add_tensorflow_pip_package(self, core_type: str = "cpu", version: str | None = None) -> None:
         self.add_pip_package(_tensorflow(core_type) + (f"=={version}" if version else ""))
+
+    def add_cntk_package(self, core_type: str = "cpu") -> None:
+        raise InvalidInput(
+            f"CNTK ({core_type}) has not been developed since 2019, and no package of it can be had.",
+            hint="Use another framework, such as PyTorch.",
+        )
 
     # ---- as a file
 

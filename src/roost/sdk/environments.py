@@ -9,9 +9,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
 
 DEFINITION_FILE = "azureml_environment.json"
+CURATED = "azureml-"
+"""How the names of curated environments begin."""
 
 
 class Environment:
@@ -45,6 +47,8 @@ class Environment:
         self.spark = SparkSection()
         self.environment_variables: dict[str, str] = {}
         self.inferencing_stack_version: str | None = None
+        self._notes: tuple[str, ...] = ()
+        self._kept = _Kept()
 
     # ---- where it comes from
 
@@ -68,10 +72,13 @@ class Environment:
 
     @staticmethod
     def from_existing_conda_environment(name: str, conda_environment_name: str) -> "Environment":
-        raise InvalidInput(
-            f"Roost cannot copy the conda environment {conda_environment_name!r} yet.",
-            hint="Write it to a file (conda env export --from-history) and use from_conda_specification, or a requirements file.",
-        )
+        """The packages of a conda environment of this machine: as `conda env export` has them, else as its folder says."""
+        from roost.sdk import conda_environments  # noqa: PLC0415 - for those who have conda
+
+        made = Environment(name)
+        structure = conda_environments.read(conda_environment_name)
+        made.python.conda_dependencies = CondaDependencies(_underlying_structure=structure)
+        return made
 
     @staticmethod
     def from_docker_image(
@@ -101,8 +108,17 @@ class Environment:
         return made
 
     @staticmethod
-    def get(workspace: "Workspace", name: str, version: str | None = None) -> "Environment":
-        """The registered one; the newest version when none is named."""
+    def get(workspace: "Workspace", name: str, version: str | None = None, label: str | None = None) -> "Environment":
+        """The registered one, the newest version when none is named; or a curated one, by Azure's name for it."""
+        if label is not None and (label != "latest" or version is not None):
+            raise InvalidInput(
+                f"Environments have versions and no labels but 'latest'; label={label!r}, version={version!r}.",
+                hint="Give a version, or neither for the newest.",
+            )
+        if str(name).lower().startswith(CURATED):
+            from roost.sdk import curated  # noqa: PLC0415 - the catalogue is loaded by those who ask for it
+
+            return curated.get(name, version)
         route = path_of("workspaces", workspace.name, "environments", environments.name(name))
         params = {"version": str(version)} if version is not None else None
         return _registered(
@@ -111,10 +127,22 @@ class Environment:
 
     @staticmethod
     def list(workspace: "Workspace") -> "dict[str, Environment]":
-        """The newest version of each registered one, by name."""
+        """The newest version of each registered one and the curated ones, by name; a curated name that is not listed is found
+        by its pattern."""
+        from roost.sdk import curated  # noqa: PLC0415 - as above
+
         answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "environments"))
         found = [codec.decode(domain.Environment, item) for item in answer["environments"]]
-        return {each.name: _registered(each) for each in found}
+        known = curated.Environments({each.name: _registered(each) for each in found})
+        known.update({each.name: each for each in curated.listing()})
+        return known
+
+    @staticmethod
+    def add_private_pip_wheel(workspace: "Workspace", file_path: str | os.PathLike[str], exist_ok: bool = False) -> str:
+        """Keeps a wheel that no index has; the line to give to `add_pip_package`."""
+        from roost.sdk import private_wheels  # noqa: PLC0415 - for those who have one
+
+        return private_wheels.add(workspace, file_path, exist_ok)
 
     # ---- what can be done with it
 
@@ -126,8 +154,9 @@ class Environment:
         return _registered(codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body)))
 
     def clone(self, new_name: str) -> "Environment":
+        """One of one's own, to be changed and registered. What a curated one says of its name is not said of its clone."""
         made = _from_definition(environments.name(new_name), deepcopy(self._definition()))
-        made.version = None
+        made._notes = ()
         return made
 
     def build(self, workspace: "Workspace", image_build_compute: object = None) -> "Run":
@@ -135,6 +164,24 @@ class Environment:
         from roost.sdk import building  # noqa: PLC0415 - experiments know environments: no circle
 
         return building.build(self, workspace)
+
+    def build_local(self, workspace: "Workspace", platform: str | None = None, **kwargs: object) -> str:
+        """Builds it now, the log on the terminal; the folder it is installed in where the nodes are this machine's own."""
+        from roost.sdk import building  # noqa: PLC0415 - as above
+
+        return building.build_local(self, workspace, platform, **kwargs)
+
+    def get_image_details(self, workspace: "Workspace") -> dict[str, Any]:
+        """Whether it is built, and what was installed: Roost's environments are prefixes named by their lock, or images."""
+        from roost.sdk import building  # noqa: PLC0415 - as above
+
+        return building.details(self, workspace)
+
+    @property
+    def lock(self) -> str | None:
+        """Of the environment of a run: exactly what was installed, as text. It is installed again as it is when the environment
+        is submitted unchanged. None for any other."""
+        return self._kept.text() if self._kept.text is not None else None
 
     def save_to_directory(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Writes the definition as JSON and the conda file beside it."""
@@ -167,7 +214,9 @@ class Environment:
     # ---- inside
 
     def _definition(self) -> dict[str, Any]:
+        notes = {"notes": list(self._notes)} if self._notes else {}
         return {
+            **notes,
             "environmentVariables": dict(self.environment_variables),
             "python": self.python.definition(),
             "docker": self.docker.definition(),
@@ -180,7 +229,8 @@ class Environment:
         definition = self._definition()
         sections.check_spark(self.spark)
         recipes.recipe(definition)
-        return EnvironmentUse(name=self.name, version=self.version or "", definition=definition)
+        lock = self._kept.lock if self._kept.digest == environments.digest(definition) else ""
+        return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock)
 
     def _interpreter(self) -> str:
         """The Python of a run whose user manages the packages: the one named, else the one that submits."""
@@ -222,10 +272,22 @@ def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:
     return replace(spec, environment=replace(use, version=str(answer["version"])))
 
 
-def of_run(use: EnvironmentUse) -> Environment:
-    """The environment that a run was submitted with."""
+@dataclass(frozen=True)
+class _Kept:
+    """The lock that an environment was installed from, in the run that it is of."""
+
+    digest: str = ""
+    """Of the definition: a changed one is resolved anew."""
+    lock: str = ""
+    text: Callable[[], str] | None = None
+
+
+def of_run(use: EnvironmentUse, lock: str, text: Callable[[], str]) -> Environment:
+    """The environment that a run was submitted with, and the blob and text of what was installed, if it got that far."""
     made = _from_definition(use.name, use.definition)
     made.version = use.version or None
+    if lock:
+        made._kept = _Kept(environments.digest(made._definition()), lock, text)
     return made
 
 
@@ -245,4 +307,5 @@ def _from_definition(name: str, definition: Mapping[str, Any]) -> Environment:
     made.docker = DockerSection.of(definition.get("docker") or {})
     made.spark = SparkSection.of(definition.get("spark") or {})
     made.inferencing_stack_version = definition.get("inferencingStackVersion")
+    made._notes = tuple(definition.get("notes") or ())
     return made

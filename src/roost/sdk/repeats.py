@@ -1,13 +1,19 @@
 """A run once more: the same snapshot, arguments, target, environment and tags that it was submitted with, as a new run that says
-which one it repeats. Tags that came later tell of that run's results, and stay with it."""
+which one it repeats. Tags that came later tell of that run's results, and stay with it.
+
+Its environment is installed from the first run's lock, whatever an index has since then; `fresh` resolves it anew."""
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from roost.domain import codec, names
+from roost.domain.environments import LOCK_FILE
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Run as RunRecord
-from roost.domain.runs import RunKind, Submission
+from roost.domain.runs import RunKind, RunSpec, Submission
+from roost.sdk import downloads
+from roost.sdk.connections import Connection
 from roost.transport.client import path_of
 
 if TYPE_CHECKING:
@@ -17,7 +23,7 @@ REPEATS = "roost.repeats"
 """The property that holds the id of the run that is repeated."""
 
 
-def repeat(run: "Run") -> "Run":
+def repeat(run: "Run", fresh: bool = False) -> "Run":
     """The new run. InvalidInput for one that was not submitted: its process was the caller's own."""
     client = run._connection.client
     first = codec.decode(RunRecord, client.call("GET", path_of("runs", run.id)))
@@ -29,10 +35,30 @@ def repeat(run: "Run") -> "Run":
     submission = Submission(
         id=names.new_run_id(first.experiment, time.time()),
         experiment=first.experiment,
-        spec=first.spec,
+        spec=_spec(run._connection, first, fresh),
         display_name=first.display_name,
         tags=first.given_tags,
         properties={**first.properties, REPEATS: first.id},
     )
     answer = client.call("POST", path_of("workspaces", first.workspace, "runs"), json=codec.encode(submission))
     return type(run)._of(run.experiment, codec.decode(RunRecord, answer))
+
+
+def _spec(connection: Connection, first: RunRecord, fresh: bool) -> RunSpec:
+    if first.spec.environment is None:
+        return first.spec
+    if fresh:
+        body = {"definition": first.spec.environment.definition, "forget": True}
+        connection.client.call("POST", path_of("workspaces", first.workspace, "builds"), json=body)
+    lock = "" if fresh else lock_of(connection, first.id)
+    return replace(first.spec, environment=replace(first.spec.environment, lock=lock))
+
+
+def lock_of(connection: Connection, run_id: str) -> str:
+    """The blob of the lock that a run was installed from; empty for none."""
+    return next((file.blob for file in downloads.listing(connection, run_id, LOCK_FILE)), "")
+
+
+def lock_text(connection: Connection, run_id: str) -> str:
+    """What was installed in a run."""
+    return connection.client.fetch("GET", path_of("runs", run_id, "files", LOCK_FILE)).body.decode()

@@ -152,12 +152,14 @@ class Run(ComingOfRun, job.Run):
         return _moment(self._now().ended_at)
 
     def get_environment(self) -> "Environment":
-        """The environment it was submitted with; what was installed exactly stands in its file `system_logs/environment.lock`."""
-        from roost.sdk import environments  # noqa: PLC0415 - loaded by those who use them
+        """The environment it was submitted with. Its `lock` is exactly what was installed; submitted again unchanged, the same is
+        installed again."""
+        from roost.sdk import environments, repeats  # noqa: PLC0415 - loaded by those who use them
 
         spec = self._now().spec
         if spec.environment is not None:
-            return environments.of_run(spec.environment)
+            lock = repeats.lock_of(self._connection, self.id) if self._reach is not None else ""
+            return environments.of_run(spec.environment, lock, lambda: repeats.lock_text(self._connection, self.id))
         return environments.plain(spec.interpreter, spec.environment_variables)
 
     def get_portal_url(self) -> str:

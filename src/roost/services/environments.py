@@ -51,7 +51,9 @@ def get(house: House, workspace: str, name: str, version: str | None = None) -> 
         return house.store.environments.get(workspace, environments.name(name), version)
     except NotFound as missing:
         if name.lower().startswith(environments.RESERVED):
-            hint = "Roost has no curated environments yet; Environment.from_pip_requirements makes one of your own."
+            hint = (
+                "Curated environments are not kept here: Environment.get and `roost env show` find them by their names."
+            )
             raise NotFound(missing.message, hint=hint) from None
         raise
 
@@ -64,7 +66,8 @@ def listing(house: House, workspace: str, name: str | None = None) -> Sequence[E
 
 def recipe_of(run: Run) -> recipes.Recipe | None:
     """What has to be installed for a run; None for nothing."""
-    return recipes.recipe(run.spec.environment.definition) if run.spec.environment is not None else None
+    use = run.spec.environment
+    return recipes.recipe(use.definition, run.spec.docker) if use is not None else None
 
 
 def standing(house: House, run: Run) -> Build | None:
@@ -72,6 +75,20 @@ def standing(house: House, run: Run) -> Build | None:
     recipe = recipe_of(run)
     if recipe is None:
         return None
+    if run.spec.environment is not None and run.spec.environment.lock:
+        return Build(key=recipe.key, platform=_platform(), lock=run.spec.environment.lock)
+    return _checked(house, house.store.environments.build(recipe.key, _platform()))
+
+
+def look_up(house: House, workspace: str, definition: Mapping[str, Any], *, forget: bool = False) -> Build:
+    """Where the build of a definition stands. With `forget` its lock is not known any more: whoever needs it next has it
+    resolved anew. Runs that were installed from it keep it."""
+    house.store.workspaces.get(names.workspace(workspace))
+    recipe = recipes.recipe(definition)
+    if recipe is None:
+        raise InvalidInput("There is nothing to build: its packages are managed by the user.")
+    if forget:
+        house.store.environments.forget_lock(recipe.key, _platform())
     return _checked(house, house.store.environments.build(recipe.key, _platform()))
 
 

@@ -26,7 +26,7 @@ def check(house: House, workspace: str, submission: Submission) -> None:
     check_labels(submission.tags, submission.properties, submission.display_name)
     _check_limits(submission.spec)
     _check_texts(submission.spec)
-    _check_environment(submission.spec)
+    _check_environment(house, submission.spec)
     if submission.spec.kind is RunKind.SCRIPT:
         house.store.computes.get(workspace, submission.spec.target)
         _check_program(submission.spec)
@@ -67,17 +67,24 @@ def _check_program(spec: RunSpec) -> None:
             raise InvalidInput(
                 f"The interpreter of a script is the absolute path of a Python, got {spec.interpreter!r}."
             )
+    elif spec.shell and len(spec.command) != 1:
+        raise InvalidInput(f"A command for the shell is one text, got {len(spec.command)} words.")
     elif not spec.command[0]:
         raise InvalidInput("The command's first word, its program, is empty.")
 
 
-def _check_environment(spec: RunSpec) -> None:
+def _check_environment(house: House, spec: RunSpec) -> None:
     """That the environment can be had at all."""
     if spec.environment is None:
         return
     environments.name(spec.environment.name)
-    recipe = recipes.recipe(spec.environment.definition)
-    if recipe is not None and not recipe.python:
+    if spec.environment.lock and house.blobs.keep(names.blob(spec.environment.lock)) is None:
+        raise InvalidInput(
+            f"The lock {spec.environment.lock} of environment {spec.environment.name!r} is not here.",
+            hint="It is of another control plane: submit without it, and the environment is resolved anew.",
+        )
+    recipe = recipes.recipe(spec.environment.definition, spec.docker)
+    if recipe is not None and not recipe.python and not (recipe.image and recipe.image.own_python):
         raise InvalidInput(
             f"Environment {spec.environment.name!r} does not say which Python.",
             hint="Add python=3.11 to its dependencies.",

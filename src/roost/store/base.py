@@ -282,6 +282,9 @@ class Environments(Protocol):
     def end_build(self, key: str, platform: str, *, lock: str = "", at: float = 0.0, message: str = "") -> Build:
         """With a lock it is known from now on; without one, this attempt failed at that time with these words."""
 
+    def forget_lock(self, key: str, platform: str) -> None:
+        """Its lock is not known any more; a build that goes on goes on. Safe twice, and where there is none."""
+
 
 class People(Protocol):
     def add_token(self, token: Token) -> None: ...

@@ -1,5 +1,6 @@
 """Environments: registered definitions, and one row per recipe and platform that says where its build stands."""
 
+import difflib
 import json
 from collections.abc import Sequence
 
@@ -59,7 +60,11 @@ class SqlEnvironments:
         row = self._database.read(lambda connection: connection.execute(newest).one_or_none())
         if row is None:
             what = f"environment {name!r}" + (f" of version {version!r}" if version is not None else "")
-            raise NotFound(f"There is no {what} in workspace {workspace!r}.", hint="List them with: roost env list")
+            near = difflib.get_close_matches(name, sorted({each.name for each in self.list(workspace)} - {name}), n=2)
+            meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+            raise NotFound(
+                f"There is no {what} in workspace {workspace!r}.", hint=f"{meant}List them with: roost env list"
+            )
         return _environment(row)
 
     def list(self, workspace: str, name: str | None = None) -> Sequence[Environment]:
@@ -102,6 +107,10 @@ class SqlEnvironments:
             return _build(connection, key, platform)
 
         return self._database.write(work)
+
+    def forget_lock(self, key: str, platform: str) -> None:
+        forget = t.environment_builds.update().where(_B.key == key, _B.platform == platform).values(lock="")
+        self._database.write(lambda connection: connection.execute(forget))
 
 
 def _environment(row: rows.Row) -> Environment:
