@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         SparkSection,
     )
     from roost.sdk.submissions import ScriptRunConfig
+    from roost.sdk.widgets import RunDetails
     from roost.sdk.workspaces import Workspace
 
 __version__ = version.VERSION
@@ -84,6 +85,7 @@ __all__ = [
     "RemoteCompute",
     "Run",
     "RunConfiguration",
+    "RunDetails",
     "ScaleSettings",
     "ScriptRunConfig",
     "ServicePrincipalAuthentication",
@@ -129,6 +131,7 @@ _HOMES = {
     "RemoteCompute": "roost.sdk.foreign_compute",
     "Run": "roost.sdk.runs",
     "RunConfiguration": "roost.sdk.runconfigs",
+    "RunDetails": "roost.sdk.widgets",
     "ScaleSettings": "roost.sdk.compute_settings",
     "ScriptRunConfig": "roost.sdk.submissions",
     "ServicePrincipalAuthentication": "roost.sdk.authentication",

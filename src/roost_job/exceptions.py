@@ -18,12 +18,14 @@ from typing import Any
 
 
 class AzureMLException(Exception):
-    """The root. `message` is the fact; `hint`, where there is one, the next step."""
+    """The root. `message` is the fact; `hint`, where there is one, the next step in Python; `cli_hint` the same step for somebody
+    at the command line, where it is another."""
 
     def __init__(self, exception_message: str = "", hint: str = "", **kwargs: Any) -> None:
         super(AzureMLException, self).__init__(exception_message)
         self.message = exception_message
         self.hint = hint
+        self.cli_hint = str(kwargs.get("cli_hint") or "")
         self.inner_exception = kwargs.get("inner_exception")
 
     def __str__(self) -> str:

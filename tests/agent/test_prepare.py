@@ -41,10 +41,10 @@ class TestVariables:
         assert env["PYTHONUNBUFFERED"] == "1"
 
     def test_secrets_stay_with_the_agent(self, folder):
-        env = self.make(folder, {"ROOST_TOKEN": "t", "ROOST_URL": "u", "KEPT": "k"})
+        env = self.make(folder, {"ROOST_TOKEN": "t", "ROOST_URL": "u", "LC_KEPT": "k"})
         assert "ROOST_TOKEN" not in env
         assert "ROOST_URL" not in env
-        assert env["KEPT"] == "k"
+        assert env["LC_KEPT"] == "k"
         assert "8f1c2d" not in "".join(env.values())
 
     def test_the_interpreter_and_the_library_come_first(self, folder):

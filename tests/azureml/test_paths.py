@@ -38,6 +38,7 @@ PATHS = {
     "azureml.core.compute.aks": ["AksCompute", "AksProvisioningConfiguration"],
     "azureml.core.compute.remote": ["RemoteCompute"],
     "azureml.core.compute_target": ["ComputeTarget"],
+    "azureml.widgets": ["RunDetails"],
 }
 
 
@@ -85,7 +86,7 @@ def test_every_exception_has_its_path() -> None:
         ("from azureml.exceptions import Nothing", "azureml.exceptions.Nothing"),
         ("import azureml.pipeline", "azureml.pipeline"),
         ("from azureml import pipeline", "azureml.pipeline"),
-        ("import azureml.train.automl", "azureml.train"),
+        ("import azureml.train.automl", "azureml.train.automl"),
     ],
 )
 def test_what_is_not_there_says_so(line: str, named: str) -> None:
@@ -107,6 +108,31 @@ def test_asking_for_an_attribute() -> None:
 def test_what_scripts_import_without_using_it_says_so_when_it_is_used(use: str) -> None:
     names: dict[str, object] = {}
     exec("from azureml.core import Dataset, Model\nfrom azureml.core.runconfig import MpiConfiguration", names)
+    with pytest.raises(roost_job.exceptions.UserErrorException, match="is not in Roost yet"):
+        exec(use, names)
+
+
+@pytest.mark.parametrize(
+    ("line", "use"),
+    [
+        ("from azureml.core.model import InferenceConfig, Model", "Model(None, 'x')"),
+        ("from azureml.core.dataset import Dataset", "Dataset.File"),
+        ("from azureml.core.datastore import Datastore", "Datastore.get(None, 'x')"),
+        ("from azureml.core.webservice import AciWebservice, Webservice", "AciWebservice.deploy_configuration()"),
+        ("from azureml.data import OutputFileDatasetConfig", "OutputFileDatasetConfig()"),
+        ("from azureml.data.data_reference import DataReference", "DataReference(None)"),
+        ("from azureml.data.datapath import DataPath", "DataPath()"),
+        ("from azureml.data.dataset_consumption_config import DatasetConsumptionConfig", "DatasetConsumptionConfig()"),
+        ("from azureml.train.dnn import PyTorch, TensorFlow", "PyTorch('.')"),
+        ("from azureml.train.estimator import Estimator", "Estimator('.')"),
+        ("from azureml.train.sklearn import SKLearn", "SKLearn('.')"),
+        ("from azureml.train.hyperdrive import PrimaryMetricGoal, choice", "choice(1, 2)"),
+        ("import azureml.mlflow", "azureml.mlflow.get_portal_url(None)"),
+    ],
+)
+def test_modules_that_notebooks_import_at_their_top(line: str, use: str) -> None:
+    names: dict[str, object] = {}
+    exec(line, names)
     with pytest.raises(roost_job.exceptions.UserErrorException, match="is not in Roost yet"):
         exec(use, names)
 

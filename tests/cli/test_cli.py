@@ -27,9 +27,9 @@ sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 0)
 """
 
 
-def roost(*words: str, code: int = 0) -> str:
+def roost(*words: str, code: int = 0, given: str = "") -> str:
     """What a command prints; its exit code must be `code`. An error is two lines on stderr, never a stack trace."""
-    done = subprocess.run([ROOST, *words], capture_output=True, text=True, timeout=90)
+    done = subprocess.run([ROOST, *words], input=given, capture_output=True, text=True, timeout=90)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     return done.stdout if code == 0 else done.stderr
@@ -61,6 +61,39 @@ class TestWithoutAControlPlane:
         assert "hint: --tag model=resnet" in roost("submit", "--tag", "=x", "train.py", code=1)
         assert not home.exists()
 
+    def test_what_is_no_script_is_refused_with_the_next_step(self, home: Path, tmp_path: Path) -> None:
+        tree(tmp_path, {"birds/train.py": "", "notes.txt": "buy milk", "run-me": "", "reqs.txt": "numpy"})
+        said = roost("submit", "birds", code=1)
+        assert "error: 'birds' is a folder, not a script." in said
+        assert "hint: roost submit --source birds SCRIPT. Scripts in it: train.py." in said
+        said = roost("submit", "notes.txt", code=1)
+        assert "error: 'notes.txt' is not a Python script." in said
+        assert "ScriptRunConfig(command=…)" in said
+        said = roost("submit", "--environment", "req.txt", "run-me", code=1)
+        assert "error: The environment's file 'req.txt' is not there" in said
+        assert "hint: Did you mean 'reqs.txt'" in said
+        said = roost("submit", "--timeout", "-1", "run-me", code=1)
+        assert said.startswith(
+            "error: A run may take a number of seconds above 0, got -1.0.\nhint: Give --timeout 3600"
+        )
+        assert not home.exists()
+
+    def test_statuses_in_any_case(self, home: Path) -> None:
+        for wrong, meant in (("runing", "Running"), ("cancel", "Canceled")):
+            for words in (["run", "list"], ["gc"]):
+                said = roost(*words, "--status", wrong, code=1)
+                assert f"error: There is no status '{wrong}'.\nhint: Did you mean {meant}" in said
+        assert not home.exists()
+
+    def test_a_back_up_that_is_not_there(self, home: Path, tmp_path: Path) -> None:
+        said = roost("restore", "nofile", code=1)
+        assert said == (
+            f"error: The back-up nofile is not there (looked from {tmp_path}).\n"
+            "hint: Give a file that `roost backup FILE` wrote.\n"
+        )
+        assert "is a folder, not a file" in roost("restore", ".", code=1)
+        assert not home.exists()
+
     def test_a_control_plane_that_cannot_be_reached(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ROOST_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("ROOST_TOKEN", "t")
@@ -89,7 +122,7 @@ class TestStory:
         for typed in (run_id, run_id[:-2], run_id[-8:], "@latest", "-"):
             assert self.load("run", "show", typed, "--json")["run"]["id"] == run_id
         shown = self.load("run", "show", run_id, "--json")
-        assert set(shown) == {"run", "events", "why", "metrics", "files"}
+        assert set(shown) == {"run", "events", "why", "metrics", "files", "children"}
         assert shown["events"][-1]["to"] == "Completed"
         text = roost("run", "show", run_id)
         assert "Completed, exit code 0" in text

@@ -15,7 +15,7 @@ def test_help(home: Path) -> None:
 
 
 def test_what_is_wrong_starts_nothing(home: Path) -> None:
-    assert "error: min_nodes must be 0 to max_nodes (2), got 3" in roost(
+    assert "error: The nodes that stay when idle must be 0 to 2, the most there may be; got 3" in roost(
         "compute", "create", "gpu", "--min", "3", "--max", "2", code=1
     )
     assert "error: There is nothing to change." in roost("compute", "update", "gpu", code=1)

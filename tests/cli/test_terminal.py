@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,21 +49,25 @@ class TestScreens:
         assert first in narrow.text
         assert "a rather long" in narrow.text
         assert "…" in narrow.text
+        assert narrow.lines[-1] == "No room for: experiment, target. A wider terminal or --json shows them."
+        assert "\x1b[2mNo room" in narrow.raw
         wide = on_terminal([ROOST, "run", "list"], width=200)
         assert max(map(len, wide.lines)) <= 200
         for words in (NAME, "model=resnet", "train #1", "local"):
             assert words in wide.text
+        assert "No room" not in wide.text
         assert not on_terminal([ROOST, "run", "list"], NO_COLOR="1").is_coloured
         piped = roost("run", "list")
         assert NAME in piped
         assert "model=resnet" in piped
+        assert "No room" not in piped
         assert "\x1b" not in piped
 
         assert [run["id"] for run in load("run", "list", "--json", "--tag", "model=resnet")] == [first]
         assert [run["id"] for run in load("run", "list", "--json", "--tag", "best", "--since", "1h")] == [first]
         assert load("run", "list", "--json", "--tag", "model=other") == []
         assert load("run", "list", "--json", "--since", "2040-01-01") == []
-        assert [r["id"] for r in load("run", "list", "--json", "-s", "Failed", "-s", "Completed")] == [second, first]
+        assert [r["id"] for r in load("run", "list", "--json", "-s", "failed", "-s", "COMPLETED")] == [second, first]
         done = subprocess.run([ROOST, "run", "list", "-n", "1"], capture_output=True, text=True, timeout=60)
         assert f"--before {second}" in done.stderr
         assert [run["id"] for run in load("run", "list", "--json", "--before", second)] == [first]
@@ -94,13 +99,15 @@ class TestScreens:
         assert "error: One run cannot be compared." in roost("run", "compare", first, code=1)
 
     def repeats(self, first: str) -> None:
+        late = "from roost import Workspace; import sys; Workspace().get_run(sys.argv[1]).tag('late', 'x')"
+        subprocess.run([sys.executable, "-c", late, first], check=True, timeout=60)
         run_id = roost("run", "repeat", "--detach", first).strip()
         roost("run", "logs", "-f", run_id)
         again = load("run", "show", run_id, "--json")["run"]
         before = load("run", "show", first, "--json")["run"]
         assert again["spec"] == before["spec"]
         assert again["properties"]["roost.repeats"] == first
-        assert (again["display_name"], again["tags"]) == (before["display_name"], before["tags"])
+        assert (again["display_name"], again["tags"]) == (before["display_name"], {"model": "resnet", "best": None})
         assert again["status"] == "Completed"
         assert load("run", "repeat", "--json", first)["status"] == "Completed"
 
@@ -130,6 +137,12 @@ class TestScreens:
         kept = load("gc", "--older-than", "0s", "--keep-tag", "best", "--yes", "--json")["runs"]
         assert second in kept
         assert {tuple(run["tags"]) for run in load("run", "list", "--json")} == {("best", "model")}
-        assert "freed." in roost("gc")
+        swept = roost("gc")
+        assert "stored files freed.\n" in swept
+        assert "given back by the database." in swept
+        assert "the grace for uploads" in swept
+        planned = roost("gc", "--dry-run")
+        assert "stored files would be freed.\n" in planned
+        assert "The database would give back" in planned
         assert "The disk is" in roost("du")
         assert "error: Runs that are Running" in roost("gc", "-s", "Running", code=1)

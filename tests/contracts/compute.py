@@ -83,7 +83,7 @@ class ComputeContract:
     def test_made_twice_it_is_the_same_and_with_other_settings_refused(self, store: Store) -> None:
         store.computes.create(cluster())
         assert store.computes.create(cluster(created_at=99.0, user="bob")) == (cluster(), False)
-        with pytest.raises(ComputeConflict, match="exists already, with max_nodes 4"):
+        with pytest.raises(ComputeConflict, match="exists already, with nodes at most 4"):
             store.computes.create(cluster(max_nodes=5))
         assert store.computes.get(WS, "gpu") == cluster()
 

@@ -129,12 +129,12 @@ def test_each_node_has_an_address_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"max_nodes": 0}, "max_nodes must be 1 to 1000, got 0"),
-        ({"max_nodes": 4, "min_nodes": 5}, "min_nodes must be 0 to max_nodes (4), got 5"),
+        ({"max_nodes": 0}, "at most 1 to 1000 nodes, got 0"),
+        ({"max_nodes": 4, "min_nodes": 5}, "nodes that stay when idle must be 0 to 4, the most there may be; got 5"),
         ({"max_nodes": 4, "min_nodes": -1}, "got -1"),
-        ({"max_nodes": 4, "idle_seconds": -1.0}, "idle_seconds_before_scaledown must be 0 to"),
+        ({"max_nodes": 4, "idle_seconds": -1.0}, "Idle nodes go after 0 to"),
         ({"max_nodes": 4, "idle_seconds": float("nan")}, "got nan"),
-        ({"max_nodes": 4, "vm_size": "a b"}, "vm_size 'a b' is not allowed"),
+        ({"max_nodes": 4, "vm_size": "a b"}, "size 'a b' is not allowed"),
         ({"max_nodes": 4, "description": "x" * 1001}, "1001 characters"),
     ],
 )

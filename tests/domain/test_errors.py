@@ -50,6 +50,15 @@ def test_scripts_catch_them_by_the_names_they_know() -> None:
     assert issubclass(errors.Unavailable, ServiceException)
 
 
+def test_a_hint_for_the_command_line_travels_along() -> None:
+    error = errors.InvalidInput("x", hint="update()", cli_hint="roost compute update")
+    assert as_wire(error)["error"]["cli_hint"] == "roost compute update"
+    with pytest.raises(errors.InvalidInput) as caught:
+        raise_for(400, as_wire(error))
+    assert (caught.value.hint, caught.value.cli_hint) == ("update()", "roost compute update")
+    assert "cli_hint" not in as_wire(errors.InvalidInput("x", hint="y"))["error"]
+
+
 @pytest.mark.parametrize("body", [None, "<html>", {}, {"error": "x"}, [], {"detail": "y"}])
 def test_a_foreign_answer_is_called_that(body: object) -> None:
     with pytest.raises(RoostError, match="answered 502 with something that is not Roost's"):

@@ -44,6 +44,11 @@ def test_expand(arguments, environment, expected):
             (Process(argv=("bash", "-c", "echo $HOME"), rank=0),),
         ),
         (
+            RunSpec(command=("python train.py && echo '$HOME'",), shell=True, interpreter="/env/bin/python"),
+            Place(),
+            (Process(argv=("bash", "-c", "python train.py && echo '$HOME'"), rank=0, expands=False),),
+        ),
+        (
             RunSpec(script="sub/train.py", interpreter="/p"),
             Place(node_rank=1, addresses=("10.0.0.1", "10.0.0.2")),
             (Process(argv=("/p", "-u", "sub/train.py"), rank=1),),

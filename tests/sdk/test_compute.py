@@ -50,8 +50,11 @@ class TestConfiguration:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            ({"min_nodes": 5, "max_nodes": 2}, "min_nodes must be 0 to max_nodes (2), got 5"),
-            ({"max_nodes": 0}, "max_nodes must be 1 to"),
+            (
+                {"min_nodes": 5, "max_nodes": 2},
+                "nodes that stay when idle must be 0 to 2, the most there may be; got 5",
+            ),
+            ({"max_nodes": 0}, "at most 1 to"),
             ({"max_nodes": "4"}, "max_nodes must be a whole number, got '4'"),
             ({"vm_priority": "spot"}, "vm_priority cannot be 'spot'"),
             ({"idle_seconds_before_scaledown": -1}, "idle_seconds_before_scaledown must be"),

@@ -20,9 +20,21 @@ def test_a_script_with_arguments_of_all_kinds(tmp_path: Path) -> None:
     assert (spec.interpreter, spec.target, spec.timeout_seconds) == (sys.executable, "local", 60.0)
 
 
-@pytest.mark.parametrize("command", ["python train.py --name 'a b'", ["python", "train.py", "--name", "a b"]])
-def test_a_command(command: Any) -> None:
-    assert ScriptRunConfig(".", command=command).spec("").command == ("python", "train.py", "--name", "a b")
+@pytest.mark.parametrize(
+    ("command", "words", "shell"),
+    [
+        ("python train.py --name 'a b'", ("python train.py --name 'a b'",), True),
+        ("python train.py && echo done", ("python train.py && echo done",), True),
+        (["python train.py > out.txt"], ("python train.py > out.txt",), True),
+        (["pip", "install", ".", "&&", "python", "train.py", 3], ("pip install . && python train.py 3",), True),
+        (["python", "train.py", "--name", "a b"], ("python", "train.py", "--name", "a b"), False),
+        (["python", "-c", "print(1); print(2)"], ("python", "-c", "print(1); print(2)"), False),
+        (["nvidia-smi"], ("nvidia-smi",), False),
+    ],
+)
+def test_a_command(command: Any, words: tuple[str, ...], shell: bool) -> None:
+    spec = ScriptRunConfig(".", command=command).spec("")
+    assert (spec.command, spec.shell) == (words, shell)
 
 
 def test_no_file_is_looked_at_when_it_is_constructed() -> None:
@@ -39,7 +51,6 @@ def test_no_file_is_looked_at_when_it_is_constructed() -> None:
         ({"arguments": "--epochs 3"}, "arguments must be a list"),
         ({"arguments": ["a\0b"]}, "NUL"),
         ({"command": ["python", {"a": 1}]}, r"command\[1\] is dict"),
-        ({"command": "python 'unclosed"}, "cannot be split"),
         ({"command": "  "}, "command is empty"),
         ({"command": "ls", "script": "train.py"}, "Both"),
         ({"environment": object()}, "environment must be an Environment"),
@@ -48,8 +59,8 @@ def test_no_file_is_looked_at_when_it_is_constructed() -> None:
         ({"docker_runtime_config": object()}, "must be a DockerConfiguration"),
         ({"resume_from": object()}, "cannot do `resume_from`"),
         ({"compute_target": object()}, "compute_target must be a compute target or its name"),
-        ({"max_run_duration_seconds": -1}, "max_run_duration_seconds"),
-        ({"max_run_duration_seconds": "60"}, "max_run_duration_seconds"),
+        ({"max_run_duration_seconds": -1}, "seconds above 0, got -1"),
+        ({"max_run_duration_seconds": "60"}, "seconds above 0, got '60'"),
     ],
 )
 def test_what_is_refused_at_once(given: dict[str, Any], said: str) -> None:

@@ -36,7 +36,7 @@ def test_a_cluster_is_made_with_who_and_when(house: House, clock: Clock) -> None
     [
         ("local", {}, "'local' is not allowed"),
         ("a/b", {}, "'a/b' is not allowed"),
-        ("gpu", {"min_nodes": 5}, "min_nodes must be 0 to max_nodes (4)"),
+        ("gpu", {"min_nodes": 5}, "nodes that stay when idle must be 0 to 4"),
         ("gpu", {"engine": "slurm"}, "no engine 'slurm'"),
         ("gpu", {"tags": {"": "x"}}, "name of a tag"),
     ],
@@ -67,7 +67,7 @@ def test_changes_are_checked_with_what_stays(house: House, clock: Clock) -> None
     clock.pass_by(5)
     changed = compute.update(house, "vision", "gpu", ComputeChanges(idle_seconds=7.0))
     assert (changed.min_nodes, changed.max_nodes, changed.idle_seconds, changed.modified_at) == (2, 4, 7.0, clock())
-    with pytest.raises(InvalidCompute, match="min_nodes must be 0 to max_nodes"):
+    with pytest.raises(InvalidCompute, match="nodes that stay when idle must be 0 to"):
         compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=1))
     assert compute.get(house, "vision", "gpu") == changed
     with pytest.raises(InvalidCompute, match="cannot be changed"):

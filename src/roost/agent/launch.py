@@ -18,7 +18,7 @@ def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[St
     started: list[Started] = []
     for process in launch.find(plan.spec.launch)(plan.spec, Place(node_rank=plan.node_rank)):
         env = {**environment, **process.env, "ROOST_RANK": str(process.rank)}
-        argv = expand(process.argv, env)
+        argv = expand(process.argv, env) if process.expands else process.argv
         try:
             started.append(Started(argv, folder=folder.work, environment=env, log=folder.std_log))
         except (OSError, ValueError) as error:

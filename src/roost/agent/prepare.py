@@ -11,6 +11,7 @@ from roost.agent import job_library
 from roost.agent.folder import Folder
 from roost.agent.keeping import note_laid
 from roost.agent.processes import MARK
+from roost.agent.variables import passed
 from roost.domain import names
 from roost.domain.errors import NotFound
 from roost.domain.plans import Access, Plan
@@ -18,7 +19,6 @@ from roost.domain.runs import RunSpec
 from roost.domain.workspaces import NO_RESOURCE_GROUP, NO_SUBSCRIPTION
 from roost.transport.carrying import Carrier, Meanwhile
 
-_SECRETS = ("ROOST_TOKEN", "ROOST_URL")
 NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
 """Scripts look whether there is a token; the real one is not for them (the door asks for them)."""
 
@@ -26,7 +26,7 @@ NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
 @dataclass(frozen=True)
 class Prepared:
     environment: Mapping[str, str]
-    """Of the script: the agent's own, the run's, and what `roost_job` needs."""
+    """Of the script: what passes of the agent's own, the run's, and what `roost_job` needs."""
     plan: Plan
     """With the interpreter that the script runs with."""
 
@@ -79,7 +79,7 @@ def variables(
     plan: Plan, access: Access, folder: Folder, library: Path, door: Path, own: Mapping[str, str]
 ) -> dict[str, str]:
     """The script's environment. Pure: `own` is the agent's."""
-    given = {**{k: v for k, v in own.items() if k not in _SECRETS}, **plan.spec.environment_variables}
+    given = {**passed(own), **plan.spec.environment_variables}
     given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
     bin_folder = os.path.dirname(plan.spec.interpreter)
     if plan.lock:  # an environment of its own, whatever the control plane was started in

@@ -1,13 +1,17 @@
-"""What a person typed, understood: times such as `3d`, tags such as `k=v`, and a yes before something goes for good."""
+"""What a person typed, understood: times such as `3d`, tags such as `k=v`, statuses in any case, names of files, and a yes before
+something goes for good."""
 
+import difflib
 import re
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.runs import RunStatus
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.ASCII)
@@ -46,6 +50,47 @@ def _tag(text: str) -> tuple[str, str | None]:
     if not key:
         raise InvalidInput(f"Tag {text!r} has no name.", hint="--tag model=resnet")
     return key, value if equals else None
+
+
+def statuses(given: Sequence[str]) -> list[RunStatus]:
+    """Statuses however they were written: `running`, `Not-Started`."""
+    known = {status.value.lower(): status for status in RunStatus}
+    return [_status(each, known) for each in given]
+
+
+def _status(text: str, known: dict[str, RunStatus]) -> RunStatus:
+    plain = re.sub(r"[\s_-]", "", text).lower().replace("cancelled", "canceled")
+    if plain in known:
+        return known[plain]
+    near = [known[each].value for each in difflib.get_close_matches(plain, known, n=2)]
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    every = ", ".join(status.value for status in RunStatus)
+    raise InvalidInput(f"There is no status {text!r}.", hint=f"{meant}It is one of: {every}.")
+
+
+def environment_file(text: str) -> Path | None:
+    """The file that `--environment` names; None for a registered environment. NotFound when it is not there."""
+    path = Path(text)
+    if path.suffix not in (".txt", ".in", ".yml", ".yaml"):
+        return None
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "not there"
+        raise NotFound(
+            f"The environment's file {text!r} is {what} (looked from {Path.cwd()}).",
+            hint=near_files(path, path.suffix)
+            or "Give a requirements file (.txt), a conda file (.yml), or a name of: roost env list",
+        )
+    return path
+
+
+def near_files(path: Path, *suffixes: str) -> str:
+    """Which file in the same folder a person may have meant; empty when none is there."""
+    folder = path.parent if path.parent.is_dir() else Path()
+    there = sorted(str(each) for suffix in suffixes for each in folder.glob(f"*{suffix}") if each.is_file())
+    near = difflib.get_close_matches(str(path), there, n=3)
+    if near:
+        return f"Did you mean {', '.join(map(repr, near))}?"
+    return f"There are: {', '.join(there[:5])}." if there else ""
 
 
 def confirm(what: str, yes: bool) -> None:

@@ -1,5 +1,6 @@
 """`roost backup` and `roost restore`: everything a control plane keeps, as one file, and back."""
 
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -10,14 +11,14 @@ _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 def backup(
-    file: Path = typer.Argument(help="The file to write."),
+    file: Path = typer.Argument(help="The file to write; snapshots leave out what is called *.roost.tar."),
     force: bool = typer.Option(False, "--force", help="Replace a file that is there."),
     as_json: bool = _AS_JSON,
 ) -> None:
     """Write everything the control plane keeps to one file: all workspaces, runs, metrics, files. Nothing has to stop for it."""
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import Conflict  # noqa: PLC0415
-    from roost.sdk import backups  # noqa: PLC0415
+    from roost.sdk import backups, ignoring  # noqa: PLC0415
     from roost.sdk.connections import connect  # noqa: PLC0415
 
     if file.exists() and not force:
@@ -29,6 +30,12 @@ def backup(
     else:
         print(f"Saved {_words(made.runs, made.workspaces)} to {file}, {rendering.size(made.bytes)}.")
         print("It holds secrets too: keep it where only you can read it.")
+    if not file.name.endswith(ignoring.BACKUPS) and file.absolute().is_relative_to(Path.cwd()):
+        print(
+            f"Runs that are submitted from this folder would take {file.name} along. Snapshots leave out what is called "
+            f"*{ignoring.BACKUPS}: mv {file} {file.with_suffix('')}{ignoring.BACKUPS}",
+            file=sys.stderr,
+        )
 
 
 def restore(

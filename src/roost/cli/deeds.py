@@ -122,5 +122,6 @@ def delete(run_ids: list[str] = RUNS, yes: bool = _YES, as_json: bool = _AS_JSON
         rendering.as_json({"deleted": gone})
     else:
         print(
-            f"Deleted {rendering.count(len(gone), 'run')}. What they alone used is freed within two hours; at once: roost gc"
+            f"Deleted {rendering.count(len(gone), 'run')}. What they alone used is freed an hour after its last use, the grace\n"
+            "for uploads that are under way: by the control plane itself within two hours, or with: roost gc"
         )

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from roost.cli import backups, completing, compute, doctor, environments, runs, server, studio, submit, upkeep
+from roost.cli import backups, completing, compute, doctor, environments, runs, secrets, server, studio, submit, upkeep
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
@@ -36,6 +36,7 @@ app.command("completion", short_help="Print the completion script of a shell.")(
 app.add_typer(runs.app, name="run")
 app.add_typer(environments.app, name="env")
 app.add_typer(compute.app, name="compute")
+app.add_typer(secrets.app, name="secret")
 
 
 def _version(asked: bool) -> None:
@@ -76,8 +77,8 @@ def main() -> None:
 def _say(error: AzureMLException, code: int) -> int:
     sys.stdout.flush()
     print(f"error: {error.message}", file=sys.stderr)
-    if error.hint:
-        print(f"hint: {error.hint}", file=sys.stderr)
+    if hint := error.cli_hint or error.hint:
+        print(f"hint: {hint}", file=sys.stderr)
     return code
 
 

@@ -25,7 +25,7 @@ _STYLES = {
     "warn": "yellow",
     "bad": "red",
 }
-_CODES = {"bold": 1, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
+_CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -33,7 +33,7 @@ def table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], *, drop: Sequence[str] = (), cut: Sequence[str] = ()
 ) -> None:
     """A table of texts. Where a terminal is too narrow the columns `drop` are left out, the last named first; then those of
-    `cut` are shortened. Nothing is left out or cut in a pipe or file."""
+    `cut` are shortened. What is left out is named in a line below. Nothing is left out or cut in a pipe or file."""
     lines = [[cell.replace("\n", " ") for cell in row] for row in rows]
     widths = [max([wide(name), *(wide(line[at]) for line in lines)]) for at, name in enumerate(columns)]
     shown = list(range(len(columns)))
@@ -49,6 +49,9 @@ def table(
             padding = "" if last else " " * (widths[at] - wide(text))
             cells.append(styled(text, "bold" if number == 0 else _STYLES.get(line[at], "")) + padding)
         print((" " * _GAP).join(cells).rstrip())
+    hidden = [name for at, name in enumerate(columns) if at not in shown]
+    if hidden:
+        print(styled(f"No room for: {', '.join(hidden)}. A wider terminal or --json shows them.", "dim"))
 
 
 def _fitting(

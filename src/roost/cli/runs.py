@@ -27,12 +27,12 @@ _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 @app.command("list")
 def listing(
     experiment: str | None = typer.Option(None, "--experiment", "-e", metavar="NAME", help="Only this experiment's."),
-    status: list[RunStatus] = typer.Option(
+    status: list[str] = typer.Option(
         [],
         "--status",
         "-s",
         metavar="STATUS",
-        help="Only those in this status, such as Running; repeated: any of them.",
+        help="Only those in this status, such as running; repeated: any of them.",
     ),
     tag: list[str] = typer.Option(
         [], "--tag", "-t", metavar="K=V", help="Only those with this tag, k or k=v; repeated: all of them."
@@ -49,12 +49,12 @@ def listing(
     from roost.domain import codec  # noqa: PLC0415
     from roost.sdk import searches  # noqa: PLC0415
 
-    tags = asking.tags(tag)
+    tags, statuses = asking.tags(tag), asking.statuses(status)
     start = asking.moment(since) if since else None
     ws = session.workspace()
     search = searches.Search(
         experiment=experiment,
-        statuses=status,
+        statuses=statuses,
         tags=tags,
         since=start,
         include_children=children,
@@ -117,31 +117,40 @@ def logs(
     follow: bool = typer.Option(False, "--follow", "-f", help="Go on until the run has ended."),
     file: str = typer.Option("", help="Another of its logs, such as logs/train.log."),
 ) -> None:
-    """Print a run's output. Ctrl-C stops the printing, not the run."""
+    """Print a run's output, or that of its environment's build when there is none. Ctrl-C stops the printing, not the run."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import records, waiting  # noqa: PLC0415
 
     run = session.find(session.workspace(), run_id)
-    if follow and not file and records.get(run._connection.client, run.id).spec.environment is not None:
-        _follow(waiting.Tail(run._connection.watcher, run.id, waiting.BUILD_LOG))
-    tail = waiting.Tail(run._connection.watcher, run.id, file or STD_LOG)
-    text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
-    if not text and not follow:
-        _, why = records.events(run._connection.client, run.id)
+    client = run._connection.watcher
+    builds = not file and records.get(client, run.id).spec.environment is not None
+    build = waiting.Tail(client, run.id, waiting.BUILD_LOG)
+    about = f"The log of its environment's build, {waiting.BUILD_LOG}:"
+    wrote = builds and follow and _print(build, follow, about)
+    tail = waiting.Tail(client, run.id, file or STD_LOG)
+    wrote = _print(tail, follow, f"Its own output, {STD_LOG}:" if wrote else "") or wrote
+    if not wrote and builds and not follow:
+        wrote = _print(build, follow, f"It has written nothing{'' if tail.over else ' yet'}. {about}")
+    if not wrote:
+        _, why = records.events(client, run.id)
         print(f"It has written nothing{'' if tail.over else ' yet'}. {why}", file=sys.stderr)
-    while text or (follow and not tail.over):
+
+
+def _print(tail: "Tail", follow: bool, head: str = "") -> bool:
+    """Prints a log as far as there is one, or until it is over, after a line on stderr; whether there was any."""
+    from roost.sdk import waiting  # noqa: PLC0415 - loaded when called: main.py
+
+    wrote = False
+    while not tail.over:
+        text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
+        if text and head and not wrote:
+            print(head, file=sys.stderr, flush=True)
         sys.stdout.write(text)
         sys.stdout.flush()
-        if tail.over:
+        wrote = wrote or bool(text)
+        if not text and not follow:
             break
-        text = tail.read(wait=waiting.LONGEST_POLL if follow else 0.0)
-
-
-def _follow(tail: "Tail") -> None:
-    """Prints a log until it is over: that of an environment's build, which comes before the script's own."""
-    while not tail.over:
-        sys.stdout.write(tail.read())
-        sys.stdout.flush()
+    return wrote
 
 
 @app.command()

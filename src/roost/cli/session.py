@@ -1,8 +1,6 @@
 """What every command about runs needs: the workspace of this folder, and a run by what the person typed of its id."""
 
-import contextlib
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from roost.domain.errors import InvalidInput, NotFound
@@ -20,12 +18,10 @@ _LEAST_TYPED = 4
 
 def workspace() -> "Workspace":
     """The workspace that the configuration file of this folder names, else the default one."""
-    from roost.sdk.workspaces import Workspace  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import configs  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.workspaces import Workspace  # noqa: PLC0415
 
-    with contextlib.redirect_stdout(sys.stderr):  # what it says is not part of a command's output
-        from roost.sdk import configs  # noqa: PLC0415 - loaded when called: main.py
-
-        found = Workspace.from_config() if configs.find(None, None) else Workspace()
+    found = Workspace.from_config() if configs.find(None, None) else Workspace()
     salvaging = found._connection.salvaging
     if salvaging is not None:
         salvaging.join(_SALVAGE_SECONDS)  # so that what is shown has what a killed process left

@@ -1,6 +1,7 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from roost.sdk import downloads, records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
 
-_MANY = 12
+_MANY, _FEW = 12, 5
 _DRAWN, _BUCKETS = 40, 48
 
 
@@ -22,6 +23,7 @@ def show(run: Run, as_json: bool) -> None:
     events, why = records.events(client, run.id)
     found = _summaries(run)
     files = downloads.listing(run._connection, run.id)
+    children = _children(run)
     if as_json:
         rendering.as_json(
             {
@@ -30,11 +32,20 @@ def show(run: Run, as_json: bool) -> None:
                 "why": why,
                 "metrics": found,
                 "files": codec.encode(files),
+                "children": [
+                    {"id": child.id, "status": child.status.value, "display_name": child.display_name}
+                    for child in children
+                ],
             }
         )
         return
     _head(record, why)
+    if record.parent_id is not None:
+        parent = records.get(client, record.parent_id)
+        print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
     _story(record, events)
+    if children:
+        _family(children, f"roost run show {run.id} --json")
     if found:
         print("Metrics")
         _metrics_table(found[:_MANY])
@@ -66,6 +77,21 @@ def metrics(run: Run, name: str | None, as_json: bool) -> None:
         _metrics_table(summaries, _courses(run, summaries))
     else:
         print(f"Run {run.id} has logged no metrics.", file=sys.stderr)
+
+
+def _children(run: Run) -> list[RunRecord]:
+    """Those right below it, in the order they were made."""
+    answer = run._connection.client.call("GET", path_of("runs", run.id, "children"))
+    return sorted((codec.decode(RunRecord, item) for item in answer["runs"]), key=lambda child: child.created_at)
+
+
+def _family(children: list[RunRecord], command: str) -> None:
+    statuses = Counter(child.status.value for child in children)
+    print(f"Children: {len(children)} ({', '.join(f'{count} {word}' for word, count in statuses.most_common())})")
+    for child in children[:_FEW]:
+        print(f"  {child.id}  {rendering.status(child.status.value)}  {child.display_name}".rstrip())
+    if len(children) > _FEW:
+        print(f"  … and {len(children) - _FEW} more children: {command}")
 
 
 def _summaries(run: Run) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 PASS_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 """Options come before the script; whatever stands after it is the script's own."""
+_PYTHON = (".py", ".pyw", ".pyz", ".pyc", "")
 
 
 def submit(
@@ -42,6 +43,9 @@ def submit(
             hint="Options of the script stand after it: roost submit train.py --epochs 3. Those of submit: roost submit --help",
         )
     tags = asking.tags(tag)
+    if environment:
+        asking.environment_file(environment)
+    _check(script, source)
     folder = source if source is not None else Path(script).parent
     config = ScriptRunConfig(
         source_directory=folder,
@@ -56,6 +60,31 @@ def submit(
         config.run_config.environment = environments.chosen(ws, environment)
     run = Experiment(ws, experiment or _experiment(script)).submit(config, tags=tags, display_name=name)
     follow(run, detach, as_json)
+
+
+def _check(script: str, source: Path | None) -> None:
+    """That it is a Python script, as far as can be seen without reading it."""
+    from roost.cli import asking  # noqa: PLC0415 - loaded when called: main.py
+
+    path = (source or Path()) / script
+    if path.is_dir():
+        inside = sorted(each.name for each in path.glob("*.py"))
+        raise InvalidInput(
+            f"{script!r} is a folder, not a script.",
+            hint=f"roost submit --source {script} SCRIPT. Scripts in it: {', '.join(inside[:5]) or 'none'}.",
+        )
+    if path.is_file() and path.suffix not in _PYTHON and not _names_python(path):
+        raise InvalidInput(
+            f"{script!r} is not a Python script.",
+            hint=asking.near_files(path, ".py")
+            or "`roost submit` runs Python. Other programs: ScriptRunConfig(command=…) in Python, or a script that calls them.",
+        )
+
+
+def _names_python(path: Path) -> bool:
+    with path.open("rb") as file:
+        first = file.readline(200)
+    return first.startswith(b"#!") and b"python" in first
 
 
 def follow(run: "Run", detach: bool, as_json: bool) -> None:

@@ -54,7 +54,7 @@ def gc(
     tag: list[str] = typer.Option(
         [], "--tag", "-t", metavar="K=V", help="Delete runs with this tag only, k or k=v; repeated: all of them."
     ),
-    status: list[RunStatus] = typer.Option(
+    status: list[str] = typer.Option(
         [], "--status", "-s", metavar="STATUS", help="Delete runs in this status only; repeated: any."
     ),
     keep_tag: list[str] = typer.Option(
@@ -74,16 +74,15 @@ def gc(
     chosen = bool(older_than or experiment or tag or status)
     until = None if older_than is None else asking.moment(older_than)
     ages, tags, spared = asking.seconds(caches), asking.tags(tag), asking.tags(keep_tag)
+    statuses = asking.statuses(status)
     ws = session.workspace()
     connection = ws._connection
-    going = _going(ws, until, experiment, tags, status, spared) if chosen else []
+    going = _going(ws, until, experiment, tags, statuses, spared) if chosen else []
+    deleted = [each for run in going for each in upkeep.family(connection, run.id)]
     if going and not dry_run:
         _list(going)
-        asking.confirm(
-            f"{rendering.count(len(going), 'run')}, with all that belongs to them, will be deleted for good.", yes
-        )
-    deleted = [run.id for run in going]
-    if not dry_run:
+        words = f"{rendering.count(len(deleted), 'run')}, those below others counted, will be deleted for good."
+        asking.confirm(words, yes)
         deleted = []
         with rendering.progress("deleting runs") as bar:
             for number, run in enumerate(going):
@@ -144,12 +143,15 @@ def _told(swept: dict[str, Any], deleted: int | None, cached: int, dry_run: bool
     size, would = rendering.size, "would be " if dry_run else ""
     if deleted is not None:
         print(f"{rendering.count(deleted, 'run')} {would}deleted.")
-    print(f"{size(swept['bytes'])} in {rendering.count(swept['blobs'], 'blob')} {would}freed.")
-    if swept["database_bytes"]:
+    print(f"{size(swept['bytes'])} in {rendering.count(swept['blobs'], 'stored file')} {would}freed.")
+    if dry_run:
+        print("The database would give back the room of what is deleted there; how much, it says then.")
+    else:
         print(f"{size(swept['database_bytes'])} given back by the database.")
-    if cached:
-        print(f"{size(cached)} of caches and environments {would}dropped.")
+    print(f"{size(cached)} of caches and environments {would}dropped.")
     if swept["young_bytes"]:
+        young = f"{size(swept['young_bytes'])} in {rendering.count(swept['young_blobs'], 'stored file')}"
         print(
-            f"{size(swept['young_bytes'])} are unused too, but were used within the hour: they go later by themselves."
+            f"{young} more: nothing refers to them, but they were used within the last hour, the grace for uploads that are\n"
+            "under way. They go by themselves within two hours, or with `roost gc` once that hour is over."
         )

@@ -139,22 +139,29 @@ class Adjustment:
 def check(spec: ComputeSpec) -> None:
     """InvalidCompute says which rule is broken, and by which value."""
     if not 1 <= spec.max_nodes <= MAX_NODES:
-        raise InvalidCompute(f"max_nodes must be 1 to {MAX_NODES}, got {spec.max_nodes}.")
+        raise InvalidCompute(
+            f"A cluster has at most 1 to {MAX_NODES} nodes, got {spec.max_nodes}.",
+            hint=f"Give max_nodes=1 to {MAX_NODES}.",
+            cli_hint=f"Give --max 1 to {MAX_NODES}.",
+        )
     if not 0 <= spec.min_nodes <= spec.max_nodes:
         raise InvalidCompute(
-            f"min_nodes must be 0 to max_nodes ({spec.max_nodes}), got {spec.min_nodes}.",
+            f"The nodes that stay when idle must be 0 to {spec.max_nodes}, the most there may be; got {spec.min_nodes}.",
             hint="Lower min_nodes or raise max_nodes.",
+            cli_hint="Lower --min or raise --max.",
         )
     if not 0 <= spec.idle_seconds <= MAX_IDLE_SECONDS:
         raise InvalidCompute(
-            f"idle_seconds_before_scaledown must be 0 to {MAX_IDLE_SECONDS:.0f}, got {spec.idle_seconds:g}."
+            f"Idle nodes go after 0 to {MAX_IDLE_SECONDS:.0f} seconds, got {spec.idle_seconds:g}.",
+            hint="Give another idle_seconds_before_scaledown.",
+            cli_hint="Give another --idle.",
         )
     if len(spec.description) > MAX_DESCRIPTION:
         raise InvalidCompute(
             f"The description has {len(spec.description)} characters; at most {MAX_DESCRIPTION} are kept."
         )
     if len(spec.vm_size) > 100 or (not spec.vm_size.replace("_", "").replace("-", "").isalnum() and spec.vm_size):
-        raise InvalidCompute(f"vm_size {spec.vm_size[:120]!r} is not allowed.", hint="It looks like `STANDARD_D2_V2`.")
+        raise InvalidCompute(f"The size {spec.vm_size[:120]!r} is not allowed.", hint="It looks like `STANDARD_D2_V2`.")
 
 
 def wanted(compute: Compute, busy: int, waiting: int) -> int:

@@ -1,6 +1,7 @@
 """Every error that Roost raises on purpose, the same class on both sides of the wire.
 
-RoostError (an AzureMLException)         code, http_status, message (the fact with its value), hint (the next step)
+RoostError (an AzureMLException)         code, http_status, message (the fact with its value), hint (the next step),
+                                                            cli_hint (the same in words of the command line, where those differ)
 ├── InvalidInput (a UserErrorException)  invalid_input      400
 │   └── InvalidCompute (a ComputeTargetException)  invalid_compute   400
 ├── Unauthorized                         unauthorized       401
@@ -14,7 +15,8 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
 └── Incompatible                         incompatible       426   client and control plane do not speak the same level
 
-The API writes `{"error": {"code", "message", "hint"}}`; `raise_for` turns it into the class again.
+The API writes `{"error": {"code", "message", "hint"}}`, with a `cli_hint` where there is one; `raise_for` turns it into the
+class again.
 """
 
 from typing import Any, ClassVar, NoReturn
@@ -34,9 +36,10 @@ class RoostError(AzureMLException):
     http_status: ClassVar[int] = 500
     message: str
     hint: str
+    cli_hint: str
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, message: str, *, hint: str = "", cli_hint: str = "") -> None:
+        super().__init__(message, hint=hint, cli_hint=cli_hint)
 
 
 class InvalidInput(RoostError, UserErrorException):
@@ -129,7 +132,8 @@ BY_CODE: dict[str, type[RoostError]] = {cls.code: cls for cls in _tree(RoostErro
 
 def as_wire(error: RoostError) -> dict[str, Any]:
     """The JSON shape of an error."""
-    return {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+    said = {"code": error.code, "message": error.message, "hint": error.hint}
+    return {"error": {**said, "cli_hint": error.cli_hint} if error.cli_hint else said}
 
 
 def raise_for(status: int, body: object) -> NoReturn:
@@ -137,5 +141,6 @@ def raise_for(status: int, body: object) -> NoReturn:
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         cls = BY_CODE.get(str(error.get("code")), RoostError)
-        raise cls(str(error.get("message", "")), hint=str(error.get("hint", "")))
+        hints = {name: str(error.get(name, "")) for name in ("hint", "cli_hint")}
+        raise cls(str(error.get("message", "")), **hints)
     raise RoostError(f"The control plane answered {status} with something that is not Roost's: {str(body)[:200]!r}.")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from roost.domain.containers import DockerUse
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict
 
@@ -99,6 +100,8 @@ class RunSpec:
     """Path within the snapshot; empty when `command` is given."""
     command: tuple[str, ...] = ()
     """The program and its arguments, instead of a script."""
+    shell: bool = False
+    """Whether `command` is one text, which the node's shell takes apart."""
     arguments: tuple[str, ...] = ()
     target: str = "local"
     interpreter: str = ""
@@ -111,6 +114,8 @@ class RunSpec:
     """A key of `roost.launch.LAUNCHES`."""
     environment: EnvironmentUse | None = None
     """None for the interpreter as it is; else what its definition asks for is installed first."""
+    docker: DockerUse | None = None
+    """How the run's container is set up; None as the environment says."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,6 +35,8 @@ def checked_value(name: str, value: object) -> str:
     """The value itself is never part of an error."""
     if not isinstance(value, str):
         raise InvalidInput(f"The value of secret {name!r} must be text, got {type(value).__name__}.")
+    if not value:
+        raise InvalidInput(f"The value of secret {name!r} is empty.", hint="A secret has at least one character.")
     try:
         size = len(value.encode())
     except UnicodeEncodeError:

@@ -23,6 +23,8 @@ class Process:
     """What this launch adds to the run's own variables."""
     rank: int = 0
     """Among all processes of the run."""
+    expands: bool = True
+    """Whether `$VAR` in its words is filled in for it; a shell does that itself, by its own rules."""
 
 
 class Launch(Protocol):
@@ -31,6 +33,8 @@ class Launch(Protocol):
 
 
 def single(spec: RunSpec, place: Place) -> tuple[Process, ...]:
-    """One process: the script with the run's interpreter, or the command as it stands."""
+    """One process: the script with the run's interpreter, the command as it stands, or a shell with the user's text."""
+    if spec.shell:
+        return (Process(argv=("bash", "-c", *spec.command), rank=place.node_rank, expands=False),)
     argv = spec.command if spec.command else (spec.interpreter, "-u", spec.script, *spec.arguments)
     return (Process(argv=argv, rank=place.node_rank),)

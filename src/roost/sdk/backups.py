@@ -15,7 +15,7 @@ from typing import IO, Any
 from blake3 import blake3
 
 from roost.blobs.folder import FolderBlobs
-from roost.domain.errors import Conflict, Incompatible, InvalidInput
+from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
 from roost.sdk import discovery
 from roost.sdk.connections import Connection
 from roost.transport.client import Progress
@@ -55,8 +55,8 @@ def inspect(path: Path) -> Summary:
 
 def restore(path: Path, home: Path, progress: Progress) -> Summary:
     """Fills an empty home. InvalidInput for a file that is damaged or no back-up; Conflict for a home that is in use."""
-    _check_empty(home)
     with _opened(path) as file, _reading(path):
+        _check_empty(home)
         head = _head(path, file)
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         rows, vault = home / ".restored.db", home / ".restored.key"
@@ -138,6 +138,12 @@ def _summary(path: Path, head: dict[str, Any]) -> Summary:
 def _opened(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        what = "a folder, not a file" if path.is_dir() else "not there"
+        raise NotFound(
+            f"The back-up {path} is {what} (looked from {Path.cwd()}).",
+            hint="Give a file that `roost backup FILE` wrote.",
+        ) from None
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from None
 

@@ -1,4 +1,4 @@
-"""What a snapshot leaves out: the ignore file at the folder's root, and a few folders that nobody means to send.
+"""What a snapshot leaves out: the ignore file at the folder's root, and a few folders and files that nobody means to send.
 
 `.amlignore` counts, else `.gitignore`, at the root only; the rules are git's. A folder that is left out is not entered.
 """
@@ -25,6 +25,8 @@ ALWAYS = frozenset(
 )
 """Folders of these names, wherever they stand. A folder that holds `pyvenv.cfg` is a virtual environment: left out too."""
 
+BACKUPS = ".roost.tar"
+"""A file of such a name is a back-up of Roost itself, and never part of a snapshot."""
 MARK_OF_VENV = "pyvenv.cfg"
 
 

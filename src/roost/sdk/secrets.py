@@ -36,6 +36,7 @@ class Keyvault:
             raise NotFound(
                 f"There is no secret {name!r} in workspace {self._workspace.name!r}.",
                 hint=f"There are: {known}." if known else "It has none yet; set_secret(name, value) adds one.",
+                cli_hint="" if known else "It has none yet. Add one with: roost secret set NAME",
             )
         return value
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from roost.domain import files, names
 from roost.domain.errors import InvalidInput
 from roost.sdk import stat_cache, telling
-from roost.sdk.ignoring import ALWAYS, MARK_OF_VENV, Rules, read_rules
+from roost.sdk.ignoring import ALWAYS, BACKUPS, MARK_OF_VENV, Rules, read_rules
 from roost.sdk.stat_cache import Signature
 
 _TRIES = 3
@@ -56,7 +56,7 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
     a path that must be part of it and is not."""
     root = os.path.realpath(folder)
     if not os.path.isdir(root):
-        raise InvalidInput(f"The source folder {folder!r} is not a folder.", hint="Give an existing source_directory.")
+        raise InvalidInput(f"The source folder {folder!r} is not a folder.", hint="Give an existing folder.")
     place = stat_cache.place(home, root)
     cache = stat_cache.load(place)
     if cache.manifest and not blobs.has(cache.manifest):
@@ -137,7 +137,7 @@ def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: li
                 walk.left.append(path)
             elif not (path == walk.apart or (ruled and rules.ignores(path + "/"))):
                 below.append(path)
-        elif not (ruled and rules.ignores(path)):
+        elif not (entry.name.endswith(BACKUPS) or (ruled and rules.ignores(path))):
             try:
                 seen = entry.stat(follow_symlinks=False)
             except FileNotFoundError:

@@ -5,7 +5,6 @@ Constructing checks types and what Roost can do; files are looked at when it is 
 
 import numbers
 import os
-import shlex
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from roost.sdk.environments import Environment
     from roost.sdk.runconfigs import DockerConfiguration, RunConfiguration
 
+_OPERATORS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"})
+"""Words of a list that mean something to a shell alone."""
 Argument = str | int | float | os.PathLike[str]
 
 
@@ -87,7 +88,8 @@ class ScriptRunConfig:
         return RunSpec(
             snapshot=snapshot,
             script=names.path(self.script) if self.script is not None else "",
-            command=tuple(self.command),
+            command=(self.command,) if isinstance(self.command, str) else tuple(self.command),
+            shell=isinstance(self.command, str),
             arguments=tuple(self.arguments),
             target=self.compute_target,
             interpreter=environment._interpreter() if environment else sys.executable,
@@ -106,6 +108,7 @@ class ScriptRunConfig:
             raise ExperimentExecutionException(
                 f"The source folder {str(folder)!r} does not exist (looked from {Path.cwd()}).",
                 hint="Give an existing `source_directory`.",
+                cli_hint="--source names the folder; without it that of the script is taken.",
             )
         if self.command:
             return ""
@@ -156,16 +159,17 @@ def _refuse(**given: object) -> None:
             )
 
 
-def _command(command: str | Sequence[Argument] | None) -> list[str]:
-    if not isinstance(command, str):
-        return _texts("command", command)
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InvalidInput(f"command={command!r} cannot be split into words: {error}.") from None
-    if not words:
-        raise InvalidInput("command is empty.", hint="Give a program and its arguments.")
-    return words
+def _command(command: str | Sequence[Argument] | None) -> list[str] | str:
+    """A text is for the shell. A list is a program and its arguments, unless it was plainly written for a shell: then it is
+    joined with spaces, as Azure ML joined every list."""
+    if command is None or (not isinstance(command, str) and not command):
+        return []
+    words = [command] if isinstance(command, str) else _texts("command", command)
+    text = " ".join(words)
+    if not text.strip() or "\0" in text:
+        raise InvalidInput("command is empty, or holds a NUL character.", hint="Give a program and its arguments.")
+    alone = len(words) == 1 and len(text.split()) > 1
+    return text if isinstance(command, str) or alone or not _OPERATORS.isdisjoint(words) else words
 
 
 def _texts(what: str, values: Sequence[Argument] | None) -> list[str]:
@@ -194,7 +198,11 @@ def _seconds(value: float | None) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise InvalidInput(f"max_run_duration_seconds must be a number above 0, got {value!r}.")
+        raise InvalidInput(
+            f"A run may take a number of seconds above 0, got {value!r}.",
+            hint="Give max_run_duration_seconds=3600, or leave it out for no limit.",
+            cli_hint="Give --timeout 3600, or leave it out for no limit.",
+        )
     return float(value)
 
 

@@ -21,6 +21,12 @@ def delete_run(connection: Connection, run_id: str) -> list[str]:
     return [str(each) for each in answer["deleted"]]
 
 
+def family(connection: Connection, run_id: str) -> list[str]:
+    """A run's id, then those of all runs below it: what goes when it is deleted."""
+    answer = connection.client.call("GET", path_of("runs", run_id, "children"), params={"recursive": "true"})
+    return [run_id, *(str(each["id"]) for each in answer["runs"])]
+
+
 def usage(connection: Connection) -> dict[str, Any]:
     """What takes room at the control plane; see the wire."""
     answer: dict[str, Any] = connection.client.call("GET", "/api/usage", timeout=_LONG)

@@ -5,6 +5,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from roost.sdk.runs import Run
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces"
+_said: set[str] = set()
 
 
 class Workspace(ComingOfWorkspace):
@@ -70,7 +72,7 @@ class Workspace(ComingOfWorkspace):
         """The workspace that a configuration file names, made on first use; the embedded default one where there is no file."""
         file = configs.find(os.fspath(path) if path is not None else None, _file_name)
         if file is None:
-            print(f"No config.json found: using workspace {domain.DEFAULT_WORKSPACE!r}.")
+            _say_once(f"No config.json found: using workspace {domain.DEFAULT_WORKSPACE!r}.")
             return Workspace()
         config = configs.read(file)
         connection = connect()
@@ -78,7 +80,7 @@ class Workspace(ComingOfWorkspace):
         if record is None:
             asked = {"subscription_id": config.subscription_id, "resource_group": config.resource_group}
             record = _make(connection, config.workspace_name, asked)
-            print(f"Workspace {config.workspace_name!r} made.")
+            _say_once(f"Workspace {config.workspace_name!r} made.")
         return Workspace._of(connection, _same(record, config.subscription_id, config.resource_group))
 
     @staticmethod
@@ -291,6 +293,7 @@ def _missing(connection: Connection, name: str) -> NoReturn:
     raise WorkspaceException(
         f"No workspaces found with name={name} at {connection.url}.",
         hint=f"There are: {', '.join(known)}. Workspace.create({name!r}) makes it.",
+        cli_hint=f"There are: {', '.join(known)}. One that a config.json names is made when it is first used.",
     )
 
 
@@ -318,3 +321,10 @@ def _tags(tags: Mapping[str, str] | None) -> dict[str, str]:
     if tags is not None and not isinstance(tags, Mapping):
         raise InvalidInput(f"tags must be a dict, got {type(tags).__name__}.", hint="tags={'team': 'vision'}")
     return {str(key): str(value) for key, value in (tags or {}).items()}
+
+
+def _say_once(words: str) -> None:
+    """A note for people: once in a process, and not part of what a script prints."""
+    if words not in _said:
+        _said.add(words)
+        print(words, file=sys.stderr)

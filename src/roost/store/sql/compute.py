@@ -98,10 +98,12 @@ class SqlComputes:
             found = _compute(there)
             differing = [name for name in _SETTINGS if getattr(found, name) != getattr(compute, name)]
             if differing:
-                words = ", ".join(f"{name} {getattr(found, name)!r}" for name in differing)
+                words = ", ".join(f"{_WORDS.get(name, name)} {getattr(found, name)!s}" for name in differing)
                 raise ComputeConflict(
                     f"Compute target {compute.name!r} exists already, with {words}.",
                     hint="Use it as it is, change it with update(), or delete it first.",
+                    cli_hint=f"Use it as it is, change it (roost compute update {compute.name}) or delete it first "
+                    f"(roost compute delete {compute.name}).",
                 )
             return found, False
 
@@ -211,6 +213,13 @@ _SETTINGS = (
     "tags",
     "description",
 )
+_WORDS = {
+    "vm_size": "size",
+    "min_nodes": "nodes at least",
+    "max_nodes": "nodes at most",
+    "idle_seconds": "idle seconds",
+}
+"""What people call a setting, where its name is not what they would say."""
 
 
 def _find(connection: sa.Connection, workspace: str, name: str) -> rows.Row:

@@ -120,4 +120,8 @@ def _experiment(row: rows.Row) -> Experiment:
 def _check_workspace(connection: sa.Connection, name: str) -> None:
     known = sa.select(t.workspaces.c.name).where(t.workspaces.c.name == name)
     if connection.execute(known).one_or_none() is None:
-        raise NotFound(f"There is no workspace {name!r}.", hint="Make it with: Workspace.create(name).")
+        raise NotFound(
+            f"There is no workspace {name!r}.",
+            hint="Make it with: Workspace.create(name).",
+            cli_hint="One that a config.json names is made when it is first used.",
+        )

@@ -39,7 +39,11 @@ class SqlFiles:
 
         row = self._database.read(work)
         if row is None:
-            raise NotFound(f"Run {run_id} has no file {path!r}.", hint="`run.get_file_names()` lists what it has.")
+            raise NotFound(
+                f"Run {run_id} has no file {path!r}.",
+                hint="`run.get_file_names()` lists what it has.",
+                cli_hint=f"`roost run show {run_id}` lists what it has.",
+            )
         return RunFile(**row._mapping)
 
     def list(self, run_id: str, prefix: str = "") -> Sequence[RunFile]:

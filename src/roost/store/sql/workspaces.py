@@ -49,7 +49,11 @@ def _one(connection: sa.Connection, table: sa.Table, name: str) -> rows.Row | No
 def _workspace(connection: sa.Connection, name: str) -> Workspace:
     row = _one(connection, t.workspaces, name)
     if row is None:
-        raise NotFound(f"There is no workspace {name!r}.", hint="Make it with: Workspace.create(name).")
+        raise NotFound(
+            f"There is no workspace {name!r}.",
+            hint="Make it with: Workspace.create(name).",
+            cli_hint="One that a config.json names is made when it is first used.",
+        )
     return _as_workspace(row)
 
 

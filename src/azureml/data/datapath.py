@@ -1,0 +1,6 @@
+"""`azureml.data.datapath`: on its way; each name says so when it is used."""
+
+from azureml._lending import announce, lend
+
+lend(globals())
+announce(globals(), "DataPath", "DataPathComputeBinding")

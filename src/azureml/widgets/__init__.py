@@ -1,0 +1,5 @@
+"""`azureml.widgets`."""
+
+from azureml._lending import lend
+
+lend(globals(), RunDetails="RunDetails")

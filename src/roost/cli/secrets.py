@@ -1,0 +1,81 @@
+"""`roost secret …`: set, list, delete. A value comes from a prompt or from stdin, never from the command line, where every
+process of the machine could read it and the shell would remember it; and no command prints one."""
+
+import sys
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Set, list and delete secrets of the workspace.", rich_markup_mode=None)
+
+_NAME = typer.Argument(help="A secret's name: letters, digits and dashes.", metavar="NAME")
+_AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+
+
+@app.command("set")
+def put(name: str = _NAME, as_json: bool = _AS_JSON) -> None:
+    """Set a secret. Its value is asked for, or read from stdin: roost secret set api-key < key.txt"""
+    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain.secrets import checked_name, checked_value  # noqa: PLC0415
+
+    checked_name(name)
+    value = checked_value(name, _value(name))
+    ws = session.workspace()
+    ws.get_default_keyvault().set_secret(name, value)
+    if as_json:
+        rendering.as_json({"set": name})
+    else:
+        print(f"Secret {name} is set. In a script: Run.get_context().get_secret({name!r})")
+
+
+@app.command("list")
+def listing(as_json: bool = _AS_JSON) -> None:
+    """List the names of the secrets; values are never shown."""
+    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+
+    ws = session.workspace()
+    found = ws.get_default_keyvault().list_secrets()
+    if as_json:
+        rendering.as_json(found)
+        return
+    for each in found:
+        print(each["name"])
+    if not found:
+        print(f"No secrets in workspace {ws.name!r} yet. Add one with: roost secret set NAME", file=sys.stderr)
+
+
+@app.command()
+def delete(
+    name: str = _NAME, yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."), as_json: bool = _AS_JSON
+) -> None:
+    """Delete a secret for good, after a yes."""
+    import difflib  # noqa: PLC0415 - loaded when called: main.py
+
+    from roost.cli import asking, rendering, session  # noqa: PLC0415
+    from roost.domain.errors import NotFound  # noqa: PLC0415
+    from roost.domain.secrets import checked_name  # noqa: PLC0415
+
+    checked_name(name)
+    ws = session.workspace()
+    vault = ws.get_default_keyvault()
+    known = [each["name"] for each in vault.list_secrets()]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        meant = f"Did you mean {near[0]!r}? " if near else ""
+        raise NotFound(
+            f"There is no secret {name!r} in workspace {ws.name!r}.", hint=f"{meant}List them with: roost secret list"
+        )
+    asking.confirm(f"Secret {name} of workspace {ws.name!r} will be deleted for good.", yes)
+    vault.delete_secret(name)
+    if as_json:
+        rendering.as_json({"deleted": name})
+    else:
+        print(f"Secret {name} was deleted.")
+
+
+def _value(name: str) -> str:
+    """From a prompt that shows nothing, or all of stdin less its last line break, which editors and `echo` add."""
+    if sys.stdin.isatty():
+        import getpass  # noqa: PLC0415 - loaded when called: main.py
+
+        return getpass.getpass(f"Value of {name}: ")
+    return sys.stdin.read().removesuffix("\n")

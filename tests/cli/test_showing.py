@@ -1,0 +1,103 @@
+"""What commands tell of a run: the last point of each kind of metric, its family, and a build's log when there is no other."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.test_cli import ROOST, roost
+from tests.sdk.folders import tree
+
+from roost.cli import showing
+
+LOGS = """
+from azureml.core import Run
+run = Run.get_context()
+run.log("loss", 0.5)
+run.log("word", "first")
+run.log("word", "zweites 鳥")
+run.log("flag", True)
+run.log("mixed", 3)
+run.log("mixed", "no number")
+run.log("back", "text")
+run.log("back", 7)
+run.log_list("list", [1, 2, 3])
+run.log_row("row", x=1, y="z")
+run.log_table("table", {"x": [1, 2]})
+for fold in range(7):
+    with run.child_run(name="fold %d" % fold) as child:
+        child.log("score", fold)
+"""
+
+
+@pytest.mark.parametrize(
+    ("summary", "text"),
+    [
+        ({"kind": "scalar", "last": 0.5, "text": None}, "0.5"),
+        ({"kind": "scalar", "last": {"float": "NaN"}, "text": None}, "NaN"),
+        ({"kind": "text", "last": 3.0, "text": "no number"}, "no number"),
+        ({"kind": "text", "last": None, "text": ""}, ""),
+        ({"kind": "flag", "last": None, "text": "False"}, "False"),
+        ({"kind": "table", "last": None, "text": None}, "table"),
+        ({"kind": "text", "last": None}, "text"),
+    ],
+)
+def test_the_last_point_of_a_metric(summary: dict[str, Any], text: str) -> None:
+    assert showing.last(summary) == text
+
+
+@pytest.mark.slow
+def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path, {"train.py": LOGS})
+    roost("submit", "train.py")
+    (run,) = json.loads(roost("run", "list", "--json"))
+    lines = {line.split()[0]: line.split()[1:] for line in roost("run", "metrics", run["id"]).splitlines()}
+    assert lines["loss"][:2] == ["1", "0.5"]
+    assert lines["word"] == ["2", "zweites", "鳥"]
+    assert lines["flag"] == ["1", "True"]
+    assert lines["mixed"][:3] == ["2", "no", "number"]
+    assert lines["back"][:2] == ["2", "7"]
+    assert lines["list"] == ["1", "3"]
+    assert lines["row"] == ["1", "x=1,", "y=z"]
+    assert lines["table"] == ["1", "table"]
+    facts = json.loads(roost("run", "compare", run["id"], run["id"], "--json"))[run["id"]]
+    assert (facts["metric/word"], facts["metric/flag"], facts["metric/mixed"]) == ("zweites 鳥", "True", "no number")
+
+    shown = roost("run", "show", run["id"])
+    assert "Children: 7 (7 Completed)" in shown
+    assert "  Completed  fold 0" in shown
+    assert f"… and 2 more children: roost run show {run['id']} --json" in shown
+    children = json.loads(roost("run", "show", run["id"], "--json"))["children"]
+    assert [child["display_name"] for child in children] == [f"fold {number}" for number in range(7)]
+    assert f"  parent      {run['id']}, Completed" in roost("run", "show", children[0]["id"])
+    for words in (["--dry-run"], ["--yes"]):
+        done = subprocess.run([ROOST, "gc", "--older-than", "0s", *words], capture_output=True, text=True, timeout=90)
+        assert "8 runs " in done.stdout, done
+
+
+@pytest.mark.slow
+def test_the_log_of_a_build_that_failed(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path, {"train.py": "print(1)", "reqs.txt": "./no-such-package-here\n"})
+    run_id = roost("submit", "--detach", "--environment", "reqs.txt", "train.py").strip()
+    followed = told(run_id, "-f")
+    assert "The log of its environment's build, azureml-logs/20_image_build_log.txt:" in followed.stderr
+    assert "no-such-package-here" in followed.stdout
+    plain = told(run_id)
+    assert plain.stderr.startswith("It has written nothing. The log of its environment's build, azureml-logs/20_image")
+    assert plain.stdout == followed.stdout
+
+
+def told(run_id: str, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [ROOST, "run", "logs", *words, run_id], capture_output=True, text=True, timeout=90, check=True
+    )
+
+
+@pytest.mark.slow
+def test_a_note_on_the_workspace_is_said_once_and_apart(home: Path) -> None:
+    code = "from azureml.core import Workspace\nfor _ in range(3): Workspace.from_config()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == ""
+    assert done.stderr.count("No config.json found: using workspace 'default'.") == 1
