@@ -5,6 +5,7 @@ from pathlib import Path
 
 from roost.domain.errors import InvalidInput
 from roost.domain.recipes import Recipe
+from roost.environments import pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, Meanwhile, Private, Say
 
 
@@ -12,7 +13,7 @@ def kind_of(recipe: Recipe) -> str:
     """The kind of builder that resolves a recipe on this node; the lock says which one installs it."""
     if recipe.image:
         return IMAGE
-    return CONDA if recipe.packages else PIP
+    return CONDA if recipe.packages or not pythons.has(recipe.python) else PIP
 
 
 def choose(
@@ -34,7 +35,14 @@ def choose(
     if kind == CONDA:
         from roost.environments.conda import CondaBuilder  # noqa: PLC0415 - loaded by those who build
 
-        return CondaBuilder(say, meanwhile, environment, scratch, home)
+        return CondaBuilder(say, meanwhile, environment, scratch, home, private)
+    if kind == IMAGE:
+        from roost.environments.container import ContainerBuilder  # noqa: PLC0415 - loaded by those who build
+
+        def native(other: str) -> Builder:
+            return choose(other, say, meanwhile, environment, scratch, home, private)
+
+        return ContainerBuilder(say, meanwhile, environment, scratch, home, private, native)
     raise InvalidInput(
         f"A lock of the kind {kind!r} is not known to this version of Roost.", hint="Upgrade Roost on this node."
     )

@@ -6,6 +6,7 @@ that are known to need it are compiled here (`compiling.py`, `wheels.py`), after
 
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -60,6 +61,15 @@ class UvBuilder:
         kept = [option for option in options.kept if option != "--pre"]
         return "".join(f"{line}\n" for line in kept) + body + "".join(f"{plan.line}\n" for plan in plans)
 
+    def compile_beside(self, requirements: Sequence[str], python: str, present: Mapping[str, str]) -> str:
+        """As `compile`, without what the interpreter has already in a version that will do, as pip would leave it."""
+        given, lines = pip_options.split(requirements)
+        options = pip_options.read(given, self._uv.environment)
+        missing = self._uv.missing(lines, python, options, self._rules.metadata())
+        direct = {_named(each): each for each in lines if "@" in each}
+        pins = [direct.get(_named(each), each) for each in missing]
+        return self.compile([*given, *pins], python, "--no-deps", present=present) if pins else ""
+
     def install(self, lock: Lock, prefix: Path) -> None:
         chosen = pythons.choose(lock.python)
         arguments = ["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)]
@@ -112,6 +122,11 @@ class UvBuilder:
         except BuildFailed:
             return False
         return True
+
+
+def _named(line: str) -> str:
+    """The package that a requirement is for."""
+    return compiling.canonical(re.split(r"[\s\[@=<>!~;]", line, maxsplit=1)[0])
 
 
 def here() -> str:

@@ -1,0 +1,166 @@
+"""The builder for conda packages: py-rattler solves and installs them, then uv puts the `pip` part into the same prefix.
+
+It also gets a Python that this node does not have, where the channels can be had; otherwise the nearest one of the node is
+taken by `uv.py`, and build log and lock say so. Packages and the channels' lists of them are kept in `ROOST_HOME/cache/conda`,
+shared by all builds: rattler locks what it writes there, and checks what it finds.
+"""
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from roost.domain.conda import name_of, split_channel
+from roost.domain.recipes import BASICS, Recipe
+from roost.environments import conda_settings
+from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
+from roost.environments.conda_process import Worker
+from roost.environments.conda_reach import Reach
+from roost.environments.conda_settings import Channel
+from roost.environments.uv import UvBuilder, here
+
+_EXACT = re.compile(r"\d+(\.\d+)*")
+
+
+class CondaBuilder:
+    """See `base.Builder`. `environment` is added to this process's own for whatever is started; small files are in `scratch`,
+    which goes with whoever gave it, what later builds use again in `home`."""
+
+    def __init__(
+        self,
+        say: Say,
+        meanwhile: Meanwhile,
+        environment: Mapping[str, str],
+        scratch: Path,
+        home: Path,
+        private: Private | None = None,
+    ) -> None:
+        self._say = say
+        self._scratch = scratch
+        self._settings = conda_settings.read()
+        cache = Path(os.environ.get("RATTLER_CACHE_DIR") or home / "cache" / "conda")
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._worker = Worker(self._settings, say, meanwhile, environment, scratch, cache)
+        self._reach = Reach(cache)
+        self._uv = UvBuilder(say, meanwhile, environment, scratch, home, private)
+
+    def resolve(self, recipe: Recipe) -> Lock:
+        channels = self._channels(recipe)
+        if recipe.packages:
+            return self._lock(recipe, channels, self._cached(channels))
+        try:
+            return self._with_python(recipe, channels)
+        except BuildFailed as failed:
+            self._say(f"Conda has no Python {recipe.python} for this: {failed.message}")
+        return self._uv.resolve(recipe)
+
+    def install(self, lock: Lock, prefix: Path) -> None:
+        if lock.platform != here():
+            raise BuildFailed(f"The lock is for {lock.platform}; this node is {here()}.")
+        packages, pip = _read(lock.body)
+        self._link(packages, prefix)
+        if pip.strip():
+            self._uv.fill(prefix, pip)
+
+    def _with_python(self, recipe: Recipe, channels: Sequence[Channel]) -> Lock:
+        """Python alone from the channels; BuildFailed at once when they were out of reach a short while ago."""
+        remembered = self._reach.away(channels)
+        if remembered:
+            raise BuildFailed(f"{_and(remembered)} could not be reached lately.")
+        self._say(f"There is no Python {recipe.python} on this node; asking {_and(each.name for each in channels)}.")
+        away = {} if self._settings.offline else self._worker.away(channels)
+        self._reach.note(channels, away)
+        if away:
+            raise BuildFailed(f"{_and(away)} cannot be reached.")
+        return self._lock(recipe, channels, ())
+
+    def _lock(self, recipe: Recipe, channels: Sequence[Channel], cached: Sequence[str]) -> Lock:
+        specs = [self._spec(each) for each in recipe.packages]
+        if not any(name_of(each) == "python" for each in recipe.packages):
+            specs.append(_python(recipe.python))
+        named = {name_of(each) for each in recipe.packages}
+        self._say(f"Resolving {len(specs)} conda packages from {_and(each.name for each in channels)}.")
+        beside = [each for each in BASICS if each not in named]
+        packages = self._worker.solve(channels, specs, beside, cached)
+        self._say(f"Locked {len(packages)} conda packages.")
+        python = next(each["version"] for each in packages if each["name"] == "python")
+        return Lock(kind=CONDA, python=python, platform=here(), body=_write(packages, self._pip(recipe, packages)))
+
+    def _pip(self, recipe: Recipe, packages: Sequence[Mapping[str, Any]]) -> str:
+        """The pip part: what pip would install beside these conda packages. For that they are laid out once, out of the way."""
+        wanted = [each for each in recipe.requirements if recipe.packages or each not in BASICS]
+        if not any(not each.startswith("-") for each in wanted):
+            return ""
+        with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
+            prefix = Path(folder, "prefix")
+            self._link(packages, prefix)
+            python = next((each["version"] for each in packages if each["name"] == "python"), "")
+            return self._uv.compile_beside(wanted, str(prefix / "bin" / "python"), _present(prefix, python))
+
+    def _link(self, packages: Sequence[Mapping[str, Any]], prefix: Path) -> None:
+        channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}
+        self._worker.install(packages, channels, prefix)
+
+    def _channels(self, recipe: Recipe) -> list[Channel]:
+        inside = [
+            channel.partition("/linux-")[0].removesuffix("/noarch")
+            for channel, _ in map(split_channel, recipe.packages)
+        ]
+        found = self._settings.resolve(recipe.channels)
+        known = {channel.name for channel in found}
+        found += [each for name in filter(None, inside) for each in self._settings.find(name) if each.name not in known]
+        if not found:
+            raise BuildFailed(
+                "The environment names no conda channel, and neither does this node.",
+                hint="Name one under `channels` in the conda file.",
+            )
+        return list({channel.name: channel for channel in found}.values())
+
+    def _spec(self, spec: str) -> str:
+        """The spec with its channel's address for its name, which is what the solver compares."""
+        name, rest = split_channel(spec)
+        found = self._settings.find(name)[0] if name else None
+        return f"{found.url or found.name}::{rest}" if found else rest
+
+    def _cached(self, channels: Sequence[Channel]) -> list[str]:
+        """Channels that are away, of which only what was fetched before can be used; all of that is said."""
+        if self._settings.offline:
+            self._say("conda is set to be offline: only what was fetched before is used.")
+            return []
+        away = self._worker.away(channels)
+        self._reach.note(channels, away)
+        for name, reason in away.items():
+            self._say(f"Channel {name} cannot be reached, what was fetched of it before is used. {reason}")
+        return list(away)
+
+
+def _present(prefix: Path, python: str) -> dict[str, str]:
+    """The Python packages that conda has put there, with their versions."""
+    folder = prefix / "lib" / f"python{'.'.join(python.split('.')[:2])}" / "site-packages"
+    return {each.metadata["Name"]: each.version for each in distributions(path=[str(folder)]) if each.metadata["Name"]}
+
+
+def _python(wanted: str) -> str:
+    if not wanted:
+        return "python"
+    return f"python={wanted}" if _EXACT.fullmatch(wanted) else f"python{wanted}"
+
+
+def _and(names: Any) -> str:
+    *first, last = list(names)
+    return f"{', '.join(first)} and {last}" if first else str(last)
+
+
+def _write(packages: Sequence[Mapping[str, Any]], pip: str) -> str:
+    """A line of JSON for each conda package, then the lines of the pip part."""
+    return "".join(f"{json.dumps(each)}\n" for each in packages) + pip
+
+
+def _read(body: str) -> tuple[list[dict[str, Any]], str]:
+    lines = body.split("\n")
+    count = next((place for place, line in enumerate(lines) if not line.startswith("{")), len(lines))
+    return [json.loads(line) for line in lines[:count]], "\n".join(lines[count:])

@@ -1,0 +1,151 @@
+"""Runs `conda_worker.py` and listens to it: what it says goes to the log, its errors become ours, and it ends with whoever
+asked.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from roost.environments.base import BuildFailed, Meanwhile, Say
+from roost.environments.conda_settings import Channel, Settings
+from roost.environments.running import Runner, Words
+
+_PROBE_SECONDS = 8
+_NOISE = "Caused by: failed to interact with the package cache layer.\n"
+_FULL = re.compile(r"No space left on device|os error 28|Disk quota exceeded", re.IGNORECASE)
+_BROKEN = re.compile(r"hash mismatch|mismatch|digest|checksum|corrupt|deflate|bzip|zip archive|\btar\b", re.IGNORECASE)
+_DENIED = re.compile(r"\b(?:401|403)\b|Unauthorized|Forbidden")
+_AWAY = re.compile(
+    r"error sending request|dns error|timed out|client error \(Connect\)|connection (?:refused|reset|closed)",
+    re.IGNORECASE,
+)
+
+
+class Worker:
+    """Errands for rattler, each in a process of its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        say: Say,
+        meanwhile: Meanwhile,
+        environment: Mapping[str, str],
+        scratch: Path,
+        cache: Path,
+    ) -> None:
+        self._settings = settings
+        self._scratch = scratch
+        self._cache = cache
+        certificates = {"SSL_CERT_FILE": settings.certificates} if settings.certificates else {}
+        self._runner = Runner(say, meanwhile, {**os.environ, **certificates, **environment})
+
+    def away(self, channels: Sequence[Channel]) -> dict[str, str]:
+        """Those that cannot be reached now, with the reason."""
+        answer = self._ask("reach", channels, retries=0, timeout=_PROBE_SECONDS)
+        reasons = zip(channels, answer["away"], strict=True)
+        return {channel.name: self._settings.scrub(reason, channels) for channel, reason in reasons if reason}
+
+    def solve(
+        self, channels: Sequence[Channel], specs: Sequence[str], beside: Sequence[str], cached: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """The packages as a lock keeps them. `beside` are wanted where the channels have them; of the channels named in
+        `cached` only what was fetched before is looked at."""
+        answer = self._ask(
+            "solve",
+            channels,
+            specs=list(specs),
+            beside=list(beside),
+            cached=[place for place, channel in enumerate(channels) if channel.name in cached],
+            offline=self._settings.offline,
+            priority=self._settings.priority,
+        )
+        return [{**each, "channel": channels[each["channel"]].name} for each in answer["packages"]]
+
+    def install(self, packages: Sequence[Mapping[str, Any]], channels: Mapping[str, Channel], prefix: Path) -> None:
+        placed = [{**each, "url": channels[each["channel"]].url} for each in packages]
+        self._ask("install", list(channels.values()), packages=placed, prefix=str(prefix))
+
+    def _ask(self, do: str, channels: Sequence[Channel], **what: object) -> dict[str, Any]:
+        asked = {
+            "do": do,
+            "channels": [{"name": channel.name, "url": channel.url} for channel in channels],
+            "cache": str(self._cache),
+            "verify": self._settings.verify,
+            "proxies": dict(self._settings.proxies),
+            "retries": 3,
+            "timeout": None,
+            **what,
+        }
+
+        def scrub(line: str) -> str:
+            return line if "answer" in _json(line) else self._settings.scrub(line, channels)
+
+        with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
+            file = Path(folder, "asked.json")  # not an argument, which all of the machine could read
+            file.write_text(json.dumps(asked))
+            command = [sys.executable, "-m", "roost.environments.conda_worker", str(file)]
+            said = self._runner.run(command, _Told(_TASKS[do]), scrub=scrub, hint=hint)
+        last = _json(said[-1]) if said else {}
+        if "answer" not in last:
+            raise failure(str(last.get("error", "rattler said nothing.")), str(last.get("kind", "")))
+        answer: dict[str, Any] = last["answer"]
+        return answer
+
+
+_TASKS = {
+    "reach": "Asking the conda channels",
+    "solve": "Resolving conda packages",
+    "install": "Installing conda packages",
+}
+
+
+class _Told(Words):
+    """Of the worker's lines, what it wants to be said."""
+
+    def heard(self, line: str) -> str:
+        told = _json(line)
+        return str(told.get("say", "")) if told else line
+
+
+def _json(line: str) -> dict[str, Any]:
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def failure(words: str, kind: str = "") -> BuildFailed:
+    """rattler's words, with the next step."""
+    if kind == "SolverError":
+        words = re.sub(r"^Cannot solve the request because of:\s*", "", words).strip()
+        return BuildFailed(
+            f"The conda packages cannot be had together: {words}",
+            hint="Loosen the versions in the conda file, or add a channel that has them.",
+        )
+    return BuildFailed(words.replace(_NOISE, ""), hint=hint(words, kind))
+
+
+def hint(words: str, kind: str = "") -> str:
+    if kind == "InvalidMatchSpecError":
+        return "Write name, name=1.2, name=1.2=build, name>=1,<2 or channel::name."
+    if _FULL.search(words):
+        return "The disk is full. Free some of it (roost du, roost gc), and submit again."
+    if "no usable repodata cache" in words:
+        return "Nothing of that channel was fetched before; submit again when it can be reached."
+    if "could not find subdir" in words or "repodata.json" in words:
+        return "A channel is a place with folders such as noarch and linux-64, each with a repodata.json."
+    if re.search(r"\b(?:404|410)\b", words):
+        return "The channel has not got it any more; ask for another version in the conda file, which is locked anew."
+    if _DENIED.search(words):
+        return "The channel wants a credential: put it into ~/.netrc, .condarc or RATTLER_AUTH_FILE of this node."
+    if _AWAY.search(words):
+        return "A channel could not be reached; submit again when it is back."
+    if _BROKEN.search(words):
+        return "A package is not what its channel says it is: it was changed, or damaged on its way. Nothing of it is used."
+    return ""

@@ -1,0 +1,57 @@
+"""Which channels were out of reach a short while ago: kept in the home, so that a machine without them does not ask again for
+every environment that names an exact Python.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from roost.environments.conda_settings import Channel
+
+REMEMBERED = 15 * 60.0
+"""Seconds for which an answer holds."""
+
+
+class Reach:
+    """The memory of a cache folder. **Processes**: any number; the last to write wins, and what is lost is asked again."""
+
+    def __init__(self, cache: Path, clock: Callable[[], float] = time.time) -> None:
+        self._path = cache / "away.json"
+        self._clock = clock
+
+    def away(self, channels: Sequence[Channel]) -> list[str]:
+        """Those that could not be reached lately."""
+        known = self._read()
+        now = self._clock()
+        return [each.name for each in channels if 0 <= now - known.get(_key(each), 0.0) < REMEMBERED]
+
+    def note(self, channels: Sequence[Channel], away: Iterable[str]) -> None:
+        """What was found now."""
+        gone = set(away)
+        known = self._read()
+        now = self._clock()
+        kept = {key: at for key, at in known.items() if 0 <= now - at < REMEMBERED}
+        for channel in channels:
+            kept.pop(_key(channel), None)
+            if channel.name in gone:
+                kept[_key(channel)] = now
+        if kept != known:
+            part = self._path.with_suffix(f".{os.getpid()}")
+            with contextlib.suppress(OSError):
+                part.write_text(json.dumps(kept))
+                part.replace(self._path)
+
+    def _read(self) -> dict[str, float]:
+        try:
+            known = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return {}
+        return {str(key): float(at) for key, at in known.items()} if isinstance(known, dict) else {}
+
+
+def _key(channel: Channel) -> str:
+    return hashlib.sha256(f"{channel.name}\n{channel.url}".encode()).hexdigest()

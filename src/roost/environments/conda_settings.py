@@ -1,0 +1,218 @@
+"""How conda is set up on this machine: channels and where they are, certificates, proxies, offline.
+
+Read from conda's own files and variables. Addresses that only the machine knows are handed to the solver's process and to
+nothing else: locks, logs and the database have a channel's name (`Settings.scrub`).
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import yaml
+
+from roost.domain.conda import NODEFAULTS
+from roost.environments.base import BuildFailed
+
+SYSTEM = Path("/etc/conda")
+DEFAULTS = "defaults"
+_DEFAULT_CHANNELS = ("main", "r")
+"""What `defaults` means where the machine does not say: names of channels at the alias."""
+_PRIORITIES = ("strict", "flexible", "disabled")
+_LISTS = ("channels", "default_channels")
+_TOKEN = re.compile(r"/t/[^/\s]+(?=/)")
+_USER = re.compile(r"(?<=://)[^/\s@]+@")
+
+
+@dataclass(frozen=True)
+class Channel:
+    name: str
+    """How it stands in locks and logs: as the user wrote it, or as the machine calls it."""
+    url: str
+    """Where it is, with whatever credential the machine's settings have in it; empty for the alias and the name."""
+    private: bool = False
+    """The address is the machine's affair, and not to be told."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    alias: str = ""
+    """Where channels are that have no other place; empty for the solver's own."""
+    channels: tuple[str, ...] = ()
+    """Those that the machine adds to every environment."""
+    defaults: tuple[str, ...] = _DEFAULT_CHANNELS
+    custom: Mapping[str, str] = field(default_factory=dict)
+    """Name → the address that the name is to be put behind."""
+    multi: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name → the channels that it stands for."""
+    priority: str = "flexible"
+    offline: bool = False
+    verify: bool = True
+    certificates: str = ""
+    """A file of certificates to trust instead of the system's."""
+    proxies: Mapping[str, str] = field(default_factory=dict)
+
+    def resolve(self, wanted: Sequence[str]) -> list[Channel]:
+        """Where an environment's channels are, then the machine's own, in the order in which they count.
+
+        As conda does it, with one difference: conda's built-in `defaults` come in only where nobody names a channel.
+        """
+        named = [name for name in wanted if name != NODEFAULTS]
+        found = [channel for name in named for channel in self.find(name)]
+        if NODEFAULTS not in wanted:
+            own = self.channels or (() if named else (DEFAULTS,))
+            found += [channel for name in own for channel in self.find(name, private=True)]
+        return list({channel.name: channel for channel in found}.values())
+
+    def find(self, name: str, private: bool = False) -> list[Channel]:
+        """The channels behind a name, an address or a folder."""
+        if name == DEFAULTS:
+            return [self._default(each) for each in self.defaults]
+        if name in self.multi:
+            return [channel for each in self.multi[name] for channel in self.find(each, private=True)]
+        if name.startswith(f"{DEFAULTS}/"):
+            return [each for each in map(self._default, self.defaults) if each.name == name]
+        if "://" in name or name.startswith("/"):
+            return [Channel(_plain_name(name), _address(name), True) if private else Channel(name, _address(name))]
+        behind = self._behind(name)
+        return [Channel(name, f"{behind.rstrip('/')}/{name}", True) if behind else Channel(name, "")]
+
+    def by_name(self, name: str) -> Channel:
+        """The channel that a lock calls so."""
+        known = [channel for own in (*self.channels, *self.multi) for channel in self.find(own, private=True)]
+        for channel in [*known, *self.find(name)]:
+            if channel.name == name:
+                return channel
+        raise BuildFailed(
+            f"The lock has packages of the channel {name!r}, which this machine's conda settings do not have.",
+            hint="Add it to the channels in .condarc on this node.",
+        )
+
+    def scrub(self, text: str, channels: Sequence[Channel] = ()) -> str:
+        """The text with names where it has addresses that are the machine's affair, and without any credential."""
+        for channel in sorted(channels, key=lambda each: len(each.url), reverse=True):
+            if channel.private and channel.url:
+                for address in {channel.url, _masked(channel.url)}:
+                    text = text.replace(address.rstrip("/"), channel.name)
+        text = _masked(text)
+        for word in self._hidden:
+            text = text.replace(word, "<address>")
+        return text
+
+    @property
+    def _hidden(self) -> list[str]:
+        addresses = [self.alias, *self.custom.values(), *self.channels, *self.defaults, *self.proxies.values()]
+        addresses += [each for names in self.multi.values() for each in names]
+        hosts = {urlsplit(address).hostname or "" for address in addresses if "://" in address}
+        return sorted((host for host in hosts if len(host) > 3 and host != "localhost"), key=len, reverse=True)
+
+    def _behind(self, name: str) -> str:
+        """The address that a name is put behind: a place of its own (that of `a` is also that of `a/b`), else the alias."""
+        first = name.partition("/")[0]
+        return self.custom.get(name) or self.custom.get(first) or self.alias
+
+    def _default(self, given: str) -> Channel:
+        (found,) = self.find(given, private=True)
+        return Channel(f"{DEFAULTS}/{_last(found.name)}", found.url, True) if found.private else found
+
+
+def read(own: Mapping[str, str] = os.environ, system: Path = SYSTEM) -> Settings:
+    """From conda's files and variables, the later over the earlier; lists of a later file come before those of an earlier."""
+    values: dict[str, Any] = {}
+    for path in _files(own, system):
+        for key, value in _content(path).items():
+            if key in _LISTS and isinstance(value, list):
+                values[key] = list(dict.fromkeys([*map(str, value), *values.get(key, [])]))
+            elif isinstance(value, Mapping) and isinstance(values.get(key), Mapping):
+                values[key] = {**values[key], **value}
+            else:
+                values[key] = value
+    for name, text in own.items():
+        key = name.removeprefix("CONDA_").lower()
+        if name.startswith("CONDA_") and text:
+            values[key] = [*text.split(","), *values.get(key, [])] if key in _LISTS else text
+    verify = values.get("ssl_verify", True)
+    bundle = verify if isinstance(verify, str) and _switch(verify) is None and verify != "truststore" else ""
+    alias = _text(values.get("channel_alias"))
+    priority = _text(values.get("channel_priority")).lower()
+    return Settings(
+        alias=_expanded(alias, own),
+        channels=_texts(values.get("channels"), own),
+        defaults=_texts(values.get("default_channels"), own) or _DEFAULT_CHANNELS,
+        custom={str(k): _expanded(str(v), own) for k, v in _mapping(values.get("custom_channels")).items()},
+        multi={str(k): _texts(v, own) for k, v in _mapping(values.get("custom_multichannels")).items()},
+        priority=priority if priority in _PRIORITIES else "flexible",
+        offline=_switch(values.get("offline")) is True,
+        verify=_switch(verify) is not False,
+        certificates=_expanded(bundle or own.get("REQUESTS_CA_BUNDLE") or own.get("CURL_CA_BUNDLE") or "", own),
+        proxies={str(k): _expanded(str(v), own) for k, v in _mapping(values.get("proxy_servers")).items() if v},
+    )
+
+
+def _files(own: Mapping[str, str], system: Path) -> list[Path]:
+    """conda's own places, in conda's own order."""
+    home = Path(own.get("HOME") or Path.home())
+    root, active = own.get("CONDA_ROOT", ""), own.get("CONDA_PREFIX", "")
+    folders = [system, *([Path(root)] if root else [])]
+    folders += [Path(own.get("XDG_CONFIG_HOME") or home / ".config", "conda"), home / ".conda"]
+    places = [place for folder in folders for place in _within(folder)]
+    places += [home / ".condarc", *(_within(Path(active)) if active else [])]
+    named = own.get("CONDARC") or own.get("MAMBARC") or ""
+    return [*places, *([Path(named)] if named else [])]
+
+
+def _within(folder: Path) -> list[Path]:
+    return [folder / ".condarc", folder / "condarc", *sorted((folder / "condarc.d").glob("*.y*ml"))]
+
+
+def _content(path: Path) -> Mapping[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return {}  # conda itself would refuse to start; here a file that cannot be read says nothing
+    return data if isinstance(data, Mapping) else {}
+
+
+def _texts(value: object, own: Mapping[str, str]) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
+    return tuple(_expanded(str(each).strip(), own) for each in given if str(each).strip())
+
+
+def _mapping(value: object) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _switch(value: object) -> bool | None:
+    words = {"true": True, "yes": True, "1": True, "on": True, "false": False, "no": False, "0": False, "off": False}
+    return words.get(str(value).lower())
+
+
+def _expanded(text: str, own: Mapping[str, str]) -> str:
+    """With variables such as `${TOKEN}` put in, as conda does in its files."""
+    return re.sub(r"\$\{?(\w+)\}?", lambda found: own.get(found[1], found[0]), text)
+
+
+def _address(given: str) -> str:
+    return Path(given).as_uri() if given.startswith("/") else given.rstrip("/")
+
+
+def _masked(text: str) -> str:
+    return _TOKEN.sub("", _USER.sub("", text))
+
+
+def _plain_name(address: str) -> str:
+    """What an address of the machine's is called: its last word, which tells no host and no credential."""
+    return f"machine/{_last(_masked(address))}"
+
+
+def _last(text: str) -> str:
+    parts = urlsplit(text) if "://" in text else None
+    path = urlunsplit(("", "", parts.path, "", "")) if parts else text
+    return path.rstrip("/").rpartition("/")[2] or "channel"

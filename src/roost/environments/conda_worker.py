@@ -1,0 +1,253 @@
+"""The process in which py-rattler works, `python -m roost.environments.conda_worker FILE`: the request is in the file, standard output
+has a line of JSON for each thing it has to tell, the answer last. It is a process of its own because a solve or a download in
+Rust cannot be interrupted from Python; whoever started it ends it at any moment, and what it leaves is safe (`conda.py`).
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import rattler
+from rattler.exceptions import SolverError
+from rattler.networking import Client
+from rattler.package_streaming import download_bytes
+
+_EVERY = 1.0
+"""Seconds between lines of progress."""
+_PROBE = ".roost"
+"""A file that no channel has: any answer to it says that the channel is there."""
+_ANSWERED = re.compile(r"HTTP status (?:client error|server error \((?!502|503|504))|\b(?:401|403|404|405|410)\b")
+_PRIORITIES = {
+    "strict": rattler.ChannelPriority.Strict,
+    "flexible": rattler.ChannelPriority.Flexible,
+    "disabled": rattler.ChannelPriority.Disabled,
+}
+_KEPT = ("noarch", "depends", "constrains", "md5", "sha256", "size", "python_site_packages_path")
+
+Json = dict[str, Any]
+
+
+def tell(**what: object) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+async def solve(asked: Json) -> Json:
+    """The packages, as a lock keeps them, each with the place in `channels` of the one it is from."""
+    channels = [_channel(each) for each in asked["channels"]]
+    away = set(asked["cached"])
+    gateway = rattler.Gateway(
+        cache_dir=Path(asked["cache"], "repodata"),
+        client=_client(asked),
+        default_config=_source("force-cache-only" if asked["offline"] else "cache-or-fetch"),
+        per_channel_config={channels[place].base_url: _source("force-cache-only") for place in away},
+    )
+    overrides = rattler.VirtualPackageOverrides.from_env()
+    virtual = rattler.VirtualPackage.detect(overrides)
+    specs = [rattler.MatchSpec(each) for each in asked["specs"]]
+    found: list[rattler.RepoDataRecord] = []
+    extra: list[str]
+    for extra in (asked["beside"], []):
+        try:
+            known = [name for name in extra if await _has(gateway, channels, name)]
+            found = await rattler.solve(
+                channels,
+                [*specs, *map(rattler.MatchSpec, known)],
+                gateway=gateway,
+                virtual_packages=virtual,
+                channel_priority=_PRIORITIES[asked["priority"]],
+                channel_relations="disabled",
+            )
+            break
+        except SolverError:
+            if not extra:
+                raise
+    places = {channel.base_url.rstrip("/"): place for place, channel in enumerate(channels)}
+    records = sorted(found, key=lambda each: str(each.name.normalized))
+    return {"packages": [_package(each, places) for each in records]}
+
+
+async def install(asked: Json) -> Json:
+    records = [_record(each) for each in asked["packages"]]
+    for record in records:
+        _check(record)
+    progress = Progress(asked["packages"])
+    await rattler.install(
+        records,
+        asked["prefix"],
+        cache_dir=Path(asked["cache"], "pkgs"),
+        client=_client(asked),
+        reporter=progress,
+        execute_link_scripts=False,
+    )
+    progress.end()
+    return {}
+
+
+async def reach(asked: Json) -> Json:
+    """For each channel why it cannot be reached; nothing for those that can."""
+    client = _client(asked)
+    return {"away": await asyncio.gather(*(_away(client, _channel(each)) for each in asked["channels"]))}
+
+
+async def _away(client: Client, channel: rattler.Channel) -> str:
+    if channel.base_url.startswith("file://"):
+        return ""  # whoever looks into the folder says what is wrong with it
+    if not channel.base_url.startswith(("http://", "https://")):
+        return ""
+    try:
+        await download_bytes(client, f"{channel.base_url}noarch/{_PROBE}")
+    except Exception as error:  # noqa: BLE001 whatever the network has to say
+        words = str(error)
+        return "" if _ANSWERED.search(words) else words
+    return ""
+
+
+async def _has(gateway: rattler.Gateway, channels: Sequence[rattler.Channel], name: str) -> bool:
+    platforms = [rattler.Subdir.current(), rattler.Subdir("noarch")]
+    found = await gateway.query(channels, platforms, [name], recursive=False, channel_relations="disabled")
+    return any(found)
+
+
+class Progress:
+    """Tells how far an installation is, a line a second at the most. rattler calls it from threads of its own."""
+
+    def __init__(self, packages: Sequence[Json]) -> None:
+        self._count = len(packages)
+        self._bytes = sum(each.get("size") or 0 for each in packages)
+        self._got: dict[int, int] = {}
+        self._fetched = self._linked = self._downloads = 0
+        self._due = time.monotonic() + _EVERY
+
+    def on_transaction_start(self, total_operations: int) -> None:
+        tell(say=f"Installing {total_operations} conda packages ({_mb(self._bytes)} MB).")
+
+    def on_download_start(self, cache_entry: int) -> int:  # noqa: ARG002 - the reporter's signature
+        self._downloads += 1
+        return self._downloads
+
+    def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:  # noqa: ARG002
+        self._got[download_idx] = progress
+        self._tell()
+
+    def on_populate_cache_complete(self, cache_entry: int) -> None:  # noqa: ARG002
+        self._fetched += 1
+        self._tell()
+
+    def on_link_complete(self, index: int) -> None:  # noqa: ARG002
+        self._linked += 1
+        self._tell()
+
+    def end(self) -> None:
+        got = sum(self._got.values())
+        loaded = f"downloaded {_mb(got)} MB in {self._downloads} files" if self._downloads else "nothing to download"
+        tell(say=f"Linked {self._linked} conda packages, {loaded}.")
+
+    def _tell(self) -> None:
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + _EVERY
+        if self._fetched < self._count:
+            got = f", {_mb(sum(self._got.values()))} of {_mb(self._bytes)} MB" if self._got else ""
+            tell(say=f"Downloaded {self._fetched} of {self._count}{got}.")
+        else:
+            tell(say=f"Linked {self._linked} of {self._count}.")
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else that rattler tells; nobody wants to know."""
+        if name.startswith("on_"):
+            return lambda *_: 0
+        raise AttributeError(name)
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.1f}" if size < 10_000_000 else f"{size / 1e6:.0f}"
+
+
+def _client(asked: Json) -> Client:
+    lines = [f"tls-no-verify = {json.dumps(not asked['verify'])}", 'tls-root-certs = "system"', "[proxy-config]"]
+    lines += [f"{key} = {json.dumps(asked['proxies'][key])}" for key in ("http", "https") if key in asked["proxies"]]
+    config = rattler.Config.from_toml("\n".join(lines))
+    return Client.from_config(config, max_retries=asked["retries"], user_agent="roost", timeout=asked["timeout"])
+
+
+def _source(action: Any) -> rattler.SourceConfig:
+    return rattler.SourceConfig(cache_action=action)
+
+
+def _channel(given: Mapping[str, str]) -> rattler.Channel:
+    return rattler.Channel(given["url"] or given["name"])
+
+
+def _package(record: rattler.RepoDataRecord, places: Mapping[str, int]) -> Json:
+    known = json.loads(record.to_json())
+    kept = {key: known[key] for key in _KEPT if known.get(key)}
+    return {
+        "name": known["name"],
+        "version": known["version"],
+        "build": known["build"],
+        "build_number": known["build_number"],
+        "channel": places[record.channel.rstrip("/")],
+        "subdir": known["subdir"],
+        "file": record.file_name,
+        **kept,
+    }
+
+
+def _record(package: Json) -> rattler.RepoDataRecord:
+    """What rattler installs, from what a lock keeps and the address of the package's channel."""
+    base = _channel({"url": package["url"], "name": package["channel"]}).base_url
+    made = rattler.PackageRecord(
+        name=package["name"],
+        version=package["version"],
+        build=rattler.BuildString(package["build"]),
+        build_number=package["build_number"],
+        subdir=package["subdir"],
+        noarch=package.get("noarch"),
+        depends=package.get("depends", []),
+        constrains=package.get("constrains", []),
+        sha256=bytes.fromhex(package["sha256"]) if "sha256" in package else None,
+        md5=bytes.fromhex(package["md5"]) if "md5" in package else None,
+        size=package.get("size"),
+        python_site_packages_path=package.get("python_site_packages_path"),
+    )
+    url = f"{base.rstrip('/')}/{package['subdir']}/{package['file']}"
+    return rattler.RepoDataRecord(made, package["file"], url, base)
+
+
+def _check(record: rattler.RepoDataRecord) -> None:
+    """A package in a folder is what its index says; of those that come over the network rattler sees to it."""
+    path = Path(url2pathname(urlsplit(record.url).path))
+    if not record.url.startswith("file:") or record.sha256 is None or not path.is_file():
+        return
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != record.sha256.hex():
+        raise ValueError(f"hash mismatch of {record.url}: expected {record.sha256.hex()}, got {found}")
+
+
+_DEEDS = {"solve": solve, "install": install, "reach": reach}
+
+
+def main() -> None:
+    asked = json.loads(Path(sys.argv[1]).read_text())
+    try:
+        answer = asyncio.run(_DEEDS[asked["do"]](asked))
+    except Exception as error:  # noqa: BLE001 rattler's errors have no common class; all of them are told
+        tell(error=str(error).strip(), kind=type(error).__name__)
+    else:
+        tell(answer=answer)
+    os._exit(0)  # threads of rattler's may still be telling their progress, and must not meet an interpreter that ends
+
+
+if __name__ == "__main__":
+    main()

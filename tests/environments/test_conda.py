@@ -1,0 +1,258 @@
+import json
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.environments import channels, wheels
+
+from roost.domain.recipes import BASICS, Recipe
+from roost.environments import base, builders, conda_reach, pythons
+from roost.environments.base import BuildFailed
+from roost.environments.conda import CondaBuilder
+
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+EXACT = ".".join(map(str, sys.version_info[:3]))
+
+
+@pytest.fixture
+def channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Path) -> Path:
+    """A channel with this Python; the machine's conda has no other."""
+    made = tmp_path / "channel"
+    channels.machine(tmp_path, monkeypatch)
+    channels.python(made, EXACT, pythons.choose(HERE).path)
+    return made
+
+
+class Build:
+    """A builder whose words are kept."""
+
+    def __init__(self, folder: Path, channel: Path | str, meanwhile: base.Meanwhile = lambda: None) -> None:
+        self.said: list[str] = []
+        self.channel = str(channel)
+        (folder / "run").mkdir(exist_ok=True)
+        self.builder = CondaBuilder(self.said.append, meanwhile, {}, folder / "run", folder / "home")
+
+    def recipe(self, *packages: str, pip: tuple[str, ...] = (), python: str = HERE) -> Recipe:
+        return Recipe(python=python, requirements=pip, packages=packages, channels=(self.channel,))
+
+    def lock(self, *packages: str, pip: tuple[str, ...] = (), python: str = HERE) -> base.Lock:
+        return self.builder.resolve(self.recipe(*packages, pip=pip, python=python))
+
+
+def run(prefix: Path, text: str) -> str:
+    done = subprocess.run([prefix / "bin" / "python", "-c", text], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_locked_exactly_and_installed_with_a_pip_part(channel: Path, shelf: Path, tmp_path: Path) -> None:
+    channels.module(channel, "lower", "2.0")
+    channels.module(channel, "lower", "1.0")
+    channels.module(channel, "upper", "1.2", depends=["lower >=1"])
+    wheels.wheel(shelf, "wheely", "1.0", requires=["lower>=2", "other"])
+    wheels.wheel(shelf, "other", "3.0")
+    build = Build(tmp_path, channel)
+    lock = build.lock("upper", pip=("wheely",))
+    assert (lock.kind, lock.python, lock.notes) == (base.CONDA, EXACT, ())
+    packages = [json.loads(line) for line in lock.body.splitlines() if line.startswith("{")]
+    assert [(each["name"], each["version"]) for each in packages] == [
+        ("lower", "2.0"),
+        ("python", EXACT),
+        ("upper", "1.2"),
+    ]
+    assert all(len(each["sha256"]) == 64 and each["size"] and each["channel"] == str(channel) for each in packages)
+    pinned = [line.split()[0] for line in lock.body.splitlines() if "==" in line and not line.startswith("{")]
+    assert pinned == ["other==3.0", "wheely==1.0"], "conda's package is there already, as pip would find it"
+    assert str(shelf) not in lock.text
+    assert build.lock("upper", pip=("wheely",)) == lock, "the same again is the same lock"
+    build.builder.install(base.read_lock(lock.text), tmp_path / "prefix")
+    text = "import sys, lower, upper, wheely; print(lower.VERSION, upper.VERSION, wheely.VERSION, sys.prefix)"
+    assert run(tmp_path / "prefix", text).split() == ["2.0", "1.2", "1.0", str(tmp_path / "prefix")]
+    assert any(line.startswith("Installing 3 conda packages (") for line in build.said)
+    assert any(line.startswith("Linked 3 conda packages") for line in build.said)
+
+
+def test_what_every_python_brings_along_is_there_where_the_channel_has_it(channel: Path, tmp_path: Path) -> None:
+    channels.module(channel, "pip", "20.0")
+    channels.module(channel, "lower", "2.0")
+    assert '"pip"' in Build(tmp_path, channel).lock("lower").body
+
+
+def test_pip_replaces_what_conda_has_when_it_must(channel: Path, shelf: Path, tmp_path: Path) -> None:
+    channels.module(channel, "lower", "1.0")
+    wheels.wheel(shelf, "lower", "2.0")
+    build = Build(tmp_path, channel)
+    lock = build.lock("lower", pip=("lower>=2",))
+    build.builder.install(lock, tmp_path / "prefix")
+    assert run(tmp_path / "prefix", "import lower; print(lower.VERSION)") == "2.0"
+
+
+def test_no_solution_is_told_in_the_solver_s_words(channel: Path, tmp_path: Path) -> None:
+    channels.module(channel, "lower", "2.0")
+    channels.module(channel, "upper", "1.0", depends=["lower >=3"])
+    with pytest.raises(BuildFailed, match=r"upper 1\.0 would require\s+└─ lower >=3") as caught:
+        Build(tmp_path, channel).lock("upper")
+    assert "channel that has them" in caught.value.hint
+    with pytest.raises(BuildFailed, match=r"No candidates were found for python 3\.5\.\*"):
+        Build(tmp_path, channel).lock("lower", python="3.5")
+
+
+def test_specs_of_named_channels(channel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "places" / "other"
+    channels.module(channel, "lower", "1.0")
+    channels.module(other, "lower", "2.0")
+    channels.machine(tmp_path, monkeypatch, channel_alias=(tmp_path / "places").as_uri())
+    lock = Build(tmp_path, channel).lock("other::lower")
+    assert '"version": "2.0", "build": "0", "build_number": 0, "channel": "other"' in lock.body
+    assert "places" not in lock.text
+    Build(tmp_path, channel).builder.install(lock, tmp_path / "prefix")
+    assert run(tmp_path / "prefix", "import lower; print(lower.VERSION)") == "2.0"
+
+
+def test_a_spec_that_is_none(channel: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed) as caught:
+        Build(tmp_path, channel).lock("lower[version='>>1']")
+    assert "name=1.2" in caught.value.hint
+
+
+@pytest.mark.parametrize("address", ["/nowhere/channel", "http://127.0.0.1:9/channel"])
+def test_a_channel_that_is_away_is_named(channel: Path, tmp_path: Path, address: str) -> None:
+    build = Build(tmp_path, address)
+    with pytest.raises(BuildFailed) as caught:
+        build.lock("lower")
+    assert address in "\n".join([str(caught.value), *build.said])
+    assert caught.value.hint
+
+
+def test_a_package_that_was_changed_is_not_installed(channel: Path, tmp_path: Path) -> None:
+    made = channels.module(channel, "lower", "2.0")
+    lock = Build(tmp_path, channel).lock("lower")
+    made.write_bytes(channels.module(tmp_path / "another", "lower", "2.0", depends=["evil"]).read_bytes())
+    with pytest.raises(BuildFailed, match=r"(?i)hash") as caught:
+        Build(tmp_path, channel).builder.install(lock, tmp_path / "prefix")
+    assert "Nothing of it is used" in caught.value.hint
+
+
+def test_a_package_that_was_cut_off_is_fetched_anew_once_it_is_whole(channel: Path, tmp_path: Path) -> None:
+    made = channels.module(channel, "lower", "2.0")
+    lock = Build(tmp_path, channel).lock("lower")
+    whole = made.read_bytes()
+    made.write_bytes(whole[: len(whole) // 2])
+    home = tmp_path / "home"
+    build = Build(tmp_path, channel)
+
+    def ensure() -> Path:
+        return base.ensure(home, "ab" * 32, lambda place: build.builder.install(lock, place), build.said.append, list)
+
+    with pytest.raises(BuildFailed):
+        ensure()
+    assert base.find(home, "ab" * 32) is None
+    made.write_bytes(whole)
+    assert run(ensure(), "import lower; print(lower.VERSION)") == "2.0"
+
+
+def test_builders_at_once_share_what_they_fetch(channel: Path, tmp_path: Path) -> None:
+    channels.module(channel, "lower", "2.0")
+    names = ["a", "b", "c"]
+    for name in names:
+        channels.package(channel, name, "1.0", depends=["lower"], files={f"share/{name}": name * 100_000})
+    locks = [Build(tmp_path, channel).lock(name, "lower") for name in names]
+
+    def install(place: int) -> str:
+        prefix = tmp_path / f"prefix{place}"
+        Build(tmp_path, channel).builder.install(locks[place % 3], prefix)
+        return run(prefix, "import lower; print(lower.VERSION)")
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(install, range(6))) == ["2.0"] * 6
+
+
+def test_it_ends_as_soon_as_nobody_wants_it(channel: Path, tmp_path: Path) -> None:
+    class Enough(Exception):
+        """Raised while rattler works."""
+
+    asked = threading.Event()
+
+    def enough() -> None:
+        if asked.is_set():
+            raise Enough
+        asked.set()
+
+    build = Build(tmp_path, channel, enough)
+    with pytest.raises(Enough):
+        build.lock("lower")
+
+
+def test_offline_uses_what_was_fetched_before(channel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels.module(channel, "lower", "2.0")
+    monkeypatch.setenv("CONDA_OFFLINE", "true")
+    build = Build(tmp_path, "http://127.0.0.1:9/channel")
+    with pytest.raises(BuildFailed, match="no usable repodata cache") as caught:
+        build.lock("lower")
+    assert "fetched before" in caught.value.hint
+    assert any("offline" in line for line in build.said)
+
+
+def test_a_python_that_is_not_here_comes_from_a_channel(channel: Path, tmp_path: Path) -> None:
+    wanted = f"{HERE}.99"
+    channels.python(channel, wanted, pythons.choose(HERE).path)
+    build = Build(tmp_path, channel)
+    recipe = build.recipe(python=wanted, pip=BASICS)
+    assert builders.kind_of(recipe) == base.CONDA
+    lock = build.builder.resolve(recipe)
+    assert (lock.kind, lock.python, lock.notes) == (base.CONDA, wanted, ())
+
+
+def test_without_channels_the_nearest_python_is_taken_and_told(channel: Path, shelf: Path, tmp_path: Path) -> None:
+    wanted = f"{HERE}.99"
+    wheels.wheel(shelf, "lower", "2.0")
+    build = Build(tmp_path, "http://127.0.0.1:9/channel")
+    lock = build.builder.resolve(build.recipe(python=wanted, pip=("lower", *BASICS)))
+    assert lock.kind == base.PIP
+    assert lock.notes == (f"Python {pythons.choose(wanted).text}, the nearest to {wanted} on this node.",)
+    assert f"# note {lock.notes[0]}" in lock.text
+    assert any("cannot be reached" in line for line in build.said)
+    again = Build(tmp_path, "http://127.0.0.1:9/channel")
+    assert again.builder.resolve(again.recipe(python=wanted, pip=("lower", *BASICS))) == lock
+    assert any("could not be reached lately" in line for line in again.said)
+    assert not any("asking" in line for line in again.said)
+
+
+def test_no_python_at_all_is_an_error_that_names_those_that_are(channel: Path, tmp_path: Path) -> None:
+    build = Build(tmp_path, channel)
+    with pytest.raises(BuildFailed, match=r"no Python 3\.5") as caught:
+        build.builder.resolve(build.recipe(python="3.5", pip=BASICS))
+    assert HERE in caught.value.hint
+    assert any("Conda has no Python 3.5" in line for line in build.said)
+
+
+def test_a_python_that_is_here_needs_no_channel() -> None:
+    assert builders.kind_of(Recipe(python=HERE)) == base.PIP
+    assert builders.kind_of(Recipe(python=HERE, packages=("numpy",))) == base.CONDA
+
+
+def test_a_lock_of_another_platform_is_refused(tmp_path: Path, channel: Path) -> None:
+    lock = base.Lock(kind=base.CONDA, python=EXACT, platform="plan9-mips", body="")
+    with pytest.raises(BuildFailed, match="plan9-mips"):
+        Build(tmp_path, channel).builder.install(lock, tmp_path / "prefix")
+
+
+def test_what_is_out_of_reach_is_remembered_for_a_while(tmp_path: Path) -> None:
+    from roost.environments.conda_settings import Channel
+
+    now = [1000.0]
+    reach = conda_reach.Reach(tmp_path, lambda: now[0])
+    here, there = Channel("here", ""), Channel("there", "http://x.test")
+    assert reach.away([here, there]) == []
+    reach.note([here, there], ["there"])
+    assert reach.away([here, there]) == ["there"]
+    assert "x.test" not in (tmp_path / "away.json").read_text()
+    now[0] += conda_reach.REMEMBERED
+    assert reach.away([here, there]) == []
+    reach.note([there], ["there"])
+    reach.note([there], [])
+    assert reach.away([there]) == []
+    (tmp_path / "away.json").write_text("?")
+    assert reach.away([there]) == []
