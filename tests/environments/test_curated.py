@@ -22,7 +22,7 @@ LAPTOP = Machine(pythons=("3.11",), gpu=False, mpi=False)
         ("AzureML-TensorFlow-2.2-CPU", "TensorFlow 2.2.0", "3.6", "tensorflow-cpu==2.2.0"),
         ("AzureML-TensorFlow-2.0-CPU", "TensorFlow 2.0.4", "3.6", "tensorflow==2.0.4"),
         ("AzureML-TensorFlow-1.13-GPU", "TensorFlow 1.13.2", "3.6", "tensorflow-gpu==1.13.2"),
-        ("AzureML-tensorflow-2.12-cuda11", "TensorFlow 2.12.1", "3.8", "tensorflow==2.12.1"),
+        ("AzureML-tensorflow-2.12-cuda11", "TensorFlow 2.12.1", "3.10", "tensorflow==2.12.1"),
         ("AzureML-tensorflow-2.16-cuda12", "TensorFlow 2.16.2", "3.10", "tensorflow[and-cuda]==2.16.2"),
         ("AzureML-TensorFlow2.4-Cuda11-OpenMpi4.1.0-py36", "TensorFlow 2.4.4", "3.6", "tensorflow-gpu==2.4.4"),
         ("AzureML-sklearn-0.24-ubuntu18.04-py37-cpu", "scikit-learn 0.24.2", "3.7", "scikit-learn==0.24.2"),

@@ -20,8 +20,9 @@ from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
-from roost.sdk import discovery, records, waiting
-from roost_job.exceptions import ActivityFailedException
+from roost.domain.errors import RoostError
+from roost.sdk import discovery, records, repeats, waiting
+from roost_job.exceptions import ActivityFailedException, UserErrorException
 
 pytestmark = pytest.mark.slow
 
@@ -223,3 +224,66 @@ def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tm
     (tmp_path / "requirements.txt").write_text("lower\n")
     (tmp_path / "train.py").write_text("import lower; print('lower', lower.VERSION)\n")
     assert "lower 2.0" in roost("submit", "--environment", "requirements.txt", "train.py")
+
+
+def test_a_repetition_installs_what_was_installed_then_unless_it_is_to_be_fresh(
+    submit: Callable[..., Run], shelf: Path, home: Path, workspace: Workspace
+) -> None:
+    first = submit(environment("lower"))
+    first.wait_for_completion()
+    lock = first.get_environment().lock
+    assert lock is not None
+    assert "lower==2.0" in lock
+    wheels.wheel(shelf, "lower", "3.0")
+
+    again = repeats.repeat(first)
+    again.wait_for_completion()
+    assert again.get_metrics()["lower"] == "2.0"
+    assert again.get_environment().lock == lock
+    events, _ = records.events(again._connection.client, again.id)
+    assert any("not resolved again" in event.message for event in events)
+
+    fresh = repeats.repeat(first, fresh=True)
+    fresh.wait_for_completion()
+    assert fresh.get_metrics()["lower"] == "3.0"
+
+    kept = submit(first.get_environment())
+    changed = first.get_environment()
+    changed.python.conda_dependencies.add_pip_package("lower>=1")
+    moved = submit(changed)
+    for run in (kept, moved):
+        run.wait_for_completion()
+    assert (kept.get_metrics()["lower"], moved.get_metrics()["lower"]) == ("2.0", "3.0")
+
+
+def test_a_wheel_of_ones_own(submit: Callable[..., Run], workspace: Workspace, tmp_path: Path) -> None:
+    own = wheels.wheel(tmp_path / "elsewhere", "lower", "9.1")
+    line = Environment.add_private_pip_wheel(workspace, str(own))
+    with pytest.raises(RoostError, match="there already"):
+        Environment.add_private_pip_wheel(workspace, str(own))
+    assert Environment.add_private_pip_wheel(workspace, str(own), exist_ok=True) == line
+    run = submit(environment(line))
+    run.wait_for_completion()
+    assert run.get_metrics()["lower"] == "9.1"
+    with pytest.raises(UserErrorException, match="not a wheel"):
+        Environment.add_private_pip_wheel(workspace, str(tmp_path))
+
+
+def test_a_curated_environment_says_in_log_and_lock_what_is_not_as_its_name_says(
+    submit: Callable[..., Run], workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "AzureML-minimal-ubuntu18.04-py37-cpu-inference"
+    python("3.7")
+    made = Environment.get(workspace, name, version="12")
+    run = submit(made, "import sys; print('MINOR', sys.version_info[1])")
+    run.wait_for_completion(show_output=True)
+    shown = capsys.readouterr().out
+    assert "MINOR 7" in shown
+    assert "version 12 of it is not kept" in shown
+    assert "version 12 of it is not kept" in (run.get_environment().lock or "")
+    assert (run.get_environment().name, run.get_environment().version) == (name, "1")
+    assert made.get_image_details(workspace)["notes"] == list(made._notes)
+    assert made.build_local(workspace).endswith(made.get_image_details(workspace)["lock"])
+    again = submit(made, "print('again')")
+    again.wait_for_completion(show_output=True)
+    assert "version 12 of it is not kept" in capsys.readouterr().out, "said though nothing was built"

@@ -21,17 +21,16 @@ if TYPE_CHECKING:
 EXPERIMENT = "prepare_image"
 """The name under which the SDK kept its builds."""
 _SCRIPT = """
+import os
 import sys
-try:
-    from importlib.metadata import distributions
-except ImportError:
-    from pkg_resources import working_set
-    found = [(each.project_name, each.version) for each in working_set]
-else:
-    found = [(each.metadata["Name"], each.version) for each in distributions()]
+found = set()
+for folder in filter(os.path.isdir, sys.path):
+    for name in os.listdir(folder):
+        if name.endswith((".dist-info", ".egg-info")) and "-" in name.rsplit(".", 1)[0]:
+            found.add(tuple(name.rsplit(".", 1)[0].split("-")[:2]))
 print("Python %d.%d.%d" % sys.version_info[:3])
-for name, version in sorted(set(found), key=lambda each: each[0].lower()):
-    print("%s==%s" % (name, version))
+for name, version in sorted(found, key=lambda each: each[0].lower()):
+    print("%s==%s" % (name.replace("_", "-"), version))
 """
 _LOCAL_OPTIONS = ("useDocker", "pushImageToWorkspaceAcr")
 

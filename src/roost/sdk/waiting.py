@@ -49,8 +49,13 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
     file.write(f"RunId: {run_id}\nWeb View: {url}\n")
     file.flush()
     last = "\n"
-    for name in (BUILD_LOG, STD_LOG) if records.get(client, run_id).spec.environment is not None else (STD_LOG,):
-        last = _show(Tail(client, run_id, name), name, file) or last
+    environment = records.get(client, run_id).spec.environment
+    if environment is not None:
+        last = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file) or last
+        if last == "\n":  # it was there already; what is not as its name says is said all the same
+            for note in environment.definition.get("notes") or ():
+                file.write(f"{environment.name}: {note}\n")
+    last = _show(Tail(client, run_id, STD_LOG), STD_LOG, file) or last
     run = until_end(client, run_id)
     file.write("" if last == "\n" else "\n")
     file.write(f"\nExecution Summary\n=================\nRunId: {run_id}\nWeb View: {url}\n")
