@@ -60,6 +60,13 @@ def test_a_command_instead_of_a_script(plane):
     assert plane.log(run) == f"from the shell: {run.id}\n"
 
 
+def test_a_text_for_the_shell(plane, monkeypatch):
+    text = "for word in a 'b c'; do echo \"$word\"; done && echo '$HOME' | tr -d '\\n' && exit 3"
+    run = plane.wait(plane.submit({"a.txt": ""}, command=(text,), shell=True))
+    assert (run.status, run.exit_code) == (RunStatus.FAILED, 3)
+    assert plane.log(run) == "a\nb c\n$HOME"
+
+
 def test_a_failing_script_tells_its_last_lines_and_keeps_its_outputs(plane):
     run = plane.run(
         """
