@@ -25,11 +25,9 @@ def measure(bench: Setting) -> list[Line]:
     run = bench.experiment.start_logging()
     far = Far(bench, run)
     near = here(bench, run, big, folder, rounds)
-    http_up, http_down = both_ways(rounds, lambda: change(big), far.up([big]), far.down(["kept/big.bin"], bench))
-    few_up, _ = both_ways(rounds, lambda: change_all(folder), far.up(sorted(folder.iterdir())), lambda: None)
+    http_up, http_down, theirs_big = both_ways(bench, big, far.up([big]), far.down(["kept/big.bin"], bench), rounds)
+    few_up, _, theirs_many = both_ways(bench, folder, far.up(sorted(folder.iterdir())), lambda: None, rounds)
     run.complete()
-    theirs_big = bench.peers.mlflow("artefact", big) or {}
-    theirs_many = bench.peers.mlflow("artefact", folder) or {}
     return [
         within("1 GiB kept, one machine", near["up"], "s", "cp", near["cp"], 2),
         within("1 GiB fetched, one machine", near["down"], "s", "cp", near["cp"], 2),
@@ -95,16 +93,20 @@ class Far:
 
 
 def both_ways(
-    rounds: int, renew: Callable[[], None], up: Callable[[], None], down: Callable[[], None]
-) -> tuple[float, float]:
-    ups, downs = [], []
+    bench: Setting, path: Path, up: Callable[[], None], down: Callable[[], None], rounds: int
+) -> tuple[float, float, dict[str, float]]:
+    """Our seconds up and down, and MLflow's, turn by turn: what the disk and the memory feel like changes by the minute."""
+    ups, downs, theirs = [], [], []
     for _ in range(rounds):
-        renew()
+        change_all(path) if path.is_dir() else change(path)
         os.sync()
         ups.append(timed(up))
         os.sync()
         downs.append(timed(down))
-    return statistics.median(ups), statistics.median(downs)
+        os.sync()
+        theirs.append(bench.peers.mlflow("artefact", path))
+    medians = {way: statistics.median(each[way] for each in theirs) for way in ("up", "down") if all(theirs)}
+    return statistics.median(ups), statistics.median(downs), medians
 
 
 def make_big(path: Path, megabytes: int) -> None:

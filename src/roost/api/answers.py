@@ -1,5 +1,6 @@
 """Answers: records as JSON that is always valid, and bytes with `Range`."""
 
+import contextlib
 import json
 import math
 import re
@@ -8,12 +9,15 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from roost.blobs.pieces import FilePieces
 from roost.domain import codec
 from roost.domain.errors import RoostError, as_wire
 
 _WHOLE = 1024 * 1024
 """Up to this size an answer is sent in one piece."""
+_BY_FILE = "http.response.zerocopysend"
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 
 
@@ -68,7 +72,23 @@ def content(request: Request, size: int, read: Callable[[int, int], Iterator[byt
         body = b"".join(read(start, length)) if length else b""
         return Response(body, status, headers, "application/octet-stream")
     headers["content-length"] = str(length)
-    return StreamingResponse(read(start, length), status, headers, "application/octet-stream")
+    return Stretch(read(start, length), status, headers, "application/octet-stream")
+
+
+class Stretch(StreamingResponse):
+    """Bytes piece by piece; out of a file inside the kernel, where the server can (ASGI's `http.response.zerocopysend`)."""
+
+    def __init__(self, pieces: Iterator[bytes], status: int, headers: Mapping[str, str], media_type: str) -> None:
+        super().__init__(pieces, status, headers, media_type)
+        self._pieces = pieces
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not isinstance(self._pieces, FilePieces) or _BY_FILE not in scope.get("extensions", {}):
+            return await super().__call__(scope, receive, send)
+        with contextlib.closing(self._pieces) as span:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send({"type": _BY_FILE, "file": span.file, "offset": span.offset, "count": span.count})
+        return None
 
 
 def _span(header: str, size: int) -> tuple[int, int] | None:

@@ -1,6 +1,7 @@
 """Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Annotated, NoReturn, TypeVar
@@ -19,7 +20,7 @@ FILES_LIMIT = 32 * MEGABYTE
 SPOOL_LIMIT = 16 * MEGABYTE
 STREAM_LIMIT = 16 * MEGABYTE
 BATCH_LIMIT = 64 * MEGABYTE
-_GATHER = 4 * MEGABYTE
+_GATHER = 256 * 1024
 
 
 def _limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
@@ -71,9 +72,28 @@ def _no_constant(word: str) -> NoReturn:
     raise InvalidInput(f"The body holds {word}, which JSON has no word for.")
 
 
-async def hand_over(request: Request, take: Callable[[Iterator[bytes]], T]) -> T:
-    """Gives a body, as it arrives, to `take` in a thread: in pieces of a few megabytes, never the whole in memory. While one is
-    worked on, the next is gathered."""
+async def hand_over(request: Request, take: Callable[[Iterator[bytes | memoryview]], T]) -> T:
+    """Gives a body, as it arrives, to `take` in a thread: piece by piece, each good until the next is asked for, never the whole
+    in memory. Where the server can (`server/protocol.py`), that thread reads it from the socket itself."""
+    short_cut = request.scope.get("extensions", {}).get("roost.body")
+    pieces = (short_cut["take"]() if short_cut else None) or _gathered(request)
+
+    def work() -> T:
+        try:
+            return take(pieces)
+        finally:  # an answer would not reach a client that is still sending
+            with contextlib.suppress(ClientDisconnect):
+                for _ in pieces:
+                    pass
+
+    try:
+        return await run_in_threadpool(work)
+    except ClientDisconnect:
+        raise InvalidInput("The body ended before all of it had come.") from None
+
+
+def _gathered(request: Request) -> Iterator[bytes]:
+    """What the event loop receives, for another thread. While one piece is worked on, the next is gathered."""
     loop = asyncio.get_running_loop()
     source = request.stream()
 
@@ -96,7 +116,4 @@ async def hand_over(request: Request, take: Callable[[Iterator[bytes]], T]) -> T
         finally:
             coming.cancel()
 
-    try:
-        return await run_in_threadpool(take, pieces())
-    except ClientDisconnect:
-        raise InvalidInput("The body ended before all of it had come.") from None
+    return pieces()

@@ -18,7 +18,7 @@ class Blobs(Protocol):
     def put_file(self, path: Path, *, expected: str = "") -> tuple[str, int]:
         """Stores a file's content (copied, hashed on the way); hash and size. InvalidInput when `expected` is another hash."""
 
-    def put_stream(self, chunks: Iterable[bytes], *, expected: str) -> int:
+    def put_stream(self, chunks: Iterable[bytes | memoryview], *, expected: str) -> int:
         """Stores what arrives piece by piece; its size. InvalidInput when its hash is not `expected`."""
 
     def get(self, name: str) -> bytes: ...

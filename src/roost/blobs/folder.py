@@ -21,6 +21,7 @@ from blake3 import blake3
 
 from roost.blobs.copying import copy, copy_hashed, write_all
 from roost.blobs.hashing import hash_bytes
+from roost.blobs.pieces import FilePieces
 from roost.domain import names
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
 
@@ -62,7 +63,7 @@ class FolderBlobs:
         finally:
             os.close(source)
 
-    def put_stream(self, chunks: Iterable[bytes], *, expected: str) -> int:
+    def put_stream(self, chunks: Iterable[bytes | memoryview], *, expected: str) -> int:
         present = self.keep(names.blob(expected)) is not None
         hasher, size = blake3(max_threads=blake3.AUTO), 0
         with self._temporary() as (temporary, target):
@@ -84,9 +85,11 @@ class FolderBlobs:
             raise _absent(name) from None
 
     def open(self, name: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
-        if self.size(name) is None:
-            raise _absent(name)
-        return self._pieces(name, offset, limit)
+        try:
+            file = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise _absent(name) from None
+        return FilePieces(file, offset, limit)
 
     def size(self, name: str) -> int | None:
         try:
@@ -177,16 +180,6 @@ class FolderBlobs:
             if self.keep(name) is None:
                 self._keep(temporary, name)
         return name, copied
-
-    def _pieces(self, name: str, offset: int, limit: int | None) -> Iterator[bytes]:
-        with open(self._path(name), "rb", buffering=0) as file:
-            file.seek(offset)
-            while limit is None or limit > 0:
-                piece = file.read(_PIECE if limit is None else min(_PIECE, limit))
-                if not piece:
-                    return
-                limit = None if limit is None else limit - len(piece)
-                yield piece
 
     @contextlib.contextmanager
     def _temporary(self) -> Iterator[tuple[str, int]]:

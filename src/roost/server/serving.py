@@ -24,6 +24,7 @@ from roost.control.watching import Finding
 from roost.domain.plans import Access
 from roost.engines.base import Engine
 from roost.server import home, logs, wiring
+from roost.server.protocol import Protocol
 from roost.server.settings import Settings
 from roost.services.house import House
 from roost.store.base import Lease
@@ -111,7 +112,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

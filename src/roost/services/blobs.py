@@ -23,7 +23,7 @@ def size(house: House, name: str) -> int:
     return found
 
 
-def put(house: House, name: str, chunks: Iterable[bytes]) -> int:
+def put(house: House, name: str, chunks: Iterable[bytes | memoryview]) -> int:
     return house.blobs.put_stream(chunks, expected=names.blob(name))
 
 

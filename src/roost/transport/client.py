@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _MOST_IDLE = 8
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -130,12 +131,8 @@ class Client:
             if answer.status >= 400:
                 _raise(answer.status, answer.read())
             length = answer.getheader("Content-Length")
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
-                while piece := answer.read(exchanges.BLOCK):
-                    file.write(piece)
-                    if progress is not None:
-                        progress(file.tell(), int(length or 0))
-                size = file.tell()
+            with open(os.open(part, _NEW, mode), "wb", buffering=0) as file:
+                size = exchanges.save(answer, file, lambda done: progress and progress(done, int(length or 0)))
             if length is not None and int(length) != size:
                 raise exchanges.IncompleteRead(b"", int(length) - size)
             return size

@@ -2,18 +2,21 @@
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from io import FileIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from roost.domain.errors import InvalidInput
 
-__all__ = ["BLOCK", "BROKEN", "IncompleteRead", "connect", "send"]
+__all__ = ["BLOCK", "BROKEN", "IncompleteRead", "connect", "save", "send"]
 
 BROKEN = (OSError, HTTPException)
 """What a connection that broke raises."""
-BLOCK = 1024 * 1024  # of a file on its way; the library's own 8 KiB triple the time
+BLOCK = (
+    256 * 1024
+)  # of a file on its way: stays in the processor's cache, which 4 MiB does not; the library's own 8 KiB triple the time
 _CONNECT_TIMEOUT = 5.0
 
 
@@ -47,7 +50,23 @@ def send(
     if isinstance(body, Path):
         with body.open("rb") as file:
             sent["Content-Length"] = str(os.fstat(file.fileno()).st_size)
-            connection.request(method, target, body=file, headers=sent)
+            if isinstance(connection, HTTPSConnection):
+                connection.request(method, target, body=file, headers=sent)
+            else:  # inside the kernel
+                connection.request(method, target, headers=sent)
+                connection.sock.sendfile(file)
     else:
         connection.request(method, target, body=body, headers=sent)
     return connection.getresponse()
+
+
+def save(answer: HTTPResponse, file: FileIO, progress: Callable[[int], object]) -> int:
+    """Writes an answer's bytes to a file as they come; how many."""
+    buffer, size = memoryview(bytearray(BLOCK)), 0
+    while count := answer.readinto(buffer):
+        left = buffer[:count]
+        while left:
+            left = left[file.write(left) :]
+        size += count
+        progress(size)
+    return size
