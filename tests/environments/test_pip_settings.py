@@ -32,7 +32,8 @@ def test_files_become_uv_s_variables(tmp_path: Path) -> None:
 
 def test_the_section_for_installing_wins_and_variables_win_over_all(tmp_path: Path) -> None:
     text = "[global]\nfind-links = /a\nno-index = yes\n[install]\nfind-links = /b\n"
-    assert read(tmp_path, text).variables == {"UV_FIND_LINKS": "/b", "UV_NO_INDEX": "1"}
+    found = read(tmp_path, text)
+    assert (found.variables, found.flags) == ({"UV_FIND_LINKS": "/b"}, ("--no-index",))
     assert read(tmp_path, text, PIP_FIND_LINKS="/c").variables["UV_FIND_LINKS"] == "/c"
 
 

@@ -1,8 +1,10 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.environments.indexes import Index
 from tests.environments.wheels import sdist, wheel
 from tests.interpreters import python
 
@@ -115,3 +117,81 @@ def test_a_python_that_is_not_here_is_named_with_those_that_are() -> None:
     with pytest.raises(BuildFailed, match=r"no Python 3\.5") as caught:
         pythons.choose("3.5")
     assert HERE in caught.value.hint
+
+
+def test_a_package_that_cannot_be_built_says_why(shelf: Path, tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+    sdist(shelf, "slow", "1.0", sign)
+    sign.touch()
+    Path(f"{sign}.fail").touch()
+    with pytest.raises(BuildFailed, match="it does not compile") as caught:
+        Build().lock("slow")
+    assert "could not be built here" in caught.value.hint
+    Path(f"{sign}.fail").unlink()
+    assert "slow==1.0" in Build().lock("slow").body
+
+
+def test_an_index_that_is_away(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    config = tmp_path / "pip.conf"
+    before = config.read_text()
+    config.write_text(
+        "[global]\nindex-url = http://ann:open-sesame@127.0.0.1:9/simple\nextra-index-url =\nfind-links =\n"
+    )
+    build = Build()
+    with pytest.raises(BuildFailed, match="<address>") as caught:
+        build.lock("lower")
+    assert "could not be reached" in caught.value.hint
+    for word in ("127.0.0.1", "open-sesame"):
+        assert word not in "\n".join([str(caught.value), *build.said])
+    config.write_text(before)
+    wheel(shelf, "lower", "2.0")
+    assert "lower==2.0" in Build().lock("lower").body
+
+
+def test_the_password_of_an_index_reaches_it_and_nobody_else(shelf: Path, tmp_path: Path) -> None:
+    wheel(shelf, "lower", "2.0")
+    option = "--extra-index-url http://ann:open-sesame@{}/simple"
+    with Index(shelf) as index:
+        build = Build()
+        # The machine's pip knows no index at all: the user's own option is another matter.
+        (tmp_path / "pip.conf").write_text(
+            f"[global]\nindex-url = file://{tmp_path}/nothing\nextra-index-url =\nfind-links = {shelf}\n"
+        )
+        (tmp_path / "nothing").mkdir()
+        wheel(tmp_path / "private", "secretive", "1.0")
+        index.folder = tmp_path / "private"
+        build = Build()
+        lock = build.lock("secretive", option.format(index.address))
+        assert "secretive==1.0" in lock.body
+        assert f"--extra-index-url http://{index.address}/simple" in lock.body
+        for told in (lock.text, *build.said):
+            assert "open-sesame" not in told
+        given = (option.format(index.address),)
+        UvBuilder(lambda _: None, lambda: None, {}, tmp_path, tmp_path, base.Private(requirements=given)).install(
+            lock, tmp_path / "prefix"
+        )
+        assert index.refused == 0
+        with pytest.raises(BuildFailed) as caught:
+            Build().lock("secretive", option.format(index.address).replace("open-sesame", "wrong-word"))
+        assert "password" in caught.value.hint
+        assert "wrong-word" not in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_full_disk_is_told_and_the_next_try_works(shelf: Path, tmp_path: Path) -> None:
+    wheel(shelf, "large", "1.0", files={"large.py": f"WORDS = {'x' * 8_000_000!r}\n"})
+    lock = Build().lock("large")
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", small], check=True)
+    try:
+        with pytest.raises(BuildFailed, match="No space left") as caught:
+            base.ensure(small, "ab" * 32, lambda prefix: Build().builder.install(lock, prefix), str, lambda: None)
+        assert "disk is full" in caught.value.hint
+        assert base.find(small, "ab" * 32) is None
+        subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+        made = base.ensure(small, "ab" * 32, lambda prefix: Build().builder.install(lock, prefix), str, lambda: None)
+        subprocess.run([made / "bin" / "python", "-c", "import large"], check=True)
+    finally:
+        subprocess.run(["umount", small], check=True)

@@ -47,9 +47,10 @@ def pip_config(path: Path, links: Path) -> Path:
     return path
 
 
-def sdist(folder: Path, name: str, version: str, sign: Path) -> Path:
+def sdist(folder: Path, name: str, version: str, sign: Path, *, against: str = "") -> Path:
     """A source distribution that builds itself without any other package, once the file `sign` is there; until then it
-    waits, with its process id in `<sign>.pid`."""
+    waits, with its process id in `<sign>.pid`. With `against` it wants that module there while it is built, and says its version
+    and the variable RACK; `<sign>.builds` has a line for each time."""
     backend = f"""
 import os, time
 from pathlib import Path
@@ -60,11 +61,18 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
     print("waiting", flush=True)
     while not os.path.exists({str(sign)!r}):
         time.sleep(0.02)
+    if {against!r}:
+        given = __import__({against!r}).VERSION, os.environ.get("RACK"), os.environ.get("CXX", "")
+        Path({f"{sign}.builds"!r}).open("a").write("%s %s\\n" % given[:2])
+    else:
+        given = ()
+    if os.path.exists({f"{sign}.fail"!r}):
+        raise SystemExit("rack.cc:1: it does not compile")
     import zipfile
     info = "{name}-{version}.dist-info"
     made = Path(folder, "{name}-{version}-py3-none-any.whl")
     with zipfile.ZipFile(str(made), "w") as archive:
-        archive.writestr("{name}.py", "VERSION = {version!r}\\n")
+        archive.writestr("{name}.py", "VERSION = {version!r}\\nAGAINST = %r\\n" % (given,))
         archive.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
         archive.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         archive.writestr(info + "/RECORD", "")

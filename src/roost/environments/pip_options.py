@@ -59,12 +59,13 @@ def read(options: Sequence[str], machine: Mapping[str, str], own: Mapping[str, s
         variables["UV_FIND_LINKS"] = ",".join([*filter(None, [machine.get("UV_FIND_LINKS", "")]), *links])
     if hosts := given.get("--trusted-host"):
         variables["UV_INSECURE_HOST"] = " ".join([*machine.get("UV_INSECURE_HOST", "").split(), *hosts])
-    if "--no-index" in given:
-        variables["UV_NO_INDEX"] = "1"
     flags = [
         part for word in ("--no-binary", "--only-binary") for value in given.get(word, ()) for part in (word, value)
     ]
-    flags += ["--prerelease", "allow"] if "--pre" in given else []
+    flags += [
+        *(["--prerelease", "allow"] if "--pre" in given else []),
+        *(["--no-index"] if "--no-index" in given else []),
+    ]
     secrets = [secret for values in given.values() for value in values for secret in _secrets(value)]
     return Options(
         variables=variables,

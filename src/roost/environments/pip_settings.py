@@ -23,6 +23,8 @@ _UV_ADDRESSES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX
 class Settings:
     variables: Mapping[str, str] = field(default_factory=dict)
     """For uv's environment, beside the machine's own."""
+    flags: tuple[str, ...] = ()
+    """For uv's commands: what it has no variable for."""
     hidden: tuple[str, ...] = ()
     """Addresses, hosts and folders that must not be told."""
 
@@ -56,8 +58,7 @@ def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> S
         variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if links:
         variables["UV_FIND_LINKS"] = ",".join(links)
-    if values.get("no-index", "").lower() in ("1", "true", "yes", "on"):
-        variables["UV_NO_INDEX"] = "1"
+    flags = ("--no-index",) if values.get("no-index", "").lower() in ("1", "true", "yes", "on") else ()
     if values.get("cert"):
         variables["SSL_CERT_FILE"] = values["cert"]
     if values.get("client-cert"):
@@ -71,7 +72,7 @@ def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> S
     variables = {name: value for name, value in variables.items() if not own.get(name)}
     addresses = [value for name in _UV_ADDRESSES for value in re.split(r"[\s,]+", own.get(name, ""))]
     given = [*values.get("index-url", "").split(), *extra, *links, *values.get("proxy", "").split(), *addresses]
-    return Settings(variables, _hidden(given))
+    return Settings(variables, flags, _hidden(given))
 
 
 def _values(own: Mapping[str, str], machine: Path) -> dict[str, str]:

@@ -23,6 +23,8 @@ _DOWNLOADING = re.compile(r"\s*Downloading (\S+) \(([\d.]+)\s*([KMG]?i?B)\)")
 _DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
 _MEGABYTES = {"B": 1e-6, "KiB": 1024e-6, "MiB": 1.048576, "GiB": 1073.741824}
 _LONGEST = 100
+_FILE = re.compile(r"(?<=\s)[^\s=-]\S*\.(?:cc|cpp|cxx|cu|c|o|so)\b")
+_DETAIL = "DEBUG"  # how uv marks what a compiler says
 
 Hint = Callable[[str], str]
 """The next step after a failure with these last words; empty for none."""
@@ -41,6 +43,13 @@ class Words:
     def pulse(self, seconds: float, silent: float) -> str:
         """Asked several times a second: a line to tell now, or none. `silent` is how long nothing was told."""
         return f"{self.task}: {seconds:.0f} s." if silent > _QUIET else ""
+
+
+class Silent(Words):
+    """Its words are for whoever runs it; only that it takes its time is told."""
+
+    def heard(self, line: str) -> str:  # noqa: ARG002 - none is told
+        return ""
 
 
 class Downloads(Words):
@@ -82,16 +91,17 @@ class Compiling(Words):
         self._last = ""
 
     def heard(self, line: str) -> str:
-        if line.startswith("DEBUG "):
-            self._last = line.removeprefix("DEBUG ").strip()
-            return ""
-        return line
+        if not line.startswith(_DETAIL):
+            return line
+        self._last = line.removeprefix(_DETAIL).strip() or self._last
+        return ""
 
     def pulse(self, seconds: float, silent: float) -> str:
         if silent < _QUIET:
             return ""
-        last = self._last if len(self._last) <= _LONGEST else f"…{self._last[-_LONGEST:]}"
-        return f"{self.task}: {seconds:.0f} s. {last}".rstrip()
+        files = _FILE.findall(self._last)  # of a compiler's thousand flags, the file that it is at
+        last = files[-1] if files else self._last
+        return f"{self.task}: {seconds:.0f} s. {last if len(last) <= _LONGEST else f'…{last[-_LONGEST:]}'}".rstrip()
 
 
 class Runner:
@@ -154,10 +164,8 @@ class _Told:
         with process.stdout as lines:
             for line in lines:
                 text = self._scrub(line.decode("utf-8", "replace").rstrip())
-                if text.startswith("DEBUG "):
-                    self._words.heard(text)
-                    continue
-                self.lines.append(text)
+                if not text.startswith(_DETAIL):
+                    self.lines.append(text)
                 self._tell(self._words.heard(text))
 
     def pulse(self) -> None:

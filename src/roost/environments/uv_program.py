@@ -13,10 +13,11 @@ import uv
 from roost.environments import own_wheels, pip_settings
 from roost.environments.base import Meanwhile, Private, Say
 from roost.environments.pip_options import Options
-from roost.environments.running import Downloads, Runner, Words
+from roost.environments.running import Downloads, Runner, Silent, Words
 
 _NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 _FIXED = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
+_WOULD_INSTALL = re.compile(r"\s*\+ (\S+==\S+).*")
 _NOT_FOUND = re.compile(
     r"not found in the package registry|no versions? of|cannot be used|unsatisfiable", re.IGNORECASE
 )
@@ -49,9 +50,10 @@ class Uv:
         """What uv said. Addresses in the options and in `shown`, which is the user's, may be told; no others. BuildFailed."""
         allowed = "\n".join([shown, *options.kept])
         return self.start(
-            [uv.find_uv_bin(), *arguments],
+            [uv.find_uv_bin(), *arguments, *(self._settings.flags if arguments[0] == "pip" else ())],
             words,
             scrub=lambda text: options.hide(self._settings.scrub(text, allowed)),
+            hint=lambda words: _refused(words, options) or _hint(words),
             variables={**options.variables, **(variables or {})},
             folder=folder,
         )
@@ -62,13 +64,14 @@ class Uv:
         words: Words,
         *,
         scrub: Callable[[str], str] = str,
+        hint: Hint | None = None,
         variables: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> list[str]:
         """Any program, in the same way; a variable that is empty is not set."""
         merged = {**self.environment, **(variables or {})}
         runner = Runner(self.say, self.meanwhile, {name: value for name, value in merged.items() if value})
-        return runner.run(command, words, scrub=scrub, hint=_hint, folder=folder)
+        return runner.run(command, words, scrub=scrub, hint=hint or _hint, folder=folder)
 
     def lock(self, lines: Sequence[str], python: str, options: Options, metadata: str, *flags: str) -> str:
         """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`)."""
@@ -83,6 +86,18 @@ class Uv:
             self.run(arguments, Words("Resolving"), options, shown=text, folder=folder)
             return own_wheels.named(locked.read_text(encoding="utf-8"), folder / "own")
 
+    def missing(self, lines: Sequence[str], python: str, options: Options, metadata: str) -> list[str]:
+        """What these need beside the packages that the interpreter has already, as exact lines: `name==1.2`."""
+        with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as name:
+            folder = Path(name).resolve()
+            wanted = folder / "requirements.in"
+            text = "".join(f"{line}\n" for line in lines)
+            wanted.write_text(own_wheels.fetched(text, folder / "own", self.private.fetch), encoding="utf-8")
+            (folder / "uv.toml").write_text(metadata, encoding="utf-8")
+            arguments = ["pip", "install", "--dry-run", "--python", python, *options.flags, "-r", str(wanted)]
+            said = self.run(arguments, Silent("Resolving"), options, shown=text, folder=folder)
+        return [found[1] for found in map(_WOULD_INSTALL.fullmatch, said) if found]
+
     def install(self, text: str, python: Path, options: Options, *flags: str) -> None:
         """Installs the lines of a lock. It names all there is, so nothing is resolved again."""
         with tempfile.TemporaryDirectory(prefix="install-", dir=self._scratch) as name:
@@ -93,6 +108,15 @@ class Uv:
             self.run(["pip", "install", *given, "-r", str(wanted)], Downloads("Installing"), options, shown=text)
 
 
+def _refused(words: str, options: Options) -> str:
+    """uv takes an index that refuses for one that has nothing."""
+    if re.search(r"\b(401|403)\b|Unauthorized|Forbidden", words) or (options.secrets and _NOT_FOUND.search(words)):
+        return (
+            "Check the name, and what the index is given to let you in: the password in the option, pip.conf or netrc."
+        )
+    return ""
+
+
 def _hint(words: str) -> str:
     if "No space left on device" in words or "Disk quota exceeded" in words:
         return "The disk is full. Free some of it (roost du, roost gc, uv cache prune), and submit again."
@@ -100,8 +124,6 @@ def _hint(words: str) -> str:
         return "A package is not the one that was locked: it was changed or damaged on its way. Nothing of it was installed."
     if "Failed to build" in words or "build backend" in words:
         return "A package has no wheel for this Python and could not be built here; ask for a version that has one."
-    if re.search(r"\b(401|403)\b|Unauthorized|Forbidden", words):
-        return "A package index refused; look at the name and password that it is given (in the option, pip.conf or netrc)."
     if _NOT_FOUND.search(words):
         return "Check names and versions against this Python; older packages need the Python of their years, such as python=3.8."
     if re.search(r"dns error|Failed to fetch|[Cc]onnection|timed? ?out|error sending request", words):

@@ -96,10 +96,12 @@ class Compiler:
         if plan.build:
             lines = "".join(f"{line}\n" for line in plan.build)
             self._uv.install(lines, site.python, options, "--quiet", "--target", str(tools))
-        wanted.write_text(compiling.entry(site.body, plan.package) + "\n", encoding="utf-8")
+        source = compiling.entry(site.body, plan.package)
+        wanted.write_text(f"{source}\n", encoding="utf-8")
         given = variables(plan, site, folder, tools)
         given |= {"UV_CACHE_DIR": str(folder / "cache"), "RUST_LOG": "uv_build_frontend=debug"}
-        flags = ["--no-deps", "--no-build-isolation", "--require-hashes", "--no-binary", plan.package]
+        flags = ["--no-deps", "--no-build-isolation", "--no-binary", plan.package]
+        flags += ["--require-hashes"] if "--hash=" in source else []  # a plain folder of sources tells none
         flags += ["--python", str(site.python), "--target", str(folder / "out"), "-r", str(wanted)]
         words = Compiling(f"Compiling {plan.name}")
         self._uv.run(["pip", "install", *flags], words, options, shown=site.body, variables=given)

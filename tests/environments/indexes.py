@@ -1,0 +1,57 @@
+"""A package index of a folder of wheels, behind a name and a password."""
+
+import base64
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+
+
+class Index:
+    """Answers on loopback while it is entered. `refused` counts those that were turned away."""
+
+    def __init__(self, folder: Path, user: str = "ann", password: str = "open-sesame") -> None:
+        self.folder = folder
+        self.refused = 0
+        expected = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        index = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if self.headers.get("Authorization") != expected:
+                    index.refused += 1
+                    return self.answer(401, b"")
+                parts = self.path.strip("/").split("/")
+                if parts[0] == "files":
+                    return self.answer(200, (index.folder / parts[1]).read_bytes())
+                names = [each.name for each in index.folder.glob(f"{parts[-1]}-*.whl")]
+                links = "".join(f'<a href="/files/{name}">{name}</a>' for name in names)
+                return self.answer(200 if names else 404, links.encode(), "text/html")
+
+            def answer(self, status: int, body: bytes, kind: str = "application/octet-stream") -> None:
+                self.send_response(status)
+                if status == 401:
+                    self.send_header("WWW-Authenticate", 'Basic realm="packages"')
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Says nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

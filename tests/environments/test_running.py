@@ -1,0 +1,43 @@
+"""What is told of programs, without running any; how they end is in `test_uv.py`."""
+
+from roost.environments.running import Compiling, Downloads, Words
+
+
+def test_a_silent_program_gives_a_sign_of_life() -> None:
+    words = Words("Resolving")
+    assert words.pulse(3, 3) == ""
+    assert words.pulse(23, 11) == "Resolving: 23 s."
+    assert words.heard("error: no") == "error: no"
+
+
+def test_downloads_are_told_together() -> None:
+    words = Downloads("Installing")
+    for line in (
+        "Downloading torch (714.1MiB)",
+        "Downloading numpy (14.1MiB)",
+        "Downloading big (1.5GiB)",
+        " Downloaded numpy",
+    ):
+        assert words.heard(line) == ""
+    assert words.pulse(0.5, 0.5) == "", "at most a line a second"
+    told = words.pulse(2, 2)
+    assert told == "Downloading: 1 of 3 packages, 15 of 2374 MB, 2 s; on its way: big (1611 MB), torch (749 MB)."
+    assert words.pulse(4, 2) == "", "nothing new"
+    assert words.pulse(14, 12) == told.replace(" 2 s", " 14 s")
+    for name in ("torch", "big"):
+        words.heard(f" Downloaded {name}")
+    assert words.pulse(15, 2) == "Downloading: 3 of 3 packages, 2374 of 2374 MB, 15 s."
+    assert words.heard("Installed 3 packages in 2s") == "Installed 3 packages in 2s"
+
+
+def test_of_a_compiler_its_last_line_now_and_then() -> None:
+    words = Compiling("Compiling horovod")
+    assert words.heard("DEBUG g++ -c a.cc") == ""
+    assert words.heard("DEBUG") == ""
+    assert words.pulse(5, 5) == ""
+    assert words.pulse(12, 12) == "Compiling horovod: 12 s. a.cc"
+    words.heard("DEBUG g++ -c x/a.cc -o build/b.o " + "-I/x.c " * 50)
+    assert words.pulse(30, 12) == "Compiling horovod: 30 s. build/b.o"
+    words.heard("DEBUG " + "word " * 50)
+    assert len(words.pulse(30, 12)) < 150
+    assert words.heard("error: failed") == "error: failed"
