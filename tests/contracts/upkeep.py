@@ -22,6 +22,9 @@ def file(path: str, blob: str) -> RunFile:
 
 
 class UpkeepContract:
+    shrinks = True
+    """Whether `compact` itself gives room back, rather than the database in its own time."""
+
     @pytest.fixture
     def store(self) -> Store:
         raise NotImplementedError
@@ -127,6 +130,6 @@ class UpkeepContract:
         before = store.upkeep.size()
         freed = store.upkeep.compact()
         assert store.upkeep.size() == before - freed
-        assert freed > 3_000_000 or before == 0  # nothing of it on disk
+        assert freed > 3_000_000 or before == 0 or not self.shrinks  # in memory nothing is on disk
         assert store.streams.size("r2", "logs/a") == 4_000_000
         assert store.upkeep.compact() == 0

@@ -6,12 +6,13 @@ from typing import cast
 from roost.domain.errors import InvalidInput
 from roost.store.base import Store
 
-STORES = {"sqlite": "roost.store.sql.store:SqlStore"}
+STORES = {"sqlite": "roost.store.sql.store:SqlStore", "postgresql": "roost.store.sql.store:SqlStore"}
 """The scheme of a URL → the class that opens it, loaded on use: SQLAlchemy takes 0.4 s to import."""
 
 
 def open_store(url: str) -> Store:
-    """The store of a URL, made or brought up to date: `sqlite:///FILE`, or `sqlite://` for one in memory."""
+    """The store of a URL, made or brought up to date: `sqlite:///FILE`, `sqlite://` for one in memory, or
+    `postgresql://USER:PASSWORD@HOST/DATABASE`."""
     scheme = url.partition("://")[0]
     if scheme not in STORES:
         raise InvalidInput(f"No store is known for {url!r}.", hint=f"The URL begins with one of: {', '.join(STORES)}.")

@@ -39,7 +39,7 @@ _COMPUTE = Statement(
     .where(t.computes.c.workspace == "", t.computes.c.name == sa.bindparam("target"))
     .with_for_update()
 )
-_DUE = Statement(
+_DUE = (
     sa.select(t.runs)
     .where(
         t.runs.c.status.in_(sa.bindparam("statuses", expanding=True)),
@@ -48,8 +48,9 @@ _DUE = Statement(
     )
     .order_by(t.runs.c.due_at, t.runs.c.seq)
     .limit(sa.bindparam("most"))
-    .with_for_update(skip_locked=True)
 )
+_LOOK = Statement(_DUE)
+_TAKE = Statement(_DUE.with_for_update(skip_locked=True))
 _HELD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"), t.runs.c.lease_token == sa.bindparam("token"))
 # A touch while the lease was held sets 0, which then stands.
 _DUE_UNLESS_TOUCHED = sa.case((t.runs.c.due_at == 0.0, 0.0), else_=sa.bindparam("due"))
@@ -194,14 +195,14 @@ class SqlRuns:
         wanted = [status.value for status in statuses]
         # Most looks find nothing, so the look itself does not queue behind the writer.
         if not wanted or not self._database.read(
-            lambda connection: _DUE.all(connection, statuses=wanted, at=at, most=1)
+            lambda connection: _LOOK.all(connection, statuses=wanted, at=at, most=1)
         ):
             return []
         until = at + seconds
 
         def work(connection: sa.Connection) -> list[Lease]:
             taken = []
-            for row in _DUE.all(connection, statuses=wanted, at=at, most=limit):
+            for row in _TAKE.all(connection, statuses=wanted, at=at, most=limit):
                 token = secrets.token_hex(16)
                 _BY_SEQ.run(connection, run_seq=row.seq, lease_token=token, lease_until=until, due_at=until)
                 taken.append(Lease(run=rows.run(row), token=token, until=until))

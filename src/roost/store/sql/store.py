@@ -1,6 +1,6 @@
 """The store over SQL: one database, one object per noun."""
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import Incompatible, InvalidInput
 from roost.store.sql.compute import SqlComputes
 from roost.store.sql.engine import MEMORY, Database, SqliteDatabase
 from roost.store.sql.environments import SqlEnvironments
@@ -35,15 +35,10 @@ class SqlStore:
 
     @classmethod
     def open(cls, url: str) -> "SqlStore":
-        """`sqlite:///FILE`, made if missing, or `sqlite://` for one in memory."""
-        path = MEMORY if url == "sqlite://" else url.removeprefix("sqlite:///")
-        if path == url or not path:
-            raise InvalidInput(
-                f"Store {url!r} is not known.", hint="Give `sqlite:///FILE`, or `sqlite://` for one in memory."
-            )
-        database = SqliteDatabase(path)
+        """`sqlite:///FILE`, made if missing, `sqlite://` for one in memory, or `postgresql://…`, which must be there."""
+        database = _postgres(url) if url.startswith("postgresql://") else _sqlite(url)
         try:
-            prepare(database, url)
+            prepare(database, url.rpartition("@")[2])
         except BaseException:
             database.close()
             raise
@@ -51,3 +46,22 @@ class SqlStore:
 
     def close(self) -> None:
         self._database.close()
+
+
+def _sqlite(url: str) -> Database:
+    path = MEMORY if url == "sqlite://" else url.removeprefix("sqlite:///")
+    if path == url or not path:
+        raise InvalidInput(
+            f"Store {url!r} is not known.", hint="Give `sqlite:///FILE`, or `sqlite://` for one in memory."
+        )
+    return SqliteDatabase(path)
+
+
+def _postgres(url: str) -> Database:
+    try:
+        from roost.store.sql.postgres import PostgresDatabase  # noqa: PLC0415 - its driver is for those who have one
+    except ImportError as error:
+        raise Incompatible(
+            f"The driver of PostgreSQL cannot be loaded: {error}.", hint="pip install 'roost[postgres]'"
+        ) from None
+    return PostgresDatabase(url)
