@@ -13,7 +13,7 @@ import uv
 from roost.environments import own_wheels, pip_settings
 from roost.environments.base import Meanwhile, Private, Say
 from roost.environments.pip_options import Options
-from roost.environments.running import Downloads, Runner, Silent, Words
+from roost.environments.running import Downloads, Hint, Runner, Words
 
 _NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 _FIXED = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
