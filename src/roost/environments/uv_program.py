@@ -11,9 +11,9 @@ from pathlib import Path
 import uv
 
 from roost.environments import own_wheels, pip_settings
-from roost.environments.base import Meanwhile, Private, Say
+from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.pip_options import Options
-from roost.environments.running import Downloads, Hint, Runner, Words
+from roost.environments.running import Downloads, Runner, Silent, Words
 
 _NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
 _FIXED = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
@@ -49,14 +49,16 @@ class Uv:
     ) -> list[str]:
         """What uv said. Addresses in the options and in `shown`, which is the user's, may be told; no others. BuildFailed."""
         allowed = "\n".join([shown, *options.kept])
-        return self.start(
-            [uv.find_uv_bin(), *arguments, *(self._settings.flags if arguments[0] == "pip" else ())],
-            words,
-            scrub=lambda text: options.hide(self._settings.scrub(text, allowed)),
-            hint=lambda words: _refused(words, options) or _hint(words),
-            variables={**options.variables, **(variables or {})},
-            folder=folder,
-        )
+        command = [uv.find_uv_bin(), *arguments, *(self._settings.flags if arguments[0] == "pip" else ())]
+        given = {**options.variables, **(variables or {})}
+
+        def scrub(text: str) -> str:
+            return options.hide(self._settings.scrub(text, allowed))
+
+        try:
+            return self.start(command, words, scrub=scrub, variables=given, folder=folder)
+        except BuildFailed as error:
+            raise BuildFailed(error.message, hint=_refused(error.message, options) or error.hint) from None
 
     def start(
         self,
@@ -64,14 +66,13 @@ class Uv:
         words: Words,
         *,
         scrub: Callable[[str], str] = str,
-        hint: Hint | None = None,
         variables: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> list[str]:
         """Any program, in the same way; a variable that is empty is not set."""
         merged = {**self.environment, **(variables or {})}
         runner = Runner(self.say, self.meanwhile, {name: value for name, value in merged.items() if value})
-        return runner.run(command, words, scrub=scrub, hint=hint or _hint, folder=folder)
+        return runner.run(command, words, scrub=scrub, hint=_hint, folder=folder)
 
     def lock(self, lines: Sequence[str], python: str, options: Options, metadata: str, *flags: str) -> str:
         """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`)."""
