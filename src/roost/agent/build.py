@@ -8,7 +8,7 @@ import logging
 import time
 from dataclasses import replace
 
-from roost.agent import environments
+from roost.agent import contained, environments
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -75,6 +75,7 @@ def build(folder: Folder) -> None:
     link = Link(folder, access)
     orders = Orders(link)
     orders.listen()
+    contained.clear(folder)  # of one that was lost before this one
     diary = Diary(folder, link, orders)
     try:
         said = _outcome(folder, plan, link, diary)
@@ -109,12 +110,10 @@ def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, 
 
 def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     """Resolves and installs; the blob of the lock."""
-    if plan.spec.environment is None or (recipe := recipes.recipe(plan.spec.environment.definition)) is None:
+    spec = plan.spec
+    if spec.environment is None or (recipe := recipes.recipe(spec.environment.definition, spec.docker)) is None:
         raise base.BuildFailed("The run has no environment that could be built.")
-    diary.say(f"Building environment {plan.spec.environment.name!r} ({recipe.key[:12]}) on this node.")
-    image = recipes.base_image(plan.spec.environment.definition)
-    if image:
-        diary.say(f"Instead of the image {image} the packages are installed natively: Roost runs no containers yet.")
+    diary.say(f"Building environment {spec.environment.name!r} ({recipe.key[:12]}) on this node.")
 
     def builder(kind: str) -> base.Builder:
         mark = {MARK: folder.mark}

@@ -42,7 +42,9 @@ class Door:
         self._staging = staging
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.path = place(folder)
-        self._family = Family(link, self._settle)
+        self.reach: Callable[[Path], Path] = Path
+        """From a path that the script names to the file as it is here; another in a container."""
+        self._family = Family(link, self._settle, lambda path: self.reach(path))
         self._ops: Mapping[str, Callable[[Request], object]] = {
             **self._family.ops,
             "run": self._run,
@@ -116,7 +118,7 @@ class Door:
         for pair in given:
             if not (isinstance(pair, list) and len(pair) == 2):
                 raise InvalidInput(f"`files` must be a list of [name, path], got {pair!r} in it.")
-            pairs.append((names.path(pair[0]), absolute(pair[1])))
+            pairs.append((names.path(pair[0]), self.reach(absolute(pair[1]))))
         return {"count": self._staging.add(pairs, _text(request, "run"))}
 
     def _files(self, request: Request) -> object:
@@ -126,7 +128,7 @@ class Door:
         return [file["path"] for file in answer["files"]]
 
     def _download(self, request: Request) -> object:
-        name, target = names.path(request.get("name")), absolute(request.get("path"))
+        name, target = names.path(request.get("name")), self.reach(absolute(request.get("path")))
         if not target.parent.is_dir():
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
         self._settle()

@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from roost.agent.folder import Folder
 from roost.agent.link import Link
@@ -10,15 +11,26 @@ from roost.agent.orders import Orders
 from roost.agent.processes import MARK
 from roost.domain import recipes
 from roost.domain.plans import Plan
-from roost.environments import base, builders
+from roost.domain.runs import RunSpec
+from roost.environments import base, builders, conda_activation, container_engine, container_facts
+from roost.environments.container_images import Images
 
 log = logging.getLogger("roost.agent")
 
 
 def private(plan: Plan, link: Link) -> base.Private:
     """What a builder needs of the user's beside the lock."""
-    recipe = recipes.recipe(plan.spec.environment.definition) if plan.spec.environment else None
-    return base.Private(link.carrier.fetch, recipe.requirements if recipe else ())
+    spec = plan.spec
+    recipe = recipes.recipe(spec.environment.definition, spec.docker) if spec.environment else None
+
+    def secret(name: str) -> str | None:
+        found = link.client.call("GET", link.path("secrets", "values"), params={"name": [name]})["secrets"][name]
+        return None if found is None else str(found)
+
+    def keep(path: Path) -> str:
+        return link.carrier.carry([path])[0][0]
+
+    return base.Private(link.carrier.fetch, recipe.requirements if recipe else (), secret, keep)
 
 
 def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
@@ -37,4 +49,19 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         )
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, orders.check)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
-    return replace(plan, spec=replace(plan.spec, interpreter=str(prefix / "bin" / "python")))
+    image = container_facts.read(prefix)
+    if image is not None and not (engine := container_engine.find()).has(
+        image.id
+    ):  # somebody deleted it from the engine
+        Images(engine, log.info, orders.check, private(plan, link)).restore(image, folder.root)
+    spec = replace(plan.spec, environment_variables=_variables(plan.spec, prefix))
+    if image is not None and not image.prefix:
+        return replace(plan, image=image.id, spec=replace(spec, interpreter=image.python))
+    own = replace(spec, interpreter=str(prefix / "bin" / "python"))
+    return replace(plan, image=image.id if image else "", spec=own)
+
+
+def _variables(spec: RunSpec, prefix: Path) -> dict[str, str]:
+    """The run's over those of the conda file over what activating the prefix sets."""
+    named = recipes.variables(spec.environment.definition) if spec.environment else {}
+    return {**conda_activation.read(prefix), **named, **spec.environment_variables}

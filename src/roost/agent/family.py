@@ -18,10 +18,11 @@ _AT_ONCE = 1024 * 1024
 
 
 class Family:
-    """`settle` returns when the script's uploads are at the control plane."""
+    """`settle` returns when the script's uploads are at the control plane; `reach` finds from here what the script names."""
 
-    def __init__(self, link: Link, settle: Callable[[], None]) -> None:
+    def __init__(self, link: Link, settle: Callable[[], None], reach: Callable[[Path], Path]) -> None:
         self._link = link
+        self._reach = reach
         self._settle = settle
         self.ops: Mapping[str, Callable[[Request], object]] = {
             "bear": self._bear,
@@ -73,7 +74,7 @@ class Family:
         }
 
     def _restore(self, request: Request) -> object:
-        folder = absolute(request.get("path"))
+        folder = self._reach(absolute(request.get("path")))
         folder.mkdir(parents=True, exist_ok=True)
         return {"count": self._link.carrier.lay_out(names.blob(request.get("snapshot")), folder)}
 
@@ -83,7 +84,7 @@ class Family:
         if not isinstance(paths, list):
             raise InvalidInput(f"`paths` must be a list, got {type(paths).__name__}.")
         try:
-            return self._link.carrier.carry([absolute(path) for path in paths])
+            return self._link.carrier.carry([self._reach(absolute(path)) for path in paths])
         except OSError as error:
             raise InvalidInput(f"{error.filename} cannot be read: {error.strerror}.") from None
 

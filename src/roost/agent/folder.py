@@ -4,7 +4,8 @@ plan.json      plan and access, written by the engine (0600)       work/       t
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
 agent.json     who works here now: pid, its start, errand, mark    staged/     uploads that have not arrived yet
 ended.json     how the script ended, as soon as that is known      std_log.txt, build_log.txt, agent.log
-laid.json      what came with the snapshot as ./outputs, ./logs
+laid.json      what came with the snapshot as ./outputs, ./logs    tmp/, box/  of a run in a container: its /tmp, its end
+container.json which engine has containers of the run
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
 """
 
@@ -48,6 +49,14 @@ class Folder:
     @property
     def spool(self) -> Path:
         return self.root / "spool"
+
+    @property
+    def tmp(self) -> Path:
+        return self.root / "tmp"
+
+    @property
+    def container(self) -> Path:
+        return self.root / "container.json"
 
     @property
     def staged(self) -> Path:

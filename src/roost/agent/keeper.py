@@ -114,7 +114,7 @@ def _clean_up(folder: Folder) -> None:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
 
-    count = Tree(folder.mark, known(os.getpid())).end(meanwhile=reap)
+    count = Tree(folder.mark, known(os.getpid()), everywhere=folder.container.exists()).end(meanwhile=reap)
     reap()
     log.warning("The agent died; %d processes of the run were ended.", count)
 

@@ -5,20 +5,24 @@ import os
 from collections.abc import Mapping
 
 from roost import launch
+from roost.agent import contained
 from roost.agent.folder import Folder
-from roost.agent.processes import Started
+from roost.agent.processes import Running, Started
 from roost.domain.errors import RoostError
 from roost.domain.plans import Plan
 from roost.launch.base import Place
 from roost.launch.expansion import expand
 
 
-def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[Started]:
+def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[Running]:
     """All processes, or RoostError with the reason; then those that did start are in the run's tree and end with it."""
-    started: list[Started] = []
+    started: list[Running] = []
     for process in launch.find(plan.spec.launch)(plan.spec, Place(node_rank=plan.node_rank)):
         env = {**environment, **process.env, "ROOST_RANK": str(process.rank)}
         argv = expand(process.argv, env) if process.expands else process.argv
+        if plan.image:
+            started.append(contained.start(folder, plan, argv, env, process.rank))
+            continue
         try:
             started.append(Started(argv, folder=folder.work, environment=env, log=folder.std_log))
         except (OSError, ValueError) as error:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roost.agent import environments, launch, outcomes
+from roost.agent import contained, environments, launch, outcomes
 from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
@@ -18,13 +18,14 @@ from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
 from roost.agent.outcomes import Outcome
 from roost.agent.prepare import Prepared, prepare
-from roost.agent.processes import Known, Started, Tree, known, wait
+from roost.agent.processes import POLITE_SECONDS, Known, Running, Tree, known, wait
 from roost.agent.ship import Cargo, Ship
 from roost.agent.staging import Staging
 from roost.agent.vitals import Vitals
 from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason
+from roost.environments.container_box import Box
 
 log = logging.getLogger("roost.agent")
 
@@ -93,20 +94,38 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     """From the script's start to its end; all its processes are gone when this returns."""
     try:
         crew.door.listen()
+        if prepared.plan.image:
+            crew.tree.everywhere = True
+            crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
         processes = launch.start(crew.folder, prepared.plan, prepared.environment)
     except (RoostError, OSError) as error:
-        crew.tree.end()
+        _end(crew, ())
         return outcomes.failed(Reason.START_FAILED, str(error))
-    log.info("Started: %s.", ", ".join(f"pid {process.pid}" for process in processes))
+    log.info("Started: %s.", ", ".join(process.name for process in processes))
     crew.ship.start()
-    vitals = Vitals(crew.folder, crew.plan.node_rank, lambda: crew.tree.members(marks=False))
+    vitals = Vitals(crew.folder, crew.plan.node_rank, lambda: crew.tree.members(marks=crew.tree.everywhere))
     vitals.start()
     outcome = _watch(crew, processes)
     vitals.stop()
     return outcome
 
 
-def _watch(crew: _Crew, processes: Sequence[Started]) -> Outcome:
+def _end(crew: _Crew, processes: Sequence[Running]) -> int:
+    """Ends all that there is of the run, and takes its containers away; how many processes there were."""
+    boxes = [process for process in processes if isinstance(process, Box)]
+    if boxes and not crew.tree.members():  # the engine has them where this machine's /proc does not show them
+        for box in boxes:
+            box.end(POLITE_SECONDS)
+    left = crew.tree.end()
+    for box in boxes:
+        box.end(0)
+        box.remove()
+    if crew.tree.everywhere and not boxes:
+        contained.clear(crew.folder)
+    return left
+
+
+def _watch(crew: _Crew, processes: Sequence[Running]) -> Outcome:
     """Waits for the script's end, or brings it about; then ends whatever it left behind."""
     limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
@@ -116,13 +135,14 @@ def _watch(crew: _Crew, processes: Sequence[Started]) -> Outcome:
     code = _exit_code(processes)
     if code is not None:
         log.info("The script ended with %d.", code)
-        outcome = outcomes.of_exit(code, crew.folder.std_log, crew.masks.hide)
+        memory = next(filter(None, (contained.memory_words(each) for each in processes if isinstance(each, Box))), "")
+        outcome = outcomes.of_exit(code, crew.folder.std_log, crew.masks.hide, memory)
         _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
-        left = crew.tree.end()
+        left = _end(crew, processes)
         if left:
             log.info("%d processes that the script left behind were ended.", left)
         return outcome
-    crew.tree.end()
+    _end(crew, processes)
     code = _exit_code(processes)
     if crew.orders.halted:
         outcome = _halted(crew.orders.halted, code)
@@ -133,13 +153,13 @@ def _watch(crew: _Crew, processes: Sequence[Started]) -> Outcome:
     return outcome
 
 
-def _all_well(processes: Sequence[Started]) -> bool:
+def _all_well(processes: Sequence[Running]) -> bool:
     """Some still run, and none has failed."""
     codes = [process.exit_code() for process in processes]
     return None in codes and not any(codes)
 
 
-def _exit_code(processes: Sequence[Started]) -> int | None:
+def _exit_code(processes: Sequence[Running]) -> int | None:
     """Of all together: the first failure, else 0; None while they run."""
     codes = [process.exit_code() for process in processes]
     return next((code for code in codes if code), None if None in codes else 0)

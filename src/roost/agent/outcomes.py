@@ -51,11 +51,11 @@ def canceled(message: str, exit_code: int | None = None) -> Outcome:
     return Outcome(to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message, exit_code=exit_code)
 
 
-def of_exit(code: int, log: Path, hide: Callable[[str], str] = str) -> Outcome:
-    """The end of a script that ended by itself."""
+def of_exit(code: int, log: Path, hide: Callable[[str], str] = str, memory: str = "") -> Outcome:
+    """The end of a script that ended by itself; `memory` says that the want of it was the reason."""
     if code == 0:
         return DONE
-    return failed(Reason.EXIT_CODE, f"{_fate(code)}\n{last_words(log, hide)}".strip(), code)
+    return failed(Reason.EXIT_CODE, f"{memory or _fate(code)}\n{last_words(log, hide)}".strip(), code)
 
 
 def _fate(code: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.agent import job_library
+from roost.agent import contained, job_library
 from roost.agent.folder import Folder
 from roost.agent.keeping import note_laid
 from roost.agent.processes import MARK
@@ -35,9 +35,10 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     """Raises RoostError or OSError, or what `meanwhile` raises; what it has made until then stands in the run's folder and goes
     with it."""
     lay_out(folder, plan.spec, carrier, meanwhile)
-    check(folder, plan.spec)
+    check(folder, plan.spec, plan.image)
     library = job_library.ensure(folder.home)
-    return Prepared(variables(plan, access, folder, library, door, os.environ), plan)
+    own = contained.variables(plan.image) if plan.image else os.environ
+    return Prepared(variables(plan, access, folder, library, door, own), plan)
 
 
 def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhile) -> None:
@@ -54,8 +55,8 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhil
             (folder.work / kept).mkdir()
 
 
-def check(folder: Folder, spec: RunSpec) -> None:
-    """A script needs itself and its interpreter; a command is looked up when it starts."""
+def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
+    """A script needs itself and its interpreter, which an image has; a command is looked up when it starts."""
     if spec.command:
         return
     script = folder.work / names.path(spec.script)
@@ -66,6 +67,8 @@ def check(folder: Folder, spec: RunSpec) -> None:
             hint=f"At its top are: {', '.join(near[:10])}." if near else "The snapshot has no Python file at its top.",
         )
     interpreter = Path(spec.interpreter)
+    if image:
+        return
     if not interpreter.is_file():
         raise NotFound(
             f"The interpreter {spec.interpreter!r} is not on this node.",
@@ -82,7 +85,8 @@ def variables(
     given = {**passed(own), **plan.spec.environment_variables}
     given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
     bin_folder = os.path.dirname(plan.spec.interpreter)
-    if plan.lock:  # an environment of its own, whatever the control plane was started in
+    own_prefix = not plan.image or Path(plan.spec.interpreter).is_relative_to(folder.home)
+    if plan.lock and own_prefix:  # an environment of its own, whatever the control plane was started in
         given["VIRTUAL_ENV"] = os.path.dirname(bin_folder)
         given.pop("PYTHONHOME", None)
     return {

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 MARK = "ROOST_MARK"
 POLITE_SECONDS = 5.0
@@ -109,9 +110,11 @@ def marked(mark: str) -> list[Known]:
 class Tree:
     """The processes of one run: all below its roots (keeper, agent), all that carry the mark; not the roots."""
 
-    def __init__(self, mark: str, *roots: Known) -> None:
+    def __init__(self, mark: str, *roots: Known, everywhere: bool = False) -> None:
+        """`everywhere`: the run has processes that are nobody's children here, those in a container."""
         self._mark = mark
         self._roots = roots
+        self.everywhere = everywhere
 
     def members(self, *, marks: bool = True) -> list[Known]:
         roots = {root.pid for root in self._roots if root.lives}
@@ -126,7 +129,8 @@ class Tree:
         `meanwhile` is called as the processes go, so that a parent can reap its children.
         """
         # While the keeper lives, whatever escaped has become its child, and no look through all of /proc is needed.
-        first = self.members(marks=not self._roots or not all(root.lives for root in self._roots))
+        alone = not self._roots or not all(root.lives for root in self._roots)
+        first = self.members(marks=self.everywhere or alone)
         if not first:
             return 0
         met = {process.pid for process in first}
@@ -183,6 +187,20 @@ def _readable(fds: Sequence[int], seconds: float | None) -> set[int]:
     return {fd for fd, _ in poller.poll(milliseconds)}
 
 
+class Running(Protocol):
+    """What the agent has started: a process, or a container with one."""
+
+    fd: int
+    """Readable once it has ended."""
+
+    @property
+    def name(self) -> str:
+        """For the agent's log."""
+
+    def exit_code(self) -> int | None:
+        """Negative for a signal; None while it runs."""
+
+
 class Started:
     """A process that the agent started: in a session of its own, with both outputs in one appended file."""
 
@@ -201,12 +219,16 @@ class Started:
         self.pid = self._process.pid
         self.fd = os.pidfd_open(self.pid)
 
+    @property
+    def name(self) -> str:
+        return f"pid {self.pid}"
+
     def exit_code(self) -> int | None:
         """Negative for a signal; None while it runs."""
         return self._process.poll()
 
 
-def wait(processes: Sequence[Started], wake: int, deadline: float | None) -> bool:
+def wait(processes: Sequence[Running], wake: int, deadline: float | None) -> bool:
     """Waits until one of the processes ends, `wake` becomes readable or the deadline (monotonic) passes; False for the deadline.
 
     Returns at once when all of them have ended.

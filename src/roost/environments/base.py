@@ -41,6 +41,10 @@ def _no_blobs(name: str, _: Path) -> None:
     raise InvalidInput(f"The environment needs the blob {name}, and there is nobody here to fetch it.")
 
 
+def _no_secret(_: str) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Private:
     """What is the user's own, beside a lock."""
@@ -49,6 +53,10 @@ class Private:
     """Gets wheels that the user gave (`roost-blob:` lines)."""
     requirements: tuple[str, ...] = ()
     """The environment's own lines: options there may have passwords, which no lock has."""
+    secret: Callable[[str], str | None] = _no_secret
+    """A value out of the workspace's key vault, such as the password of a registry; None when it is not there."""
+    keep: Callable[[Path], str] | None = None
+    """Makes a file a blob, for other nodes; None where there is no control plane."""
 
 
 class BuildFailed(RoostError):
@@ -101,19 +109,6 @@ def read_lock(text: str) -> Lock:
         notes=tuple(notes),
         body="\n".join(lines[first:]),
     )
-
-
-class Depot(Protocol):
-    """What a builder may ask of the control plane."""
-
-    def secret(self, name: str) -> str | None:
-        """Out of the key vault of the run's workspace; None when it is not there."""
-
-    def keep(self, path: Path) -> str:
-        """A file as a blob; its name."""
-
-    def fetch(self, name: str, path: Path) -> None:
-        """A blob as a file."""
 
 
 class Builder(Protocol):

@@ -89,7 +89,7 @@ class Box:
         threading.Thread(target=self._wait, name="box", daemon=True).start()
 
     @property
-    def pid(self) -> str:
+    def name(self) -> str:
         return f"container {self.id[:12]}"
 
     @property

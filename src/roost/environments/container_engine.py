@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from roost.environments.base import BuildFailed
 
@@ -57,6 +58,17 @@ class Engine:
     def user(self) -> str:
         """Who a container's processes have to be so that outside they are this process's user."""
         return "0:0" if self.rootless else f"{os.getuid()}:{os.getgid()}"
+
+    def has(self, image: str) -> bool:
+        try:
+            return bool(ask(self.path, f"/images/{quote(image, safe='')}/json"))
+        except OSError:
+            return False
+
+    def variables(self, image: str) -> dict[str, str]:
+        """What an image sets for its programs."""
+        config = ask(self.path, f"/images/{quote(image, safe='')}/json").get("Config") or {}
+        return dict(each.partition("=")[::2] for each in config.get("Env") or ())
 
 
 def find(own: Mapping[str, str] = os.environ) -> Engine:
@@ -111,11 +123,12 @@ def ask(path: str, route: str) -> Mapping[str, Any]:
     connection = _Connection(path)
     try:
         connection.request("GET", route)
-        found = json.loads(connection.getresponse().read())
+        answer = connection.getresponse()
+        found = json.loads(answer.read())
     except (http.client.HTTPException, ValueError) as error:
         raise OSError(f"no engine's answer: {error}") from error
     finally:
         connection.close()
-    if not isinstance(found, dict):
-        raise OSError("no engine's answer")
+    if answer.status >= 400 or not isinstance(found, dict):
+        raise OSError(str(found.get("message") if isinstance(found, dict) else found))
     return found

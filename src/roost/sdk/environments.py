@@ -2,7 +2,7 @@
 what it asks for is worked out in `domain/environments.py` and built by a build agent.
 """
 
-# ruff: noqa: ARG002, ARG004
+# ruff: noqa: ARG002
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 import json
@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from roost.domain import codec, environments, recipes
 from roost.domain import environments as domain
+from roost.domain.containers import DockerUse
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunSpec
 from roost.sdk import sections
 from roost.sdk.conda_dependencies import FILE_NAME, CondaDependencies, requirement_lines
-from roost.sdk.sections import DockerSection, PythonSection, SparkSection
+from roost.sdk.sections import ContainerRegistry, DockerSection, PythonSection, SparkSection
 from roost.transport.client import path_of
 
 if TYPE_CHECKING:
@@ -88,23 +89,30 @@ class Environment:
         conda_specification: str | None = None,
         pip_requirements: str | None = None,
     ) -> "Environment":
-        """Kept as it is; images other than Azure's own cannot be run yet, which is said when it is submitted."""
+        """In an image. With packages they are installed beside it; without, its own Python runs as it is."""
         made = _with_packages(name, conda_specification, pip_requirements)
         made.docker.enabled = True
         made.docker.base_image = image
+        if container_registry is not None:
+            if not isinstance(container_registry, ContainerRegistry):
+                kind = type(container_registry).__name__
+                raise InvalidInput(f"container_registry must be a ContainerRegistry, got {kind}.")
+            made.docker.base_image_registry = container_registry
+        # Azure's own images mean a plain Linux, natively where they cannot be had: there is no Python of its own to speak of.
+        made.python.user_managed_dependencies = not (conda_specification or pip_requirements or recipes.is_azure(image))
         return made
 
     @staticmethod
     def from_dockerfile(
         name: str, dockerfile: str, conda_specification: str | None = None, pip_requirements: str | None = None
     ) -> "Environment":
-        """Kept as it is; containers cannot be built yet, which is said when it is submitted."""
+        """In an image that is built from a Dockerfile, its text or its path. Packages as for an image."""
         made = _with_packages(name, conda_specification, pip_requirements)
         made.docker.enabled = True
         made.docker.base_image = None
-        made.docker.base_dockerfile = (
-            Path(dockerfile).read_text() if "\n" not in dockerfile and Path(dockerfile).is_file() else dockerfile
-        )
+        made.docker.base_dockerfile = dockerfile
+        made.python.user_managed_dependencies = not (conda_specification or pip_requirements)
+        made.docker.definition()  # a file that is not there is said now
         return made
 
     @staticmethod
@@ -149,6 +157,7 @@ class Environment:
     def register(self, workspace: "Workspace", build_on_register: object = None) -> "Environment":
         """Keeps it in the workspace; with its version. The same definition again is the same version."""
         environments.own_name(self.name)
+        keep_passwords(workspace, self)
         route = path_of("workspaces", workspace.name, "environments", self.name)
         body = {"definition": self._definition()}
         return _registered(codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body)))
@@ -224,17 +233,20 @@ class Environment:
             "inferencingStackVersion": self.inferencing_stack_version,
         }
 
-    def _use(self) -> EnvironmentUse:
+    def _use(self, docker: DockerUse | None = None) -> EnvironmentUse:
         """What a run is submitted with; InvalidInput when that cannot be built."""
         definition = self._definition()
         sections.check_spark(self.spark)
-        recipes.recipe(definition)
+        recipes.recipe(definition, docker)
         lock = self._kept.lock if self._kept.digest == environments.digest(definition) else ""
         return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock)
 
-    def _interpreter(self) -> str:
-        """The Python of a run whose user manages the packages: the one named, else the one that submits."""
+    def _interpreter(self, docker: DockerUse | None = None) -> str:
+        """The Python of a run whose user manages the packages: the one named, else the one that submits; in an image it is
+        looked for when the run is prepared."""
         path = self.python.interpreter_path
+        if self.python.user_managed_dependencies and recipes.recipe(self._definition(), docker) is not None:
+            return sys.executable
         if not self.python.user_managed_dependencies or path in ("", "python", None):
             return sys.executable
         found = str(path) if os.path.isabs(path) else shutil.which(str(path))
@@ -260,6 +272,14 @@ def _registered(record: domain.Environment) -> Environment:
     made = _from_definition(record.name, record.definition)
     made.version = record.version
     return made
+
+
+def keep_passwords(workspace: "Workspace", environment: Environment | None) -> None:
+    """The password of a private registry goes to the key vault, and nowhere else."""
+    secrets = environment.docker.base_image_registry.secrets() if environment is not None else {}
+    if secrets:
+        route = path_of("workspaces", workspace.name, "secrets")
+        workspace._connection.client.call("PUT", route, json={"secrets": secrets})
 
 
 def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:

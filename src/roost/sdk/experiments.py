@@ -73,6 +73,7 @@ class Experiment:
 
         connection = self._workspace._connection
         composed = composing.compose(self._name, config, tags, connection.bytes, connection.home, **kwargs)
+        environments.keep_passwords(self._workspace, config.run_config.chosen_environment())
         spec = environments.note(self._workspace, composed.spec)
         return Run._of(self, self._send(replace(composed, spec=spec)))
 

@@ -8,6 +8,8 @@ refused when it is set to something and submitted, never passed over.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from roost.domain import containers
+from roost.domain.containers import DockerUse
 from roost.domain.errors import InvalidInput
 from roost.sdk.conda_dependencies import CondaDependencies
 from roost.sdk.environments import Environment
@@ -19,7 +21,8 @@ _FRAMEWORKS = ("python", "pytorch", "tensorflow", "cntk")
 
 
 class DockerConfiguration(Section):
-    """Whether a run is in a container. Azure's own images are stood in for natively; see the guide."""
+    """Whether a run is in a container, and how that is set up; it counts before what the environment says. The working copy is
+    always mounted: `shared_volumes=False`, a way round a fault of Docker on Windows, changes nothing here."""
 
     use_docker: bool = False
     shared_volumes: bool = True
@@ -37,6 +40,16 @@ class DockerConfiguration(Section):
         self.shared_volumes = shared_volumes
         self.arguments = list(arguments or ())
         self.shm_size = shm_size
+
+    def use(self) -> DockerUse:
+        """As a run carries it; InvalidInput names an argument that cannot be had."""
+        if isinstance(self.arguments, str):
+            raise InvalidInput(f"arguments must be a list, got {self.arguments!r}.", hint="arguments=['--ipc=host']")
+        made = DockerUse(
+            use_docker=bool(self.use_docker), shm_size=self.shm_size or "", arguments=tuple(self.arguments or ())
+        )
+        containers.wishes({}, made)
+        return made
 
 
 class HistoryConfiguration(Section):
@@ -141,7 +154,6 @@ class RunConfiguration(Section):
                 self.history.directories_to_watch,
                 list(self.history.directories_to_watch) == ["logs"],
             ),
-            ("docker.arguments", self.docker and self.docker.arguments, not (self.docker and self.docker.arguments)),
         ]
         for name, value, possible in wishes:
             if not possible:

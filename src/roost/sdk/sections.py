@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from roost.domain.containers import secret_name
 from roost.domain.errors import InvalidInput
 from roost.sdk.conda_dependencies import CondaDependencies
 
@@ -67,19 +69,34 @@ class PythonSection(Section):
 
 
 class ContainerRegistry(Section):
-    """Where a private image is. Roost keeps no password for one."""
+    """Where a private image is. The password goes to the workspace's key vault when the environment is registered or
+    submitted, and nowhere else; an environment that is loaded again needs it no more in that workspace."""
 
     address: str | None = None
     username: str | None = None
     password: str | None = None
 
+    def definition(self) -> dict[str, Any]:
+        kept = {"address": self.address, "username": self.username}
+        if self.password and not self.username:
+            raise InvalidInput(
+                "docker.base_image_registry has a password and no username.", hint="Set the username too."
+            )
+        return {**kept, "passwordSecret": secret_name(self.address or "", self.username)} if self.username else kept
+
+    def secrets(self) -> dict[str, str]:
+        """What the key vault has to keep."""
+        return {str(self.definition()["passwordSecret"]): self.password} if self.password else {}
+
 
 class DockerSection(Section):
-    """Kept with the environment. Azure's own images mean "built natively"; others are refused when submitted, for now."""
+    """In which container a run is. Azure's own images mean a plain Linux, and the packages are installed natively where they
+    cannot be had; an image or Dockerfile of one's own needs Docker or Podman on the node."""
 
     enabled: bool = False
     base_image: str | None = DEFAULT_CPU_IMAGE
-    base_dockerfile: str | None = None
+    base_dockerfile: str | os.PathLike[str] | None = None
+    """Its text, or the path of a file that is read when the environment is registered or submitted."""
     gpu_support: bool = False
     shared_volumes: bool = True
     shm_size: str | None = None
@@ -90,19 +107,11 @@ class DockerSection(Section):
         self.base_image_registry = ContainerRegistry()  # one of its own
 
     def definition(self) -> dict[str, Any]:
-        if self.base_image_registry.password:
-            raise InvalidInput(
-                "docker.base_image_registry has a password; Roost keeps none and cannot fetch private images yet.",
-                hint="Leave it out.",
-            )
         return {
             "enabled": bool(self.enabled),
             "baseImage": self.base_image,
-            "baseDockerfile": self.base_dockerfile,
-            "baseImageRegistry": {
-                "address": self.base_image_registry.address,
-                "username": self.base_image_registry.username,
-            },
+            "baseDockerfile": _dockerfile(self.base_dockerfile),
+            "baseImageRegistry": self.base_image_registry.definition(),
             "sharedVolumes": bool(self.shared_volumes),
             "shmSize": self.shm_size,
             "gpuSupport": bool(self.gpu_support),
@@ -123,6 +132,18 @@ class DockerSection(Section):
         made.base_image_registry.address = registry.get("address")
         made.base_image_registry.username = registry.get("username")
         return made
+
+
+def _dockerfile(given: str | os.PathLike[str] | None) -> str | None:
+    """The text of a Dockerfile that is given so or as a file: a text of one line that names a file is that file."""
+    if given is None or (isinstance(given, str) and ("\n" in given or not given.strip())):
+        return given or None
+    path = Path(given)
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    if isinstance(given, str) and given.split()[0].upper() in ("FROM", "ARG"):
+        return given
+    raise InvalidInput(f"There is no Dockerfile {os.fspath(given)!r}.", hint="Give the path of a file, or its text.")
 
 
 class SparkSection(Section):

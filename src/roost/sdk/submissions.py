@@ -17,6 +17,7 @@ from roost.domain.runs import RunSpec
 from roost_job.exceptions import ExperimentExecutionException
 
 if TYPE_CHECKING:
+    from roost.domain.containers import DockerUse
     from roost.sdk.environments import Environment
     from roost.sdk.runconfigs import DockerConfiguration, RunConfiguration
 
@@ -92,17 +93,21 @@ class ScriptRunConfig:
             shell=isinstance(self.command, str),
             arguments=tuple(self.arguments),
             target=self.compute_target,
-            interpreter=environment._interpreter() if environment else sys.executable,
+            interpreter=environment._interpreter(self._docker()) if environment else sys.executable,
             environment_variables=_variables(variables),
             timeout_seconds=self.max_run_duration_seconds,
-            environment=environment._use() if environment else None,
+            environment=environment._use(self._docker()) if environment else None,
+            docker=self._docker() if environment else None,
         )
+
+    def _docker(self) -> "DockerUse | None":
+        return self.run_config.docker.use() if self.run_config.docker is not None else None
 
     def check(self) -> str:
         """That there is something to run, and that Roost can do it; the script's path in the folder, empty for a command."""
         self.run_config.check()
         if (environment := self.run_config.chosen_environment()) is not None:
-            environment._use()
+            environment._use(self._docker())
         folder = Path(self.source_directory)
         if not folder.is_dir():
             raise ExperimentExecutionException(

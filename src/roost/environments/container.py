@@ -1,0 +1,165 @@
+"""The builder for environments in an image: the image is found, fetched or built, and the packages are installed beside it, in a
+prefix that is made by the image's own Python inside a container and mounted into those of runs.
+
+One of Azure's images means a plain Linux: where it cannot be had, the packages are installed natively, and log and lock say so.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from roost.domain.recipes import Image, Recipe, satisfies
+from roost.environments import container_engine, container_facts, pip_options
+from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
+from roost.environments.container_box import Mount
+from roost.environments.container_engine import Engine, NoEngine
+from roost.environments.container_facts import Facts
+from roost.environments.container_images import Images, OutOfReach
+from roost.environments.container_workshop import BoxedUv, Workshop
+from roost.environments.running import Silent, Words
+from roost.environments.uv import here
+
+_CONDA_BODY = "# conda\n"
+_OLDEST = (3, 6)
+_NAMES = ("python", "python3", *(f"python3.{minor}" for minor in range(20, 5, -1)))
+_USUAL = ("/opt/conda/bin/python", "/opt/miniconda/bin/python", "/usr/local/bin/python3", "/usr/bin/python3")
+_ASK = "import sys; print('python %d.%d.%d %s' % (sys.version_info[:3] + (sys.executable,)))"
+_LOOK = f"""
+for name in "$@"; do
+  path=$(command -v "$name" 2>/dev/null) && "$path" -I -S -c "{_ASK}" 2>/dev/null
+done
+true
+"""
+_FOUND = re.compile(r"python (\d+)\.(\d+)\.(\d+) (/.+)")
+
+Native = Callable[[str], Builder]
+"""The builder of another kind of lock, for what is installed outside the image."""
+
+
+class _NoPython(BuildFailed):
+    """The image does not have the Python that is wanted."""
+
+
+class ContainerBuilder:
+    """See `base.Builder`. `environment` is set in every container that it starts, `scratch` is the run's folder."""
+
+    def __init__(
+        self,
+        say: Say,
+        meanwhile: Meanwhile,
+        environment: Mapping[str, str],
+        scratch: Path,
+        home: Path,
+        private: Private,
+        native: Native,
+    ) -> None:
+        self._say = say
+        self._meanwhile = meanwhile
+        self._scratch = scratch
+        self._home = home
+        self._private = private
+        self._native = native
+        self._workshop = Workshop(say, meanwhile, environment, scratch)
+
+    def resolve(self, recipe: Recipe) -> Lock:
+        assert recipe.image is not None
+        try:
+            return self._resolve(recipe, recipe.image)
+        except (NoEngine, OutOfReach, _NoPython) as error:
+            if not recipe.image.plain:
+                name = f"the image {recipe.image.reference}" if recipe.image.reference else "a Dockerfile's image"
+                raise type(error)(f"The environment needs {name}. {error.message}", hint=_way_out(error)) from error
+            note = f"Installed natively instead of in the image {recipe.image.reference}: {error.message}"
+            self._say(note)
+            plain = replace(recipe, image=None)
+            lock = self._native(CONDA if plain.packages else PIP).resolve(plain)
+            return replace(lock, notes=(*lock.notes, " ".join(note.split())))
+
+    def install(self, lock: Lock, prefix: Path) -> None:
+        facts, body = container_facts.split(lock)
+        engine = container_engine.find()
+        self._images(engine).restore(facts, self._scratch)
+        if body.startswith(_CONDA_BODY):
+            inner = replace(lock, kind=CONDA, body=body.removeprefix(_CONDA_BODY))
+            self._native(CONDA).install(inner, prefix)
+            command = [f"{prefix}/bin/python", "-c", ""]
+            self._workshop.run(engine, facts.id, command, [Mount(prefix)], words=Words("Trying it in the image"))
+        else:
+            prefix.mkdir(parents=True)
+            if facts.prefix:
+                self._fill(engine, facts, prefix, body)
+        container_facts.write(prefix, facts)
+
+    def _fill(self, engine: Engine, facts: Facts, prefix: Path, body: str) -> None:
+        """A virtual environment of the image's Python, with what the body names."""
+        uv = self._uv(engine, facts.id)
+        uv.prefix = prefix
+        kept, lines = pip_options.split(body.splitlines())
+        known, _ = pip_options.split(self._private.requirements)
+        options = pip_options.read(pip_options.with_secrets(kept, known), uv.environment)
+        arguments = ["venv", "--quiet", "--no-project", "--python", facts.python, str(prefix)]
+        uv.run(arguments, Words("Making the environment"), options)
+        uv.install("".join(f"{line}\n" for line in lines), prefix / "bin" / "python", options)
+
+    def _resolve(self, recipe: Recipe, image: Image) -> Lock:
+        engine = container_engine.find()
+        self._say(f"The container engine is {engine.name} {engine.version}.")
+        images = self._images(engine)
+        facts = images.obtain(image, recipe.key, self._home)
+        notes, body, path = recipe.notes, "", ""
+        if image.own_python:
+            version, path = self._python(engine, facts.id, "", image.interpreter)
+        elif recipe.packages:
+            inner = self._conda(recipe)
+            version, body, notes = inner.python, _CONDA_BODY + inner.body, (*notes, *inner.notes)
+        else:
+            version, path = self._python(engine, facts.id, recipe.python)
+            body = self._compile(engine, facts.id, recipe, path)
+        self._say(f"Python {version}{f' ({path})' if path else ''}.")
+        facts = images.share(replace(facts, python=path, prefix=bool(body)), self._scratch)
+        text = container_facts.body(facts, body)
+        return Lock(kind=IMAGE, python=version, platform=here(), notes=notes, body=text)
+
+    def _python(self, engine: Engine, image: str, wanted: str, named: str = "") -> tuple[str, str]:
+        """Version and path of a Python in the image."""
+        names = [named] if named else [*_NAMES, *_USUAL]
+        lines = self._workshop.run(engine, image, ["/bin/sh", "-c", _LOOK, "look", *names], words=Silent("Looking"))
+        found = [match for line in lines if (match := _FOUND.fullmatch(line))]
+        for each in found:
+            version = (int(each[1]), int(each[2]), int(each[3]))
+            if version >= _OLDEST and satisfies(version, wanted):
+                return ".".join(each.groups()[:3]), each[4]
+        there = ", ".join(dict.fromkeys(".".join(each.groups()[:3]) for each in found)) or "none"
+        asked = f"Python {wanted}" if wanted else repr(named) if named else "Python from 3.6 on"
+        raise _NoPython(
+            f"There is no {asked} in it; the Pythons there: {there}.",
+            hint="Ask for one of those, or take another image.",
+        )
+
+    def _conda(self, recipe: Recipe) -> Lock:
+        """A prefix whose Python comes with it, from conda's channels: it runs in any image with a C library of its years."""
+        plain = replace(recipe, image=None, notes=())
+        lock = self._native(CONDA).resolve(plain)
+        if lock.kind != CONDA:
+            raise _NoPython("Its conda packages cannot be had from their channels.")
+        return lock
+
+    def _compile(self, engine: Engine, image: str, recipe: Recipe, python: str) -> str:
+        uv = self._uv(engine, image)
+        given, lines = pip_options.split(recipe.requirements)
+        options = pip_options.read(given, uv.environment)
+        self._say(f"Resolving {len(lines)} requirements inside the image.")
+        body = uv.lock(lines, python, options, "")
+        self._say(f"Locked {sum(1 for line in body.splitlines() if line[:1].isalnum())} packages.")
+        return "".join(f"{option}\n" for option in options.kept if option != "--pre") + body
+
+    def _uv(self, engine: Engine, image: str) -> BoxedUv:
+        return BoxedUv(self._workshop, engine, image, self._home / "cache" / "uv", self._private, self._say)
+
+    def _images(self, engine: Engine) -> Images:
+        return Images(engine, self._say, self._meanwhile, self._private)
+
+
+def _way_out(error: BuildFailed) -> str:
+    return f"{error.hint} Or do without an image: the packages are then installed natively.".strip()

@@ -1,0 +1,88 @@
+"""What is known of the image of an environment: in its lock, in its prefix, and which images of an engine are needed no more."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from roost.environments.base import IMAGE, Lock
+from roost.environments.container_engine import Engine
+
+FACTS = "image.json"
+"""The file in a prefix that says in which image it is used."""
+HOME_LABEL = "roost.home"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """An image that was found, and how other nodes get it; kept in the lock."""
+
+    id: str
+    reference: str = ""
+    digest: str = ""
+    """Its name in a registry for ever: repository@sha256:…; empty for one that is only here."""
+    archive: str = ""
+    """Blob of it all, where there is one."""
+    python: str = ""
+    """The Python in it that is used."""
+    prefix: bool = False
+    """Whether packages are installed beside it; else its Python runs as it is."""
+    registry: str = ""
+    username: str = ""
+    secret: str = ""
+
+
+def body(facts: Facts, rest: str) -> str:
+    """Of a lock: the image first, then what is installed beside it."""
+    return f"{json.dumps(asdict(facts))}\n{rest}"
+
+
+def split(lock: Lock) -> tuple[Facts, str]:
+    first, _, rest = lock.body.partition("\n")
+    return Facts(**json.loads(first)), rest
+
+
+def of_lock(lock: Lock) -> Facts | None:
+    """The image of a lock; None for a native one."""
+    return split(lock)[0] if lock.kind == IMAGE else None
+
+
+def read(prefix: Path) -> Facts | None:
+    """The image in which a prefix is used; None for a native one."""
+    try:
+        return Facts(**json.loads((prefix / FACTS).read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def write(prefix: Path, facts: Facts) -> None:
+    (prefix / FACTS).write_text(json.dumps(asdict(facts)) + "\n", encoding="utf-8")
+
+
+def home_label(home: Path) -> str:
+    """Of this home alone: several may share one engine."""
+    return str(home.resolve())
+
+
+def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
+    """Images that were built for this home and that none of its prefixes needs any more: id and bytes."""
+    needed = {facts.id for each in (home / "envs").glob(f"*/{FACTS}") if (facts := read(each.parent)) is not None}
+    client = engine.client()
+    try:
+        found = client.images.list(filters={"label": f"{HOME_LABEL}={home_label(home)}"})
+        return [(str(each.id), int(each.attrs.get("Size") or 0)) for each in found if each.id not in needed]
+    finally:
+        client.close()
+
+
+def drop(engine: Engine, image: str) -> bool:
+    """Deletes an image, unless a container has it."""
+    client = engine.client()
+    try:
+        found = client.images.get(image)
+        for tag in found.tags or [image]:
+            client.images.remove(tag)
+        return True
+    except Exception:  # noqa: BLE001 whatever the library raises: an image that stays is no error
+        return False
+    finally:
+        client.close()

@@ -1,0 +1,257 @@
+"""Images on this machine's engine: found, pulled or built once, named by id, brought to other nodes, and collected.
+
+An image that came from a registry is fetched from there by its digest on every node. One that is only here (built from a
+Dockerfile, or made by hand) is pushed to the registry that `ROOST_IMAGE_REGISTRY` names, or travels as an archive (a blob).
+"""
+
+import contextlib
+import io
+import os
+import socket
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roost.domain.recipes import Image
+from roost.environments.base import BuildFailed, Meanwhile, Private, Say
+from roost.environments.container_box import words
+from roost.environments.container_engine import Engine
+from roost.environments.container_facts import HOME_LABEL, Facts, home_label
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+REGISTRY = "ROOST_IMAGE_REGISTRY"
+ARCHIVE = "ROOST_IMAGE_ARCHIVE"
+_CONNECT_SECONDS = 5.0
+_LAST_LINES = 30
+_HUB = "registry-1.docker.io"
+
+
+class OutOfReach(BuildFailed):
+    """An image can neither be found here nor fetched."""
+
+    code = "image_out_of_reach"
+
+
+class Images:
+    """Of one engine, for one builder."""
+
+    def __init__(self, engine: Engine, say: Say, meanwhile: Meanwhile, private: Private) -> None:
+        self._engine = engine
+        self._say = say
+        self._meanwhile = meanwhile
+        self._private = private
+
+    def obtain(self, image: Image, key: str, home: Path) -> Facts:
+        """The image that is asked for, found or fetched or built; BuildFailed or OutOfReach."""
+        with self._client() as client:
+            wanted = Facts(id="", registry=image.registry, username=image.username, secret=image.secret)
+            if image.dockerfile:
+                return replace(wanted, id=self._build(client, image, key, home))
+            found = _look(client, image.reference)
+            if found is None:
+                self._pull(client, image.reference, wanted)
+                found = _look(client, image.reference)
+            if found is None:
+                raise OutOfReach(f"The image {image.reference!r} was fetched and is not there.")
+            digest = next(iter(found.attrs.get("RepoDigests") or ()), "")
+            # A name without a registry in it is one of this engine alone, whatever the engine makes of it.
+            digest = "" if digest.startswith("localhost/") else digest
+            self._say(f"The image {image.reference} is {found.id}.")
+            return replace(wanted, id=found.id, reference=image.reference, digest=digest)
+
+    def share(self, facts: Facts, scratch: Path) -> Facts:
+        """The image where other nodes find it; as it is when that is the case already, or nobody asked for it."""
+        if facts.digest:
+            return facts
+        address = os.environ.get(REGISTRY, "").strip("/")
+        if address:
+            return replace(facts, digest=self._push(facts, address))
+        if self._private.keep is not None and os.environ.get(ARCHIVE, "") in ("1", "true", "yes"):
+            return replace(facts, archive=self._save(facts, scratch))
+        return facts
+
+    def restore(self, facts: Facts, scratch: Path) -> None:
+        """The image of a lock on this engine, fetched if it is not here; it is that very image or OutOfReach."""
+        with self._client() as client:
+            if _look(client, facts.id) is not None:
+                return
+            if facts.digest:
+                self._pull(client, facts.digest, facts)
+            elif facts.archive:
+                self._say(f"Loading the image {facts.id[:19]} from its archive.")
+                file = scratch / "image.tar"
+                self._private.fetch(facts.archive, file)
+                with file.open("rb") as data, _plain_errors(f"The archive of the image {facts.id} cannot be loaded"):
+                    client.images.load(data)
+                file.unlink()
+            if _look(client, facts.id) is None:
+                raise OutOfReach(
+                    f"The image {facts.id} ({facts.reference or 'of a Dockerfile'}) is not on this node, nor a way to it.",
+                    hint=f"Set {REGISTRY} or {ARCHIVE}=1 where it is built, so that it reaches other nodes, and build it again.",
+                )
+
+    @contextlib.contextmanager
+    def _client(self) -> "Iterator[DockerClient]":
+        client = self._engine.client()
+        try:
+            yield client
+        finally:
+            client.close()
+
+    def _pull(self, client: "DockerClient", reference: str, facts: Facts) -> None:
+        host = registry_of(reference)
+        if not host:
+            raise OutOfReach(
+                f"The image {reference!r} is not on this machine.",
+                hint="Build or load it there, or name one with its registry.",
+            )
+        _knock(host)
+        self._say(f"Fetching the image {reference}.")
+        access = {"username": facts.username, "password": self._password(facts)} if facts.username else None
+        with _plain_errors(f"The image {reference} cannot be fetched"):
+            for line in client.api.pull(reference, stream=True, decode=True, auth_config=access):
+                self._meanwhile()
+                if line.get("error"):
+                    raise OutOfReach(
+                        f"The image {reference} cannot be fetched: {line['error']}", hint=_access_hint(facts)
+                    )
+
+    def _password(self, facts: Facts) -> str:
+        value = self._private.secret(facts.secret)
+        if value is None:
+            raise OutOfReach(
+                f"The password of {facts.username!r} at {facts.registry or _HUB} is not in the workspace's key vault.",
+                hint=f"Keep it there as secret {facts.secret!r}, or set docker.base_image_registry.password and submit.",
+            )
+        return value
+
+    def _build(self, client: "DockerClient", image: Image, key: str, home: Path) -> str:
+        """The id of what a Dockerfile makes; what the engine says is told."""
+        if image.username:
+            with _plain_errors(f"The registry {image.registry or _HUB} refuses {image.username!r}"):
+                client.login(image.username, self._password(_credentials(image)), registry=image.registry or None)
+        self._say("Building the Dockerfile.")
+        tag = f"roost-env:{key[:12]}"
+        said: list[str] = []
+        proxies = {name: value for name, value in urllib.request.getproxies_environment().items() if value}
+        with _plain_errors("The Dockerfile cannot be built"):
+            for line in client.api.build(
+                fileobj=io.BytesIO(image.dockerfile.encode()),
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                decode=True,
+                labels={HOME_LABEL: home_label(home)},
+                buildargs={f"{name}_proxy": value for name, value in proxies.items()},
+            ):
+                self._meanwhile()
+                for text in str(line.get("stream") or "").splitlines():
+                    if text.strip():
+                        said.append(text.rstrip())
+                        self._say(said[-1])
+                if line.get("error"):
+                    raise BuildFailed(
+                        "\n".join([*said[-_LAST_LINES:], str(line["error"])]), hint=_build_hint(str(line))
+                    )
+        found = _look(client, tag)
+        if found is None:
+            raise BuildFailed(f"The Dockerfile was built, and its image {tag} is not there.")
+        self._say(f"Built the image {found.id}.")
+        return str(found.id)
+
+    def _push(self, facts: Facts, address: str) -> str:
+        name = f"{address}/roost-env"
+        tag = facts.id.removeprefix("sha256:")[:12]
+        self._say(f"Pushing the image to {name}:{tag}.")
+        with self._client() as client, _plain_errors(f"The image cannot be pushed to {address}"):
+            client.images.get(facts.id).tag(name, tag)
+            for line in client.api.push(name, tag, stream=True, decode=True):
+                self._meanwhile()
+                if line.get("error"):
+                    raise BuildFailed(f"The image cannot be pushed to {address}: {line['error']}")
+            digests = client.images.get(f"{name}:{tag}").attrs.get("RepoDigests") or ()
+            found = next((str(each) for each in digests if each.startswith(f"{name}@")), "")
+        if not found:
+            raise BuildFailed(f"The image was pushed to {address}, and the engine does not say its digest.")
+        return found
+
+    def _save(self, facts: Facts, scratch: Path) -> str:
+        assert self._private.keep is not None
+        self._say("Keeping the image for other nodes.")
+        file = scratch / "image.tar"
+        with self._client() as client, file.open("wb") as data:
+            for piece in client.images.get(facts.id).save():
+                self._meanwhile()
+                data.write(piece)
+        name = self._private.keep(file)
+        file.unlink()
+        return name
+
+
+def registry_of(reference: str) -> str:
+    """The host of an image's registry; empty for a name that only the engine itself can know."""
+    first, slash, _ = reference.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return "" if first == "localhost" else first
+    return "" if reference.startswith("sha256:") else _HUB
+
+
+def _knock(host: str, own: Mapping[str, str] = os.environ) -> None:
+    """That somebody is there at all: an engine may try for minutes. Behind a proxy only the engine can tell."""
+    if any(own.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return
+    name, _, port = host.partition(":")
+    ports = [int(port)] if port.isdecimal() else [443, 80]
+    problem: OSError | None = None
+    for each in ports:
+        try:
+            with socket.create_connection((name, each), _CONNECT_SECONDS):
+                return
+        except OSError as error:
+            problem = error
+    raise OutOfReach(
+        f"The registry {host} cannot be reached: {problem}.",
+        hint="Load the image on this machine (docker load, podman import), or check the network.",
+    )
+
+
+def _look(client: "DockerClient", name: str) -> Any:
+    import docker.errors  # noqa: PLC0415 - loaded by those who use containers
+
+    try:
+        return client.images.get(name)
+    except docker.errors.ImageNotFound:
+        return None
+    except docker.errors.APIError as error:
+        raise OutOfReach(f"The image {name!r} cannot be looked for: {words(error)}") from error
+
+
+@contextlib.contextmanager
+def _plain_errors(deed: str) -> Iterator[None]:
+    import docker.errors  # noqa: PLC0415 - loaded by those who use containers
+    import requests  # noqa: PLC0415
+
+    try:
+        yield
+    except (docker.errors.DockerException, requests.RequestException) as error:
+        raise OutOfReach(f"{deed}: {words(error)}") from error
+
+
+def _credentials(image: Image) -> Facts:
+    return Facts(id="", registry=image.registry, username=image.username, secret=image.secret)
+
+
+def _access_hint(facts: Facts) -> str:
+    if facts.username:
+        return f"Check the name, and that {facts.username!r} may read it with the password in secret {facts.secret!r}."
+    return "Check the name; for a private registry set docker.base_image_registry (address, username, password)."
+
+
+def _build_hint(said: str) -> str:
+    if "COPY" in said or "ADD" in said:
+        return "The Dockerfile of an environment has no files beside it: fetch them in a RUN line."
+    return "The lines above are the engine's own; try the Dockerfile with docker build."
