@@ -216,7 +216,28 @@ def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tm
     assert f"Streaming {BUILD_LOG}" in told
     (listed,) = json.loads(roost("env", "list", "--json"))
     assert (listed["name"], listed["version"]) == ("mine", "1")
-    assert "lower" in roost("env", "show", "mine")
+    assert listed["bytes"] > 0
+    shown = roost("env", "show", "mine")
+    assert "lower" in shown
+    assert "Built here" in shown
+    assert "Last used" in shown
+    assert "lower==2.0" in roost("env", "lock", "mine", "-o", "mine.lock") + Path("mine.lock").read_text()
+    wheels.wheel(shelf, "lower", "2.1")
+    assert "lower==2.0" in roost("env", "lock", "mine")
+    assert "lower==2.1" in roost("env", "lock", "mine", "--fresh")
+    assert "Which environment" in roost("env", "build", code=1)
+    assert "lower==2.1" in roost("env", "build", "mine", "--fresh")
+    (shelf / "lower-2.1-py3-none-any.whl").unlink()
+    assert "Nothing to remove" in roost("env", "prune")
+    kept = json.loads(roost("env", "prune", "--older-than", "0s", "--dry-run", "--json"))
+    assert len(kept["environments"]) == 2
+    assert "Nobody is here to say yes" in roost("env", "prune", "--older-than", "0s", code=1)
+    assert "2 environments are removed" in roost("env", "prune", "--older-than", "0s", "--yes")
+    assert "Not built here" in roost("env", "show", "mine")
+    assert "AzureML-PyTorch-1.6-GPU" in roost("env", "list", "--curated")
+    assert "torch==1.6.0" in roost("env", "show", "AzureML-PyTorch-1.6-GPU")
+    assert "Chainer" in roost("env", "show", "AzureML-Chainer-5.1.0-GPU", code=1)
+    roost("env", "build", "mine", "--fresh")
     assert json.loads(roost("env", "show", "mine", "--version", "1", "--json"))["name"] == "mine"
     assert "roost env list" in roost("env", "show", "other", code=1)
     (tmp_path / "requirements.txt").write_text("lower==9\n")

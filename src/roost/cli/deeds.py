@@ -86,14 +86,17 @@ def download(
 
 def repeat(
     run_id: str = RUN,
+    fresh: bool = typer.Option(
+        False, "--fresh", help="Resolve its environment anew, instead of installing what was installed then."
+    ),
     detach: bool = typer.Option(False, "--detach", "-d", help="Print the new run's id and return."),
     as_json: bool = typer.Option(False, "--json", help="Print the run as JSON; its log goes to stderr."),
 ) -> None:
-    """Submit a run once more: the same files, arguments and target, whatever the folder looks like now."""
+    """Submit a run once more: the same files, arguments, target and locked packages, whatever the folder looks like now."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import repeats  # noqa: PLC0415
 
-    run = repeats.repeat(session.find(session.workspace(), run_id))
+    run = repeats.repeat(session.find(session.workspace(), run_id), fresh)
     submit.follow(run, detach, as_json)
 
 

@@ -1,84 +1,186 @@
-"""`roost env …`: list, show, build; and what `--environment` of other commands means."""
+"""`roost env …`: list, show, build, lock, prune; and what `--environment` of other commands means."""
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from roost.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from roost.domain.environments import Build
     from roost.sdk.environments import Environment
+    from roost.sdk.prefixes import Prefix
     from roost.sdk.workspaces import Workspace
 
-app = typer.Typer(no_args_is_help=True, help="Look at environments and build them ahead.", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True, help="Look at environments, build them ahead, free what they take.", rich_markup_mode=None
+)
 
-_NAME = typer.Argument(help="An environment's name.", metavar="NAME")
+_NAME = typer.Argument(help="A registered or curated environment, or a requirements or conda file.", metavar="NAME")
 _VERSION = typer.Option(None, "--version", help="The version; the newest by default.")
+_FRESH = typer.Option(False, "--fresh", help="Resolve it anew, though its packages are locked already.")
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+_UNUSED = "30d"
 
 
 @app.command("list")
-def listing(as_json: bool = _AS_JSON) -> None:
-    """List the registered environments, each with its newest version."""
+def listing(
+    curated: bool = typer.Option(False, "--curated", help="The curated ones, with what stands behind each name."),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """List the registered environments, each with its newest version, and whether it is built here."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.domain import codec  # noqa: PLC0415
-    from roost.domain.environments import Environment as Record  # noqa: PLC0415
-    from roost.transport.client import path_of  # noqa: PLC0415
+    from roost.sdk.environments import CURATED, Environment  # noqa: PLC0415
 
     ws = session.workspace()
-    answer = ws._connection.client.call("GET", path_of("workspaces", ws.name, "environments"))
-    found = [codec.decode(Record, item) for item in answer["environments"]]
+    every = Environment.list(ws)
+    found = [each for name, each in sorted(every.items()) if name.lower().startswith(CURATED) == curated]
+    told = [_facts(ws, each) for each in found]
     if as_json:
-        rendering.as_json(codec.encode(found))
-    elif found:
-        rows = [(each.name, each.version, *_summary(each.definition), rendering.ago(each.created_at)) for each in found]
-        rendering.table(("environment", "version", "python", "packages", "registered"), rows)
+        rendering.as_json(told)
+        return
+    if told:
+        rows = [
+            (each["name"], each["version"], each["python"], _count(each), _built(each), _used(each)) for each in told
+        ]
+        rendering.table(("environment", "version", "python", "packages", "built here", "used"), rows, drop=("used",))
     else:
         print(f"No environments in workspace {ws.name!r} yet. Submitting with one registers it.")
+    if not curated:
+        print(f"\n{len(every) - len(found)} curated ones: roost env list --curated", file=sys.stderr)
 
 
 @app.command()
 def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_JSON) -> None:
-    """Show what an environment asks for."""
+    """Show what an environment asks for, what stands behind a curated name, and whether it is built here."""
     import json  # noqa: PLC0415 - loaded when called: main.py
 
     from roost.cli import rendering, session  # noqa: PLC0415
-    from roost.sdk.environments import Environment  # noqa: PLC0415
 
-    found = Environment.get(session.workspace(), name, version)
+    ws = session.workspace()
+    found = chosen(ws, name, version)
+    facts = _facts(ws, found)
     if as_json:
-        rendering.as_json(json.loads(repr(found)))
+        rendering.as_json({**json.loads(repr(found)), "build": facts})
         return
-    print(f"{found.name}, version {found.version}")
+    print(f"{found.name}" + (f", version {found.version}" if found.version else ", not registered"))
     if found.python.user_managed_dependencies:
         print(f"Packages are managed by the user; the interpreter is {found.python.interpreter_path}.")
     else:
-        print(found.python.conda_dependencies.serialize_to_string().partition("\n")[2].rstrip())
+        print(found.python.loaded().serialize_to_string().partition("\n")[2].rstrip())
     for key, value in found.environment_variables.items():
         print(f"{key}={value}")
+    for note in facts["notes"]:
+        print(f"Note: {note}")
+    _tell_build(facts)
+
+
+def _tell_build(facts: dict[str, Any]) -> None:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    if facts["message"]:
+        print(f"Its last build failed: {facts['message']}")
+    if not facts["recipe"]:
+        return
+    print(f"Recipe {facts['recipe'][:12]}" + (f", lock {facts['lock'][:12]}" if facts["lock"] else ", not locked yet"))
+    if facts["prefix"]:
+        print(f"Built here: {rendering.size(facts['bytes'])} in {facts['prefix']}")
+        print(f"Last used {rendering.ago(facts['used_at'])}.")
+    else:
+        print("Not built here.")
 
 
 @app.command()
 def build(
-    name: str = typer.Argument(help="A registered environment, or a requirements or conda file.", metavar="NAME"),
+    name: str = typer.Argument("", help="A registered environment, or a requirements or conda file.", metavar="NAME"),
     version: str | None = _VERSION,
+    curated: str = typer.Option("", "--curated", metavar="NAME", help="A curated one instead."),
+    fresh: bool = _FRESH,
     detach: bool = typer.Option(False, "--detach", "-d", help="Print the id of the run that builds it and return."),
     as_json: bool = typer.Option(False, "--json", help="Print the run as JSON; its log goes to stderr."),
 ) -> None:
     """Build an environment ahead, so that runs find it there. Exit code 1 when it cannot be built."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import building  # noqa: PLC0415
+
+    if bool(name) == bool(curated):
+        raise InvalidInput("Which environment?", hint="roost env build NAME, or --curated NAME.")
+    ws = session.workspace()
+    submit.follow(building.build(chosen(ws, curated or name, version), ws, fresh), detach, as_json)
+
+
+@app.command()
+def lock(
+    name: str = _NAME,
+    version: str | None = _VERSION,
+    output: Path | None = typer.Option(None, "--output", "-o", help="Write it to this file."),
+    fresh: bool = _FRESH,
+) -> None:
+    """Print exactly what an environment installs: versions, hashes, the Python. What is not locked yet is built first."""
+    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import building, waiting  # noqa: PLC0415
 
     ws = session.workspace()
-    submit.follow(chosen(ws, name, version).build(ws), detach, as_json)
+    found = chosen(ws, name, version)
+    standing = building.standing(found, ws)
+    if fresh or not standing.lock:
+        run = building.build(found, ws, fresh)
+        waiting.raise_for_failure(waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), sys.stderr))
+        standing = building.standing(found, ws)
+    text = building.locked(ws._connection, standing).text
+    if output is None:
+        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        return
+    output.write_text(text, encoding="utf-8")
+    print(f"Written to {output}.")
+
+
+@app.command()
+def prune(
+    older_than: str = typer.Option(_UNUSED, metavar="AGE", help="Those that no run has begun with for so long."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would go; change nothing."),
+    yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Remove installed environments of this machine that were not used for long. Their locks stay: a run installs them again."""
+    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import prefixes  # noqa: PLC0415
+
+    age = asking.seconds(older_than)
+    home = session.workspace()._connection.home
+    going = prefixes.unused(home, age)
+    if going and not as_json:
+        rows = [(each.lock[:12], rendering.size(each.bytes), rendering.ago(each.used_at)) for each in going]
+        rendering.table(("environment", "size", "last used"), rows)
+    total = rendering.size(sum(each.bytes for each in going))
+    if going and not dry_run:
+        asking.confirm(
+            f"{rendering.count(len(going), 'environment')}, {total}, will be removed from this machine.", yes
+        )
+    gone = going if dry_run else prefixes.drop(going)
+    freed = sum(each.bytes for each in gone)
+    if as_json:
+        removed = [{"lock": each.lock, "bytes": each.bytes, "used_at": each.used_at} for each in gone]
+        rendering.as_json({"dry_run": dry_run, "environments": removed, "bytes": freed})
+    elif not going:
+        print(f"Nothing to remove: every environment here was used within {older_than}.")
+    else:
+        would = "would be" if dry_run else "are"
+        print(f"{rendering.count(len(gone), 'environment')} {would} removed, {rendering.size(freed)}.")
+        if len(gone) < len(going):
+            print(f"{rendering.count(len(going) - len(gone), 'environment')} stay: a run has them now.")
 
 
 def chosen(ws: "Workspace", text: str, version: str | None = None) -> "Environment":
-    """The environment that a person named: a file's, called like the file, or a registered one (`NAME` or `NAME:VERSION`)."""
-    from roost.sdk.environments import Environment  # noqa: PLC0415 - loaded when called: main.py
+    """The environment that a person named: a file's, called like the file, or a registered or curated one (`NAME` or
+    `NAME:VERSION`)."""
+    from roost.cli import asking  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.environments import Environment  # noqa: PLC0415
 
-    path = Path(text)
-    if path.suffix in (".txt", ".in", ".yml", ".yaml"):
+    path = asking.environment_file(text)
+    if path is not None:
         if version is not None:
             raise InvalidInput(f"{text!r} is a file, and has no version {version!r}.")
         name = path.stem if path.stem.isidentifier() else "requirements"
@@ -92,14 +194,52 @@ def chosen(ws: "Workspace", text: str, version: str | None = None) -> "Environme
     return Environment.get(ws, name, version or number or None)
 
 
-def _summary(definition: object) -> tuple[str, str]:
-    """Python and how many packages, for a line of a table."""
-    from roost.domain import recipes  # noqa: PLC0415 - loaded when called: main.py
+def _facts(ws: "Workspace", environment: "Environment") -> dict[str, Any]:
+    """What there is to know of an environment and its build, in plain values."""
+    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain import recipes  # noqa: PLC0415
+    from roost.sdk import building, prefixes  # noqa: PLC0415
 
+    definition = environment._definition()
+    refused, recipe = "", None
     try:
-        recipe = recipes.recipe(definition if isinstance(definition, dict) else {})
-    except InvalidInput:
-        return "", "cannot be built yet"
-    if recipe is None:
-        return "", "managed by the user"
-    return recipe.python, str(len([line for line in recipe.requirements if line not in recipes.BASICS]))
+        recipe = recipes.recipe(definition)
+    except InvalidInput as error:
+        refused = error.message
+    standing: Build | None = building.standing(environment, ws) if recipe is not None else None
+    here: Prefix | None = None
+    if standing is not None and standing.lock and not session.is_elsewhere():
+        here = prefixes.find(ws._connection.home, standing.lock)
+    wanted = [line for line in recipe.requirements if line not in recipes.BASICS] if recipe is not None else []
+    return {
+        "name": environment.name,
+        "version": environment.version or "",
+        "python": recipe.python if recipe is not None else "",
+        "packages": [*recipe.packages, *wanted] if recipe is not None else [],
+        "managed": recipe is None and not refused,
+        "notes": list(recipe.notes) if recipe is not None else [],
+        "recipe": recipe.key if recipe is not None else "",
+        "lock": standing.lock if standing is not None else "",
+        "message": refused or (standing.message if standing is not None else ""),
+        "prefix": str(here.path) if here is not None else "",
+        "bytes": here.bytes if here is not None else 0,
+        "used_at": here.used_at if here is not None else None,
+    }
+
+
+def _count(facts: dict[str, Any]) -> str:
+    return "managed by the user" if facts["managed"] else str(len(facts["packages"]))
+
+
+def _built(facts: dict[str, Any]) -> str:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    if facts["prefix"]:
+        return rendering.size(facts["bytes"])
+    return "locked" if facts["lock"] else ""
+
+
+def _used(facts: dict[str, Any]) -> str:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    return rendering.ago(facts["used_at"])

@@ -90,7 +90,7 @@ def _names_python(path: Path) -> bool:
 def follow(run: "Run", detach: bool, as_json: bool) -> None:
     """Streams a run until it ends, or prints its id; exit code 1 when it does not complete. JSON is the run at the end, its
     log then goes to stderr."""
-    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import phases, rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
     from roost.sdk import records, waiting  # noqa: PLC0415
 
@@ -102,7 +102,8 @@ def follow(run: "Run", detach: bool, as_json: bool) -> None:
         return
     out = sys.stderr if as_json else sys.stdout
     try:
-        ended = waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), out)
+        with phases.below(out) as shown:
+            ended = waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), shown)
     except KeyboardInterrupt:
         words = f"The run goes on. Watch it: roost run logs -f {run.id}   End it: roost run cancel {run.id}"
         print(f"\n{words}", file=sys.stderr)

@@ -207,6 +207,13 @@ class Run(ComingOfRun, job.Run):
         (record,) = self._link.ask("bear", children=[codec.encode(submission)], start=False)
         return self._relative(record)
 
+    def repeat(self, fresh: bool = False) -> "Run":
+        """Submits it once more: the same snapshot, arguments and target, installed from the same lock; `fresh` resolves its
+        environment anew."""
+        from roost.sdk import repeats  # noqa: PLC0415 - loaded by those who use them
+
+        return repeats.repeat(self, fresh)
+
     def get_all_logs(self, destination: str | None = None) -> "builtins.list[str]":
         """Downloads every log to a folder, `destination` or the current one; the paths of the files."""
         folder = Path(destination) if destination is not None else Path.cwd()
