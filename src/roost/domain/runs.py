@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from roost.domain.containers import DockerUse
+from roost.domain.datasets import Input, Output
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict
 
@@ -116,6 +117,8 @@ class RunSpec:
     """None for the interpreter as it is; else what its definition asks for is installed first."""
     docker: DockerUse | None = None
     """How the run's container is set up; None as the environment says."""
+    inputs: tuple[Input, ...] = ()
+    outputs: tuple[Output, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
