@@ -9,6 +9,7 @@ from fastapi import Response
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain.containers import DockerUse
 from roost.domain.environments import Build, Environment
 from roost.domain.runs import Run
 from roost.services import environments
@@ -25,6 +26,8 @@ class Definition:
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     definition: Mapping[str, Any] = field(default_factory=dict)
+    docker: DockerUse | None = None
+    """How a run sets its container up; None as the environment says."""
     forget: bool = False
     """Its lock is not known any more: it is resolved anew by whoever needs it next."""
 
@@ -55,7 +58,7 @@ def get(house: TheHouse, workspace: str, name: str, version: str | None = None) 
 @desk.route("POST", "/api/workspaces/{workspace}/builds", Access.PERSON, body=Asked, answer=Build)
 def look_up(house: TheHouse, workspace: str, body: JsonBytes) -> Response:
     asked = record(Asked, body)
-    return answer(environments.look_up(house, workspace, asked.definition, forget=asked.forget))
+    return answer(environments.look_up(house, workspace, asked.definition, asked.docker, forget=asked.forget))
 
 
 @desk.route("POST", "/api/runs/{run_id}/environment", Access.RUN, body=Outcome, answer=Run)

@@ -237,8 +237,8 @@ class Environment:
         """What a run is submitted with; InvalidInput when that cannot be built."""
         definition = self._definition()
         sections.check_spark(self.spark)
-        recipes.recipe(definition, docker)
-        lock = self._kept.lock if self._kept.digest == environments.digest(definition) else ""
+        recipe = recipes.recipe(definition, docker)
+        lock = self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
         return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock)
 
     def _interpreter(self, docker: DockerUse | None = None) -> str:
@@ -296,18 +296,18 @@ def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:
 class _Kept:
     """The lock that an environment was installed from, in the run that it is of."""
 
-    digest: str = ""
-    """Of the definition: a changed one is resolved anew."""
+    key: str = ""
+    """Of the recipe: a changed one is resolved anew."""
     lock: str = ""
     text: Callable[[], str] | None = None
 
 
-def of_run(use: EnvironmentUse, lock: str, text: Callable[[], str]) -> Environment:
+def of_run(use: EnvironmentUse, docker: DockerUse | None, lock: str, text: Callable[[], str]) -> Environment:
     """The environment that a run was submitted with, and the blob and text of what was installed, if it got that far."""
     made = _from_definition(use.name, use.definition)
     made.version = use.version or None
-    if lock:
-        made._kept = _Kept(environments.digest(made._definition()), lock, text)
+    if lock and (recipe := recipes.recipe(made._definition(), docker)) is not None:
+        made._kept = _Kept(recipe.key, lock, text)
     return made
 
 

@@ -48,7 +48,8 @@ def _spec(connection: Connection, first: RunRecord, fresh: bool) -> RunSpec:
     if first.spec.environment is None:
         return first.spec
     if fresh:
-        body = {"definition": first.spec.environment.definition, "forget": True}
+        docker = codec.encode(first.spec.docker) if first.spec.docker is not None else None
+        body = {"definition": first.spec.environment.definition, "docker": docker, "forget": True}
         connection.client.call("POST", path_of("workspaces", first.workspace, "builds"), json=body)
     lock = "" if fresh else lock_of(connection, first.id)
     return replace(first.spec, environment=replace(first.spec.environment, lock=lock))

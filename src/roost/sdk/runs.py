@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,8 +159,11 @@ class Run(ComingOfRun, job.Run):
 
         spec = self._now().spec
         if spec.environment is not None:
-            lock = repeats.lock_of(self._connection, self.id) if self._reach is not None else ""
-            return environments.of_run(spec.environment, lock, lambda: repeats.lock_text(self._connection, self.id))
+            if self._reach is None:
+                return environments.of_run(spec.environment, spec.docker, "", str)
+            lock = repeats.lock_of(self._reach, self.id)
+            text = partial(repeats.lock_text, self._reach, self.id)
+            return environments.of_run(spec.environment, spec.docker, lock, text)
         return environments.plain(spec.interpreter, spec.environment_variables)
 
     def get_portal_url(self) -> str:

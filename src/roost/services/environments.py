@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roost.domain import environments, names, recipes
+from roost.domain.containers import DockerUse
 from roost.domain.environments import LOCK_FILE, Build, Environment
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.files import RunFile
@@ -80,11 +81,18 @@ def standing(house: House, run: Run) -> Build | None:
     return _checked(house, house.store.environments.build(recipe.key, _platform()))
 
 
-def look_up(house: House, workspace: str, definition: Mapping[str, Any], *, forget: bool = False) -> Build:
+def look_up(
+    house: House,
+    workspace: str,
+    definition: Mapping[str, Any],
+    docker: DockerUse | None = None,
+    *,
+    forget: bool = False,
+) -> Build:
     """Where the build of a definition stands. With `forget` its lock is not known any more: whoever needs it next has it
     resolved anew. Runs that were installed from it keep it."""
     house.store.workspaces.get(names.workspace(workspace))
-    recipe = recipes.recipe(definition)
+    recipe = recipes.recipe(definition, docker)
     if recipe is None:
         raise InvalidInput("There is nothing to build: its packages are managed by the user.")
     if forget:
