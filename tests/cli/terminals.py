@@ -30,18 +30,25 @@ class Screen:
         return bool(re.search(r"\x1b\[3\dm", self.raw))
 
 
-def on_terminal(argv: list[str], *, width: int = 80, typed: str = "", **variables: str) -> Screen:
+def on_terminal(argv: list[str], *, width: int = 80, typed: str = "", after: str = "", **variables: str) -> Screen:
+    """What a command shows. `typed` is typed at once, or when `after` stands on the screen: prompts for secrets forget what came
+    before them."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color", **variables}
     environment.pop("COLUMNS", None)
-    with subprocess.Popen(argv, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+    with subprocess.Popen(
+        argv, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
+    ) as process:
         os.close(theirs)
-        if typed:
+        if typed and not after:
             os.write(ours, typed.encode())
         said = b""
         while piece := _read(ours):
+            waited = after.encode() not in said
             said += piece
+            if after and waited and after.encode() in said:
+                os.write(ours, typed.encode())
         code = process.wait(60)
     os.close(ours)
     return Screen(code, said.decode())

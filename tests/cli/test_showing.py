@@ -79,7 +79,7 @@ def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_log_of_a_build_that_failed(home: Path, tmp_path: Path) -> None:
-    tree(tmp_path, {"train.py": "print(1)", "reqs.txt": "./no-such-package-here\n"})
+    tree(tmp_path, {"train.py": "print(1)", "reqs.txt": "--no-index\nno-such-package-here\n"})
     run_id = roost("submit", "--detach", "--environment", "reqs.txt", "train.py").strip()
     followed = told(run_id, "-f")
     assert "The log of its environment's build, azureml-logs/20_image_build_log.txt:" in followed.stderr

@@ -49,7 +49,7 @@ class TestScreens:
         assert first in narrow.text
         assert "a rather long" in narrow.text
         assert "…" in narrow.text
-        assert narrow.lines[-1] == "No room for: experiment, target. A wider terminal or --json shows them."
+        assert narrow.lines[-1] == "No room for: experiment, target, tags. A wider terminal or --json shows them."
         assert "\x1b[2mNo room" in narrow.raw
         wide = on_terminal([ROOST, "run", "list"], width=200)
         assert max(map(len, wide.lines)) <= 200
