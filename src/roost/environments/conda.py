@@ -16,7 +16,7 @@ from typing import Any
 
 from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import conda_settings
+from roost.environments import conda_activation, conda_settings
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.conda_process import Worker
 from roost.environments.conda_reach import Reach
@@ -40,6 +40,8 @@ class CondaBuilder:
         private: Private | None = None,
     ) -> None:
         self._say = say
+        self._meanwhile = meanwhile
+        self._environment = environment
         self._scratch = scratch
         self._settings = conda_settings.read()
         cache = Path(os.environ.get("RATTLER_CACHE_DIR") or home / "cache" / "conda")
@@ -65,6 +67,7 @@ class CondaBuilder:
         self._link(packages, prefix)
         if pip.strip():
             self._uv.fill(prefix, pip)
+        conda_activation.write(prefix, self._say, self._meanwhile, self._environment)
 
     def _with_python(self, recipe: Recipe, channels: Sequence[Channel]) -> Lock:
         """Python alone from the channels; BuildFailed at once when they were out of reach a short while ago."""

@@ -21,6 +21,8 @@ SYSTEM = Path("/etc/conda")
 DEFAULTS = "defaults"
 _DEFAULT_CHANNELS = ("main", "r")
 """What `defaults` means where the machine does not say: names of channels at the alias."""
+_OWN = "machine/"
+"""Before the name of a channel that the machine's settings have as an address."""
 _PRIORITIES = ("strict", "flexible", "disabled")
 _LISTS = ("channels", "default_channels")
 _TOKEN = re.compile(r"/t/[^/\s]+(?=/)")
@@ -83,7 +85,7 @@ class Settings:
     def by_name(self, name: str) -> Channel:
         """The channel that a lock calls so."""
         known = [channel for own in (*self.channels, *self.multi) for channel in self.find(own, private=True)]
-        for channel in [*known, *self.find(name)]:
+        for channel in [*known, *(() if name.startswith(_OWN) else self.find(name))]:
             if channel.name == name:
                 return channel
         raise BuildFailed(
@@ -95,9 +97,9 @@ class Settings:
         """The text with names where it has addresses that are the machine's affair, and without any credential."""
         for channel in sorted(channels, key=lambda each: len(each.url), reverse=True):
             if channel.private and channel.url:
-                for address in {channel.url, _masked(channel.url)}:
+                for address in {channel.url, masked(channel.url)}:
                     text = text.replace(address.rstrip("/"), channel.name)
-        text = _masked(text)
+        text = masked(text)
         for word in self._hidden:
             text = text.replace(word, "<address>")
         return text
@@ -203,13 +205,14 @@ def _address(given: str) -> str:
     return Path(given).as_uri() if given.startswith("/") else given.rstrip("/")
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
+    """Addresses in it without names, passwords and tokens."""
     return _TOKEN.sub("", _USER.sub("", text))
 
 
 def _plain_name(address: str) -> str:
     """What an address of the machine's is called: its last word, which tells no host and no credential."""
-    return f"machine/{_last(_masked(address))}"
+    return f"{_OWN}{_last(masked(address))}"
 
 
 def _last(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The process in which py-rattler works, `python -m roost.environments.conda_worker FILE`: the request is in the file, standard output
-has a line of JSON for each thing it has to tell, the answer last. It is a process of its own because a solve or a download in
-Rust cannot be interrupted from Python; whoever started it ends it at any moment, and what it leaves is safe (`conda.py`).
+"""The process in which py-rattler works, `python -m roost.environments.conda_worker FILE`: the request is in the file, standard
+output has a line of JSON for each thing it has to tell, the answer last. It is a process of its own because a solve or a
+download in Rust cannot be interrupted from Python; whoever started it ends it at any moment, and what it leaves is safe.
 """
 
 import asyncio
@@ -20,6 +20,8 @@ import rattler
 from rattler.exceptions import SolverError
 from rattler.networking import Client
 from rattler.package_streaming import download_bytes
+
+from roost.environments.conda_settings import masked
 
 _EVERY = 1.0
 """Seconds between lines of progress."""
@@ -71,7 +73,7 @@ async def solve(asked: Json) -> Json:
         except SolverError:
             if not extra:
                 raise
-    places = {channel.base_url.rstrip("/"): place for place, channel in enumerate(channels)}
+    places = {masked(channel.base_url).rstrip("/"): place for place, channel in enumerate(channels)}
     records = sorted(found, key=lambda each: str(each.name.normalized))
     return {"packages": [_package(each, places) for each in records]}
 
@@ -90,6 +92,8 @@ async def install(asked: Json) -> Json:
         execute_link_scripts=False,
     )
     progress.end()
+    for file in Path(asked["prefix"], "conda-meta").glob("*.json"):
+        _forget_credentials(file)
     return {}
 
 
@@ -196,7 +200,7 @@ def _package(record: rattler.RepoDataRecord, places: Mapping[str, int]) -> Json:
         "version": known["version"],
         "build": known["build"],
         "build_number": known["build_number"],
-        "channel": places[record.channel.rstrip("/")],
+        "channel": places[masked(record.channel).rstrip("/")],
         "subdir": known["subdir"],
         "file": record.file_name,
         **kept,
@@ -222,6 +226,14 @@ def _record(package: Json) -> rattler.RepoDataRecord:
     )
     url = f"{base.rstrip('/')}/{package['subdir']}/{package['file']}"
     return rattler.RepoDataRecord(made, package["file"], url, base)
+
+
+def _forget_credentials(file: Path) -> None:
+    """rattler notes down where a package came from, with whatever is in the address."""
+    known = json.loads(file.read_text(encoding="utf-8"))
+    shown = {key: masked(known[key]) for key in ("url", "channel") if isinstance(known.get(key), str)}
+    if any(known[key] != text for key, text in shown.items()):
+        file.write_text(json.dumps({**known, **shown}, indent=2), encoding="utf-8")
 
 
 def _check(record: rattler.RepoDataRecord) -> None:

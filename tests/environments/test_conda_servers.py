@@ -1,0 +1,212 @@
+"""Channels behind HTTP: credentials, channels that go away, and builds that are killed while they fetch."""
+
+import base64
+import functools
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.environments import channels
+
+from roost.domain.recipes import Recipe
+from roost.environments import base, pythons
+from roost.environments.base import BuildFailed
+from roost.environments.conda import CondaBuilder
+
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
+EXACT = ".".join(map(str, sys.version_info[:3]))
+ANN = "Basic " + base64.b64encode(b"ann:secret").decode()
+
+
+class Server:
+    """Serves a folder; `wants` says what a request must have, `hold` keeps packages from being sent until it is set."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.closed = False
+        self.asked: list[str] = []
+        self.held = threading.Event()
+        self.hold = threading.Event()
+        self.hold.set()
+        handler = functools.partial(_Handler, server_of=self, directory=str(folder))
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+        self.host = f"127.0.0.1:{self._server.server_port}"
+        self.secured = False
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.hold.set()
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
+
+
+class _Handler(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, *args: object, server_of: Server, **kwargs: str) -> None:
+        self._of = server_of
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+    def log_message(self, *args: object) -> None:
+        """Nobody reads it."""
+
+    def do_GET(self) -> None:
+        self._of.asked.append(self.path)
+        if self._of.secured and self.headers.get("Authorization") != ANN and not self.path.startswith("/t/secret/"):
+            self.send_error(401)
+            return
+        self.path = self.path.replace("/t/secret", "")
+        if self.path.endswith(".tar.bz2"):
+            self._of.held.set()
+            self._of.hold.wait(60)
+        try:
+            super().do_GET()
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Path) -> Iterator[Server]:
+    channels.machine(tmp_path, monkeypatch)
+    team = tmp_path / "www" / "team"
+    channels.python(team, EXACT, pythons.choose(HERE).path)
+    channels.module(team, "lower", "2.0")
+    made = Server(tmp_path / "www")
+    yield made
+    made.close()
+
+
+def builder(tmp_path: Path, said: list[str], meanwhile: base.Meanwhile = lambda: None) -> CondaBuilder:
+    (tmp_path / "run").mkdir(exist_ok=True)
+    return CondaBuilder(said.append, meanwhile, {}, tmp_path / "run", tmp_path / "home")
+
+
+def recipe(*named: str) -> Recipe:
+    return Recipe(python=HERE, packages=("lower",), channels=named)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"channels": ["http://{host}/t/secret/team"]}, ()),
+        ({"channels": ["http://ann:secret@{host}/team"]}, ()),
+        ({"default_channels": ["http://ann:secret@{host}/team"]}, ()),
+        ({"channel_alias": "http://ann:secret@{host}"}, ("team",)),
+        ({"custom_channels": {"team": "http://ann:secret@{host}"}}, ("team",)),
+    ],
+)
+def test_credentials_of_the_machine_s_settings_are_used_and_told_nowhere(
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, object],
+    named: tuple[str, ...],
+) -> None:
+    server.secured = True
+    channels.machine(tmp_path, monkeypatch, **json.loads(json.dumps(settings).replace("{host}", server.host)))
+    said: list[str] = []
+    lock = builder(tmp_path, said).resolve(recipe(*named))
+    builder(tmp_path, said).install(base.read_lock(lock.text), tmp_path / "prefix")
+    assert (tmp_path / "prefix" / "lib" / f"python{HERE}" / "site-packages" / "lower.py").exists()
+    noted = [file.read_text() for file in (tmp_path / "prefix" / "conda-meta").glob("*.json")]
+    for text in (lock.text, *said, *noted):
+        assert "secret" not in text
+    for text in (lock.text, *said):
+        assert server.host not in text
+
+
+@pytest.mark.parametrize("kind", ["netrc", "store"])
+def test_credentials_from_netrc_and_rattler_s_store(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    server.secured = True
+    file = tmp_path / "credentials"
+    if kind == "netrc":
+        file.write_text("machine 127.0.0.1\nlogin ann\npassword secret\n")
+        monkeypatch.setenv("NETRC", str(file))
+    else:
+        file.write_text(json.dumps({"127.0.0.1": {"BasicHTTP": {"username": "ann", "password": "secret"}}}))
+        monkeypatch.setenv("RATTLER_AUTH_FILE", str(file))
+    file.chmod(0o600)
+    lock = builder(tmp_path, []).resolve(recipe(f"http://{server.host}/team"))
+    assert "secret" not in lock.text
+
+
+def test_a_credential_that_is_missing_is_told(server: Server, tmp_path: Path) -> None:
+    server.secured = True
+    with pytest.raises(BuildFailed, match="401") as caught:
+        builder(tmp_path, []).resolve(recipe(f"http://{server.host}/team"))
+    assert "netrc" in caught.value.hint
+
+
+def test_a_channel_that_went_away_is_told_and_what_was_fetched_is_used(server: Server, tmp_path: Path) -> None:
+    address = f"http://{server.host}/team"
+    lock = builder(tmp_path, []).resolve(recipe(address))
+    builder(tmp_path, []).install(lock, tmp_path / "first")
+    server.close()
+    said: list[str] = []
+    assert builder(tmp_path, said).resolve(recipe(address)) == lock
+    assert any(f"{address} cannot be reached" in line for line in said)
+    builder(tmp_path, said).install(lock, tmp_path / "second")
+    assert any("nothing to download" in line for line in said)
+
+
+def test_a_channel_that_is_away_before_anything_was_fetched(server: Server, tmp_path: Path) -> None:
+    address = f"http://{server.host}/team"
+    server.close()
+    said: list[str] = []
+    with pytest.raises(BuildFailed, match=address) as caught:
+        builder(tmp_path, said).resolve(recipe(address))
+    assert "fetched before" in caught.value.hint
+
+
+def test_a_build_that_is_killed_while_it_fetches_leaves_nothing_that_is_used(server: Server, tmp_path: Path) -> None:
+    address = f"http://{server.host}/team"
+    lock = builder(tmp_path, []).resolve(recipe(address))
+    server.hold.clear()
+    text = tmp_path / "lock.txt"
+    text.write_text(lock.text)
+    program = f"""
+from pathlib import Path
+from roost.environments import base
+from roost.environments.conda import CondaBuilder
+lock = base.read_lock(Path({str(text)!r}).read_text())
+home = Path({str(tmp_path / "home")!r})
+builder = CondaBuilder(print, lambda: None, {{}}, Path({str(tmp_path / "run")!r}), home)
+base.ensure(home, {"ab" * 32!r}, lambda place: builder.install(lock, place), print, lambda: None)
+"""
+    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True, stdout=subprocess.DEVNULL)
+    assert server.held.wait(60)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for pid in (process.pid, *map(int, children)):
+        os.kill(pid, signal.SIGKILL)
+    process.wait()
+    home = tmp_path / "home"
+    assert base.find(home, "ab" * 32) is None
+    server.hold.set()
+    made = base.ensure(home, "ab" * 32, lambda place: builder(tmp_path, []).install(lock, place), print, list)
+    assert (made / "lib" / f"python{HERE}" / "site-packages" / "lower.py").read_text() == "VERSION = '2.0'\n"
+
+
+def test_a_build_that_nobody_wants_any_more_ends_at_once(server: Server, tmp_path: Path) -> None:
+    class Enough(Exception):
+        """Raised while a package is fetched."""
+
+    lock = builder(tmp_path, []).resolve(recipe(f"http://{server.host}/team"))
+    server.hold.clear()
+
+    def enough() -> None:
+        if server.held.is_set():
+            raise Enough
+
+    with pytest.raises(Enough):
+        builder(tmp_path, [], enough).install(lock, tmp_path / "prefix")
