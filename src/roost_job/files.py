@@ -1,39 +1,18 @@
-"""A run's files: uploads from the script, names, downloads. All of it goes through the run's link; bytes never do."""
+"""A run's files: uploads from the script (checked in `uploads.py`), names, downloads. All of it goes through
+the run's link; bytes never do.
+"""
 
 import os
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Tuple
 
 from roost_job import uploads
 from roost_job.exceptions import UserErrorException
 
 
-class RunFiles(object):
+class RunFiles(uploads.Uploads):
     """The file calls of a run. `_link` comes from the run."""
 
     _link: Any
-
-    def upload_file(self, name: str, path_or_stream: Any, datastore_name: Optional[str] = None) -> None:
-        """Keeps a file, or what a stream still holds, with the run as `name`. It is copied when this returns."""
-        uploads.check_no_datastore(datastore_name)
-        uploads.check_file_name(name)
-        with uploads.as_file(path_or_stream) as path:
-            self._link.ask("upload", files=[[name, path]])
-
-    def upload_files(
-        self,
-        names: Sequence[str],
-        paths: Sequence[str],
-        timeout_seconds: Optional[int] = None,
-        datastore_name: Optional[str] = None,
-    ) -> None:
-        """Several files; all are checked before the first is sent. `timeout_seconds` bounds the wait for each thousand."""
-        uploads.check_no_datastore(datastore_name)
-        self._send(uploads.paired(names, paths), timeout_seconds)
-
-    def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
-        """All files below `path`, as `name/…`."""
-        uploads.check_no_datastore(datastore_name)
-        self._send(uploads.folder(name, path), None)
 
     def get_file_names(self) -> List[str]:
         """The names of the run's files, sorted."""
@@ -88,7 +67,11 @@ class RunFiles(object):
             raise UserErrorException("The folder for %s cannot be made: %s." % (target, error.strerror))
         self._link.ask("download", name=name, path=target)
 
-    def _send(self, files: Any, timeout_seconds: Optional[float]) -> None:
+    def _send_one(self, name: str, path_or_stream: Any) -> None:
+        with uploads.as_file(path_or_stream) as path:
+            self._link.ask("upload", files=[[name, path]])
+
+    def _send(self, files: Sequence[Tuple[str, str]], timeout_seconds: Optional[float]) -> None:
         bounds = {} if timeout_seconds is None else {"timeout_seconds": timeout_seconds}
         for batch in uploads.batches(files):
             self._link.ask("upload", files=batch, **bounds)

@@ -7,13 +7,13 @@ with `hasattr`: `experiment`, `input_datasets`, `parent`, `get_metrics`, `regist
 # ruff: noqa: ARG002 - the signatures are those of a real run
 
 import sys
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
 
 from roost_job import documents, uploads, values
 from roost_job.exceptions import UserErrorException
 
 
-class _OfflineRun(object):
+class _OfflineRun(uploads.Uploads):
     """Prints what a run would keep. Tags and properties last as long as the object."""
 
     def __init__(self, run_id: Optional[str] = None, **kwargs: Any) -> None:
@@ -83,27 +83,13 @@ class _OfflineRun(object):
     ) -> "List[_OfflineRun]":
         return [_OfflineRun() for _ in (range(count or 0) if tag_values is None else tag_values)]
 
-    def upload_file(self, name: str, path_or_stream: Any, datastore_name: Optional[str] = None) -> None:
-        uploads.check_no_datastore(datastore_name)
-        uploads.check_file_name(name)
+    def _send_one(self, name: str, path_or_stream: Any) -> None:
         is_stream = hasattr(path_or_stream, "read")
         _show("file", name, path_or_stream if is_stream else uploads.one_file(path_or_stream), "upload")
 
-    def upload_files(
-        self,
-        names: Sequence[str],
-        paths: Sequence[str],
-        timeout_seconds: Optional[int] = None,
-        datastore_name: Optional[str] = None,
-    ) -> None:
-        uploads.check_no_datastore(datastore_name)
-        for name, path in uploads.paired(names, paths):
+    def _send(self, files: Sequence[Tuple[str, str]], timeout_seconds: Optional[float]) -> None:
+        for name, path in files:
             _show("file", name, path, "upload")
-
-    def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
-        uploads.check_no_datastore(datastore_name)
-        for each, full in uploads.folder(name, path):
-            _show("file", each, full, "upload")
 
     def tag(self, key: str, value: Optional[str] = None) -> None:
         self.set_tags({key: value})

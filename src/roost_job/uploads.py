@@ -132,3 +132,34 @@ def temporary(suffix: str) -> Iterator[str]:
             os.unlink(path)
         except OSError:
             pass
+
+
+class Uploads(object):
+    """The upload calls of a run, checked; a run supplies how one thing and how many files are sent."""
+
+    def upload_file(self, name: str, path_or_stream: Any, datastore_name: Optional[str] = None) -> None:
+        """Keeps a file, or what a stream still holds, with the run as `name`. It is copied when this returns."""
+        check_no_datastore(datastore_name)
+        self._send_one(check_file_name(name), path_or_stream)
+
+    def upload_files(
+        self,
+        names: Sequence[str],
+        paths: Sequence[str],
+        timeout_seconds: Optional[int] = None,
+        datastore_name: Optional[str] = None,
+    ) -> None:
+        """Several files; all are checked before the first is sent. `timeout_seconds` bounds the wait for each thousand."""
+        check_no_datastore(datastore_name)
+        self._send(paired(names, paths), timeout_seconds)
+
+    def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
+        """All files below `path`, as `name/…`."""
+        check_no_datastore(datastore_name)
+        self._send(folder(name, path), None)
+
+    def _send_one(self, name: str, path_or_stream: Any) -> None:
+        raise NotImplementedError
+
+    def _send(self, files: Sequence[Tuple[str, str]], timeout_seconds: Optional[float]) -> None:
+        raise NotImplementedError

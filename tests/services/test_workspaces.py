@@ -4,12 +4,13 @@ import pytest
 from tests.services.houses import ANN
 
 from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.workspaces import Origin
 from roost.services import experiments, workspaces
 from roost.services.house import House
 
 
 def test_made_once_and_found_again(house: House) -> None:
-    made = workspaces.ensure(house, ANN, "team-a", subscription_id="s", resource_group="g")
+    made = workspaces.ensure(house, ANN, "team-a", Origin(subscription_id="s", resource_group="g"))
     assert workspaces.ensure(house, ANN, "team-a") == made == workspaces.get(house, "team-a")
     first = experiments.ensure(house, ANN, "team-a", "train")
     assert experiments.ensure(house, ANN, "team-a", "train") == first
@@ -29,4 +30,4 @@ def test_what_is_not_there(house: House) -> None:
     with pytest.raises(NotFound):
         experiments.ensure(house, ANN, "nowhere", "train")
     with pytest.raises(InvalidInput):
-        workspaces.ensure(house, ANN, "fine", location="x" * 300)
+        workspaces.ensure(house, ANN, "fine", Origin(location="x" * 300))

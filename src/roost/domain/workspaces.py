@@ -10,16 +10,22 @@ NO_RESOURCE_GROUP = "roost"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workspace:
-    name: str
-    user: str
-    created_at: float
+class Origin:
+    """Where a workspace stood in Azure; kept for the scripts that print it."""
+
     subscription_id: str = ""
     resource_group: str = ""
     location: str = "local"
     sku: str = "Basic"
     friendly_name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace(Origin):
+    name: str
+    user: str
+    created_at: float
 
 
 @dataclass(frozen=True, kw_only=True)

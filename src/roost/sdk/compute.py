@@ -189,29 +189,8 @@ class AmlCompute(ComputeTarget):
 
     _compute_type = "AmlCompute"
 
-    @staticmethod
-    def provisioning_configuration(
-        vm_size: str | None = "",
-        vm_priority: str | None = "dedicated",
-        min_nodes: int | None = 0,
-        max_nodes: int | None = None,
-        idle_seconds_before_scaledown: float | None = 1800,
-        admin_username: str | None = None,
-        admin_user_password: str | None = None,
-        admin_user_ssh_key: str | None = None,
-        vnet_resourcegroup_name: str | None = None,
-        vnet_name: str | None = None,
-        subnet_name: str | None = None,
-        tags: Mapping[str, str] | None = None,
-        description: str | None = None,
-        remote_login_port_public_access: str = "NotSpecified",
-        identity_type: str | None = None,
-        identity_id: "list[str] | None" = None,
-        location: str | None = None,
-        enable_node_public_ip: bool = True,
-    ) -> AmlComputeProvisioningConfiguration:
-        """What `ComputeTarget.create` takes; wrong values are refused here."""
-        return AmlComputeProvisioningConfiguration(**locals())
+    provisioning_configuration = AmlComputeProvisioningConfiguration
+    """What `ComputeTarget.create` takes; wrong values are refused here."""
 
     @staticmethod
     def attach_configuration(

@@ -41,7 +41,7 @@ class ScaleSettings:
 
 
 class AmlComputeProvisioningConfiguration:
-    """A cluster to be made; `AmlCompute.provisioning_configuration` makes one.
+    """A cluster to be made; `AmlCompute.provisioning_configuration(…)` is this.
 
     Accounts, virtual networks, public addresses and identities belong to machines in a cloud: they are accepted, so that scripts
     run as they are, and mean nothing to the embedded engine.

@@ -1,50 +1,26 @@
 """Workspaces: made when first named, found again by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.people import Caller
-from roost.domain.workspaces import Workspace
+from roost.domain.workspaces import Origin, Workspace
 from roost.services import submissions
 from roost.services.house import House
 
 MAX_FIELD = 255
+NOWHERE = Origin()
 
 
-def ensure(
-    house: House,
-    caller: Caller,
-    name: str,
-    *,
-    subscription_id: str = "",
-    resource_group: str = "",
-    location: str = "local",
-    sku: str = "Basic",
-    friendly_name: str = "",
-    tags: Mapping[str, str] | None = None,
-) -> Workspace:
-    for field, value in (
-        ("subscription_id", subscription_id),
-        ("resource_group", resource_group),
-        ("location", location),
-        ("sku", sku),
-        ("friendly_name", friendly_name),
-    ):
-        if len(value) > MAX_FIELD:
+def ensure(house: House, caller: Caller, name: str, origin: Origin = NOWHERE) -> Workspace:
+    """The workspace of that name, made if there is none; what is there stays as it is."""
+    kept = {**vars(origin), "location": origin.location or "local", "sku": origin.sku or "Basic"}
+    for field, value in kept.items():
+        if isinstance(value, str) and len(value) > MAX_FIELD:
             raise InvalidInput(f"{field} has {len(value)} characters; at most {MAX_FIELD} are kept.")
-    submissions.check_labels(tags or {}, {})
-    workspace = Workspace(
-        name=names.workspace(name),
-        user=caller.user,
-        created_at=house.clock(),
-        subscription_id=subscription_id,
-        resource_group=resource_group,
-        location=location or "local",
-        sku=sku or "Basic",
-        friendly_name=friendly_name,
-        tags=dict(tags or {}),
-    )
+    submissions.check_labels(origin.tags, {})
+    workspace = Workspace(name=names.workspace(name), user=caller.user, created_at=house.clock(), **kept)
     return house.store.workspaces.ensure(workspace)
 
 
