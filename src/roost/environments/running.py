@@ -84,23 +84,26 @@ class Downloads(Words):
 
 
 class Compiling(Words):
-    """A compiler at work: its last line now and then."""
+    """A compiler at work: now and then the file that it is at, or else its last line."""
 
     def __init__(self, task: str) -> None:
         super().__init__(task)
-        self._last = ""
+        self._last = self._file = ""
 
     def heard(self, line: str) -> str:
         if not line.startswith(_DETAIL):
             return line
-        self._last = line.removeprefix(_DETAIL).strip() or self._last
+        files = _FILE.findall(line)  # of a compiler's thousand flags and warnings, the file that it is at
+        if files:
+            self._file = files[-1]
+        else:
+            self._last = line.removeprefix(_DETAIL).strip() or self._last
         return ""
 
     def pulse(self, seconds: float, silent: float) -> str:
         if silent < _QUIET:
             return ""
-        files = _FILE.findall(self._last)  # of a compiler's thousand flags, the file that it is at
-        last = files[-1] if files else self._last
+        last = self._file or self._last
         return f"{self.task}: {seconds:.0f} s. {last if len(last) <= _LONGEST else f'…{last[-_LONGEST:]}'}".rstrip()
 
 
