@@ -34,8 +34,25 @@ def test_one_page_for_every_run(desk: Desk) -> None:
     assert one == other
 
 
+@pytest.mark.parametrize(("path", "title"), [("/", "Runs"), ("/runs/a", "Run")])
+def test_a_page_is_whole_and_has_its_frame_once(desk: Desk, path: str, title: str) -> None:
+    text = desk.stranger.get(path).body.decode()
+    for part in (
+        "<!doctype html>",
+        "<head>",
+        f"<title>{title} · Roost</title>",
+        "<script ",
+        "<nav",
+        "<main>",
+        "</html>",
+    ):
+        assert text.count(part) == 1, part
+    assert "<!--" not in text
+
+
 @pytest.mark.parametrize(
-    "name", ["nothing.js", "../pages.py", "%2e%2e%2fpages.py", "..%2f__init__.py", "pages.py", "", "run.html/x"]
+    "name",
+    ["nothing.js", "frame.html", "../pages.py", "%2e%2e%2fpages.py", "..%2f__init__.py", "pages.py", "", "run.html/x"],
 )
 def test_nothing_else_is_served(desk: Desk, name: str) -> None:
     assert desk.stranger.get(f"/studio/{name}").status == 404

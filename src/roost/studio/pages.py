@@ -1,6 +1,7 @@
 """Routes: the pages and what they are made of. Static files of this package, open to all; nothing here touches the house."""
 
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from roost.domain.errors import NotFound
 desk = Desk("studio")
 
 _FILES = Path(__file__).with_name("files")
+_FRAME = _FILES / "frame.html"
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -56,8 +58,17 @@ def _file(request: Request, name: str) -> Response:
 def _load() -> dict[str, tuple[bytes, str, str]]:
     """Every file by its name, read once: its bytes, its kind, its tag. A name that is asked for is only ever looked up here."""
     found = {}
+    frame = _FRAME.read_text()
     for path in sorted(_FILES.iterdir()):
-        if path.suffix in _KINDS:
-            data = path.read_bytes()
+        if path.suffix in _KINDS and path != _FRAME:
+            data = _framed(frame, path.read_text()).encode() if path.suffix == ".html" else path.read_bytes()
             found[path.name] = (data, _KINDS[path.suffix], f'"{hashlib.sha256(data).hexdigest()[:16]}"')
     return found
+
+
+def _framed(frame: str, page: str) -> str:
+    """A page whole: what it has under `<!-- head -->`, `<!-- nav -->` and `<!-- main -->` in those places of the frame."""
+    _, *parts = re.split(r"<!-- (head|nav|main) -->\n", page)
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        frame = frame.replace(f"<!-- {name} -->\n", text)
+    return frame
