@@ -54,6 +54,12 @@ class EnvironmentsContract:
         with pytest.raises(NotFound, match="mine"):
             store.environments.get(WS, "mine", version)
 
+    def test_a_name_nearby_is_offered(self, store: Store) -> None:
+        store.environments.register(environment("vision-torch"))
+        with pytest.raises(NotFound) as caught:
+            store.environments.get(WS, "vision-toch")
+        assert caught.value.hint == "Did you mean 'vision-torch'? List them with: roost env list"
+
     def test_a_lock_is_forgotten(self, store: Store) -> None:
         store.environments.forget_lock("key", "linux")
         store.environments.end_build("key", "linux", lock="l" * 64)

@@ -274,3 +274,22 @@ class TestBadInput:
         monkeypatch.delenv("ROOST_TOKEN")
         with pytest.raises(Unauthorized, match="ROOST_TOKEN is not set"):
             Workspace()
+
+
+def test_a_run_gets_the_machines_variables_and_those_that_were_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MAKEFLAGS", "MAKELEVEL", "API_KEY", "LC_TIME", "GIVEN"):
+        monkeypatch.setenv(name, "C")
+    monkeypatch.setenv("ROOST_PASS", "API_*")
+    tree(tmp_path, {"source/a.txt": ""})
+    config = ScriptRunConfig(
+        str(tmp_path / "source"), command="python -c 'import os; print(*os.environ)' && echo 1 | cat"
+    )
+    config.environment_variables = {"GIVEN": "too"}
+    run = Experiment(Workspace(), "variables").submit(config)
+    run.wait_for_completion()
+    names, one = waiting.Tail(run._connection.client, run.id).read().splitlines()
+    assert one == "1"
+    assert {"PATH", "HOME", "API_KEY", "LC_TIME", "GIVEN", "AZUREML_RUN_ID"} <= set(names.split())
+    assert {"MAKEFLAGS", "MAKELEVEL", "ROOST_PASS", "PYTEST_CURRENT_TEST"}.isdisjoint(names.split())

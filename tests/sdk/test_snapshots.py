@@ -64,6 +64,10 @@ class TestWhatIsPartOfIt:
 
 
 class TestIgnoring:
+    def test_a_back_up_of_everything_is_left_out(self, source: Path, blobs: LocalBlobs, tmp_path: Path) -> None:
+        tree(source, {"train.py": "1", "all.roost.tar": "2", "old/x.roost.tar": "3", "data.tar": "4"})
+        assert taken(source, blobs, tmp_path) == {"train.py", "data.tar"}
+
     def test_folders_nobody_means_to_send(self, source: Path, blobs: LocalBlobs, tmp_path: Path) -> None:
         tree(source, {"train.py": "", ".git/HEAD": "", "lib/__pycache__/a.pyc": "", "myenv/pyvenv.cfg": ""})
         tree(source, {".venv/bin/python": "", "nb/.ipynb_checkpoints/n.ipynb": "", "myenv/lib/x.py": ""})

@@ -21,7 +21,7 @@ def house(tmp_path: Path) -> House:
 
 
 def test_set_read_list_delete(house: House) -> None:
-    assert secrets.put(house, ANN, "vision", {"db-pass": "hunter22", "empty": "", "Wide": "Schlüssel\nzwei"}) == 3
+    assert secrets.put(house, ANN, "vision", {"db-pass": "hunter22", "short": "x", "Wide": "Schlüssel\nzwei"}) == 3
     assert secrets.read(house, ANN, "vision", ["db-pass", "nothing", "Wide"]) == {
         "db-pass": "hunter22",
         "nothing": None,
@@ -32,7 +32,7 @@ def test_set_read_list_delete(house: House) -> None:
     assert [(each.name, each.user) for each in secrets.listing(house, "vision")] == [
         ("Wide", "ann"),
         ("db-pass", "bob"),
-        ("empty", "ann"),
+        ("short", "ann"),
     ]
     assert secrets.delete(house, "vision", "db-pass")
     assert not secrets.delete(house, "vision", "db-pass")
@@ -101,6 +101,8 @@ def test_values_that_are_refused_are_not_shown(house: House) -> None:
     with pytest.raises(InvalidInput, match="25001 bytes") as caught:
         secrets.put(house, ANN, "vision", {"name": "p" * 25_001})
     assert "ppp" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="'name' is empty"):
+        secrets.put(house, ANN, "vision", {"name": ""})
     secrets.put(house, ANN, "vision", {"name": "p" * 25_000})
     with pytest.raises(NotFound):
         secrets.put(house, ANN, "nowhere", {"name": "value"})
