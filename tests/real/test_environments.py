@@ -5,7 +5,6 @@ is compiled here. The first run downloads 1.3 GB and compiles for minutes; wheel
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,7 +85,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def mpi() -> None:
     """Open MPI with its headers, and a compiler."""
     if not (shutil.which("mpicxx") and shutil.which("mpirun") and shutil.which("g++")):
         if os.geteuid() or not shutil.which("apt-get"):
@@ -96,14 +95,12 @@ def mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         for command in (["update"], ["install", "-y", "libopenmpi-dev", "openmpi-bin", "g++"]):
             subprocess.run(["apt-get", "-q", *command], env=quiet, check=True)
-    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
-        monkeypatch.setenv(name, "1")
-    yield
 
 
 def submit(experiment: Experiment, folder: Path, conda: str, **files: str) -> Run:
     (folder / "conda_dependencies.yml").write_text(conda)
     environment = Environment.from_conda_specification("printed", str(folder / "conda_dependencies.yml"))
+    environment.environment_variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     source = tree(folder / "src", {name.replace("_py", ".py"): text for name, text in files.items()})
     run = experiment.submit(ScriptRunConfig(source_directory=str(source), script="train.py", environment=environment))
     run.wait_for_completion(show_output=True)

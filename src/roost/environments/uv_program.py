@@ -15,7 +15,7 @@ from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.pip_options import Options
 from roost.environments.running import Downloads, Runner, Silent, Words
 
-_NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+_NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
 _FIXED = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
 _WOULD_INSTALL = re.compile(r"\s*\+ (\S+==\S+).*")
 _NOT_FOUND = re.compile(
