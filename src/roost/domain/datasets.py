@@ -1,13 +1,58 @@
 """A dataset: where data is and what is done to it when it is read, by reference. Registered by name and version. Pure.
 
 `Definition` is all of it; it is stored with the dataset and travels in a run's inputs, so that a run reads what it was submitted
-with whatever is registered later.
+with whatever is registered later. Its steps, in the order they are applied (F: of files, T: of tables):
+
+    take {count} FT · skip {count} FT · sample {probability, seed} T · split {percentage, seed, part: 0 or 1} FT
+    filter {expression} FT · keep_columns {columns} T · drop_columns {columns} T · timestamps {fine, coarse} T
+    time_after {time, inclusive} T · time_before {time, inclusive} T · time_between {start, end, inclusive} T
+    time_recent {seconds, inclusive} T: counted back from the newest time in the data
+
+Times are ISO 8601. An expression is `{"column": NAME}` (of files: Size, LastModifiedTime, CreationTime, Extension, CanSeek, or a
+name of the partition format), `{"value": V}`, `{"time": ISO}`, or `{"op": OP, "args": [expression, …]}` with OP of `OPERATORS`.
 """
 
+import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
+from urllib.parse import urlsplit
+
+from roost.domain import globs
+from roost.domain.datastores import checked_name as checked_datastore
+from roost.domain.errors import InvalidInput
+
+OPERATORS = frozenset(
+    {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is_null", "starts_with", "ends_with", "contains"}
+)
+STEPS: Mapping[str, frozenset[str]] = {
+    "take": frozenset({"count"}),
+    "skip": frozenset({"count"}),
+    "sample": frozenset({"probability", "seed"}),
+    "split": frozenset({"percentage", "seed", "part"}),
+    "filter": frozenset({"expression"}),
+    "keep_columns": frozenset({"columns"}),
+    "drop_columns": frozenset({"columns"}),
+    "timestamps": frozenset({"fine", "coarse"}),
+    "time_after": frozenset({"time", "inclusive"}),
+    "time_before": frozenset({"time", "inclusive"}),
+    "time_between": frozenset({"start", "end", "inclusive"}),
+    "time_recent": frozenset({"seconds", "inclusive"}),
+}
+"""Every step, with its arguments."""
+OF_FILES = frozenset({"take", "skip", "split", "filter"})
+FORMATS = frozenset({"delimited", "parquet", "json_lines"})
+MAX_SOURCES = 10_000
+MAX_STEPS = 1000
+MAX_DEFINITION = 2 * 1024 * 1024
+_NAME = re.compile(r"[a-zA-Z0-9_][\w .()-]{0,254}", re.ASCII)
+_CREDENTIAL = re.compile(
+    r"(?:^|&)(?:sig|signature|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature|x-goog-credential|"
+    r"awsaccesskeyid|googleaccessid|access_token|token|api[-_]?key|password|secret)=",
+    re.IGNORECASE,
+)
 
 
 class DatasetKind(StrEnum):
@@ -94,6 +139,122 @@ class Output:
     """Steps and format of what is registered; its sources are filled in."""
 
 
+class Direction(StrEnum):
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataUse:
+    """That a run read or wrote some data: lineage."""
+
+    run_id: str
+    direction: Direction
+    name: str
+    definition: Definition
+    mode: Mode = Mode.DIRECT
+    dataset_id: str = ""
+    """Of the registered one; empty when it is not."""
+    at: float = 0.0
+
+
 def token(name: str) -> str:
     """Stands in a run's arguments for the path of an input or output; the agent puts the path there."""
     return f"DatasetConsumptionConfig:{name}"
+
+
+def checked_name(name: object) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name != name.strip():
+        raise InvalidInput(
+            f"Dataset name {name!r} is not allowed.",
+            hint="Use 1 to 255 letters, digits, spaces or any of `_-.()`, the first a letter, digit or `_`.",
+        )
+    return name
+
+
+def checked_url(url: object) -> str:
+    """An address that readers fetch; InvalidInput when it is no http(s) one or holds a credential. What it holds is not said."""
+    if not isinstance(url, str):
+        raise InvalidInput(f"An address must be text, got {type(url).__name__}.")
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError:
+        raise InvalidInput("An address is damaged: its host or port cannot be read.") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidInput(
+            f"{masked(url)!r} is not an address that can be read.",
+            hint="Give http:// or https://, or register the place as a datastore.",
+        )
+    if parts.username is not None or parts.password is not None or _CREDENTIAL.search(parts.query):
+        raise InvalidInput(
+            f"The address {masked(url)!r} has a credential in it, which everybody who sees the dataset would see.",
+            hint="Register a datastore with the credential, and refer to the path in it.",
+        )
+    return url
+
+
+def masked(url: str) -> str:
+    """An address without what may be secret in it: no user, no password, no query."""
+    head, _, _ = url.partition("?")
+    scheme, mark, rest = head.partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"[:500]
+
+
+def checked(definition: Definition) -> Definition:
+    """The definition, its paths made regular; InvalidInput says what of it cannot be."""
+    if not definition.sources:
+        raise InvalidInput(
+            "A dataset has at least one source, got none.", hint="Give a path, an address or a list of them."
+        )
+    if len(definition.sources) > MAX_SOURCES:
+        raise InvalidInput(
+            f"{len(definition.sources)} sources are too many.", hint=f"Give at most {MAX_SOURCES}, or a pattern."
+        )
+    if len(json.dumps([dict(definition.format), *map(dict, definition.steps)], default=str)) > MAX_DEFINITION:
+        raise InvalidInput(f"The definition of the dataset is larger than {MAX_DEFINITION} characters.")
+    if len(definition.steps) > MAX_STEPS:
+        raise InvalidInput(f"{len(definition.steps)} steps are too many; a dataset has at most {MAX_STEPS}.")
+    if definition.kind is DatasetKind.TABULAR and definition.format.get("type") not in FORMATS:
+        raise InvalidInput(
+            f"A table cannot be of the type {definition.format.get('type')!r}.", hint=f"{sorted(FORMATS)}"
+        )
+    for step in definition.steps:
+        _check_step(step, definition.kind)
+    return replace(definition, sources=tuple(_checked_source(source) for source in definition.sources))
+
+
+def _checked_source(source: Source) -> Source:
+    if bool(source.datastore) == bool(source.url):
+        raise InvalidInput("A source is a path in a datastore or an address: one of the two.")
+    if source.url:
+        return Source(url=checked_url(source.url))
+    return Source(datastore=checked_datastore(source.datastore), path=globs.checked(source.path))
+
+
+def _check_step(step: Mapping[str, Any], kind: DatasetKind) -> None:
+    op = step.get("op")
+    if not isinstance(op, str) or op not in STEPS or set(step) - {"op"} != STEPS[op]:
+        raise InvalidInput(
+            f"{str(dict(step))[:200]} is not a step of a dataset.", hint=f"Steps are: {', '.join(STEPS)}."
+        )
+    if kind is DatasetKind.FILE and op not in OF_FILES:
+        raise InvalidInput(f"The step {op!r} is for tables; a dataset of files has: {', '.join(sorted(OF_FILES))}.")
+    if op == "filter":
+        _check_expression(step["expression"], 0)
+
+
+def _check_expression(expression: Any, depth: int) -> None:
+    if isinstance(expression, Mapping) and depth < 100:
+        if set(expression) in ({"column"}, {"time"}) and isinstance(next(iter(expression.values())), str):
+            return
+        if set(expression) == {"value"}:
+            return
+        args = expression.get("args")
+        if set(expression) == {"op", "args"} and expression["op"] in OPERATORS and isinstance(args, list | tuple):
+            for each in args:
+                _check_expression(each, depth + 1)
+            return
+    raise InvalidInput(f"{str(expression)[:200]} is not an expression that a dataset can be filtered by.")

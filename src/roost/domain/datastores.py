@@ -4,27 +4,57 @@ Whoever reads data is given `Item`s: files with a size and either a path on this
 clients therefore know paths and HTTP only; object stores are the control plane's, which lists them, signs addresses and relays.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from roost.domain.errors import InvalidInput
+
 DEFAULT = "workspaceblobstore"
-"""The one that every workspace has: a folder of the control plane's own."""
+OWN = (DEFAULT, "workspacefilestore")
+"""Those that every workspace has, under Azure's names: folders of the control plane's own."""
+MAX_SETTING = 1024
+_NAME = re.compile(r"[a-zA-Z0-9_]{1,255}", re.ASCII)
 
 
 class DatastoreKind(StrEnum):
     FOLDER = "folder"
     """A folder that the control plane's machine sees; `settings`: `path`."""
     AZURE_BLOB = "azure_blob"
-    """`account`, `container`, `endpoint` when it is not Azure's own."""
-    AZURE_FILE = "azure_file"
-    """`account`, `share`; mapped where it makes sense."""
+    """`account`, `container`, and `endpoint` when it is not Azure's own. Blob storage and Data Lake Storage Gen2."""
     S3 = "s3"
-    """`bucket`, `region`, `endpoint`."""
+    """`bucket`, and `region`, `endpoint`."""
     GCS = "gcs"
     """`bucket`."""
     HTTP = "http"
-    """`url`, under which its paths are."""
+    """`url`, under which its paths are. Read only, and by whoever reads: the control plane never asks it."""
+
+
+SETTINGS: Mapping[DatastoreKind, tuple[frozenset[str], frozenset[str]]] = {
+    DatastoreKind.FOLDER: (frozenset({"path"}), frozenset()),
+    DatastoreKind.AZURE_BLOB: (frozenset({"account", "container"}), frozenset({"endpoint", "prefix", "relay"})),
+    DatastoreKind.S3: (frozenset({"bucket"}), frozenset({"region", "endpoint", "prefix", "relay"})),
+    DatastoreKind.GCS: (frozenset({"bucket"}), frozenset({"endpoint", "prefix", "relay"})),
+    DatastoreKind.HTTP: (frozenset({"url"}), frozenset()),
+}
+"""What each kind must and may say. `prefix`: the folder in it that is the datastore's root; `relay`: "true" when nodes cannot
+reach it, so that its bytes go through the control plane."""
+CREDENTIALS: Mapping[DatastoreKind, tuple[frozenset[str], ...]] = {
+    DatastoreKind.FOLDER: (),
+    DatastoreKind.AZURE_BLOB: (
+        frozenset({"account_key"}),
+        frozenset({"sas_token"}),
+        frozenset({"tenant_id", "client_id", "client_secret"}),
+    ),
+    DatastoreKind.S3: (
+        frozenset({"access_key_id", "secret_access_key"}),
+        frozenset({"access_key_id", "secret_access_key", "session_token"}),
+    ),
+    DatastoreKind.GCS: (frozenset({"service_account_key"}),),
+    DatastoreKind.HTTP: (),
+}
+"""The forms that each kind's credential may have; none at all means what is open to everybody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +84,9 @@ class Item:
     url: str = ""
     """To GET it from, good for a while; empty when it has a path. Never shown or kept: it may be signed."""
     relayed: bool = False
-    """Whether `url` is a route of the control plane, asked with the caller's token."""
+    """Whether `url` is a route of the control plane (`/api/…`), asked with the caller's token."""
+    source: str = ""
+    """Which file it is, whoever asks and however its address is signed: what a cache knows it by."""
     size: int | None = None
     etag: str = ""
     modified_at: float | None = None
@@ -63,3 +95,30 @@ class Item:
     def version(self) -> str:
         """Changes when the file does; empty when its server says nothing of it."""
         return self.etag or (f"{self.modified_at}" if self.modified_at is not None else "")
+
+
+def checked_name(name: object) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInput(f"Datastore name {name!r} is not allowed.", hint="Use 1 to 255 letters, digits or `_`.")
+    return name
+
+
+def checked_settings(kind: DatastoreKind, settings: Mapping[str, str], credential: Mapping[str, str]) -> None:
+    """InvalidInput when something is missing, unknown or does not fit. A credential's values are never part of an error."""
+    must, may = SETTINGS[kind]
+    given = {name for name, value in settings.items() if value}
+    if missing := must - given:
+        raise InvalidInput(f"A datastore of kind {kind.value!r} needs {', '.join(sorted(missing))}.")
+    if unknown := given - must - may:
+        raise InvalidInput(f"A datastore of kind {kind.value!r} has no {', '.join(sorted(unknown))}.")
+    for name, value in settings.items():
+        if len(value) > MAX_SETTING or not value.isprintable():
+            raise InvalidInput(f"{name} of the datastore is too long or has a character that cannot be printed.")
+    forms = CREDENTIALS[kind]
+    held = frozenset(name for name, value in credential.items() if value)
+    if held and held not in forms:
+        known = " or ".join(" + ".join(sorted(form)) for form in forms) or "none"
+        raise InvalidInput(
+            f"{', '.join(sorted(held))} is no credential of a datastore of kind {kind.value!r}.",
+            hint=f"It takes: {known}.",
+        )

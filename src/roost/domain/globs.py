@@ -1,0 +1,104 @@
+"""Paths in a datastore with `*`, `?` and `**`: what they match, and the folder that stays the same for all of it. Pure.
+
+A path without any of them is a file, or a folder and all that is below it. An empty one is the whole datastore.
+"""
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+
+from roost.domain import names
+from roost.domain.errors import InvalidInput
+
+_WILD = re.compile(r"[*?]")
+
+
+def checked(path: object) -> str:
+    """The path or pattern made regular, by the rules of `names.path`; empty for the whole datastore."""
+    if not isinstance(path, str):
+        raise InvalidInput(f"A path in a datastore must be text, got {type(path).__name__} {path!r}.")
+    plain = path.lstrip("/")
+    return names.path(plain) if plain.strip("./") else _whole(plain)
+
+
+def _whole(path: str) -> str:
+    if ".." in path.split("/"):
+        raise InvalidInput(f"Path {path!r} is not allowed: it climbs out with `..`.")
+    return ""
+
+
+def is_pattern(path: str) -> bool:
+    return bool(_WILD.search(path))
+
+
+def base(path: str) -> str:
+    """The folder that no part of a pattern is in; of a plain path all of it."""
+    if not is_pattern(path):
+        return path
+    parts = path.split("/")
+    first = next(place for place, part in enumerate(parts) if _WILD.search(part))
+    return "/".join(parts[:first])
+
+
+def matcher(path: str) -> Callable[[str], bool]:
+    """Says whether a whole path is meant. `**` is any number of folders, `*` and `?` stay within a part. What has no such letter at
+    its end may be a folder, which is meant with all that is below it."""
+    if not path:
+        return bool
+    parts = path.split("/")
+    if parts[-1] == "**":
+        parts = [*parts, "*"]
+    tests = [None if part == "**" else _part(part) for part in parts]
+    if not is_pattern(parts[-1]):
+        tests.append(None)
+
+    def meant(name: str) -> bool:
+        return _fit(tests, name.split("/"))
+
+    return meant
+
+
+def _part(part: str) -> Callable[[str], object]:
+    return re.compile(fnmatch.translate(part.replace("[", "[[]"))).match
+
+
+def _fit(tests: Sequence[Callable[[str], object] | None], parts: Sequence[str]) -> bool:
+    """Whether the parts fit, in time that grows with the product of both lengths, whatever the pattern."""
+    reached = {0}
+    for part in parts:
+        after: set[int] = set()
+        for place in _past_any(tests, reached):
+            if place < len(tests):
+                test = tests[place]
+                if test is None:
+                    after.add(place)
+                elif test(part):
+                    after.add(place + 1)
+        reached = after
+    return len(tests) in _past_any(tests, reached)
+
+
+def _past_any(tests: Sequence[Callable[[str], object] | None], reached: set[int]) -> set[int]:
+    found = set(reached)
+    for place in sorted(reached):
+        while place < len(tests) and tests[place] is None:
+            place += 1
+            found.add(place)
+    return found
+
+
+def common(folders: Sequence[str]) -> str:
+    """The folder that all of these are in, or are."""
+    if not folders:
+        return ""
+    shared = folders[0].split("/")
+    for folder in folders[1:]:
+        parts = folder.split("/")
+        length = next((i for i, (a, b) in enumerate(zip(shared, parts)) if a != b), min(len(shared), len(parts)))  # noqa: B905
+        shared = shared[:length]
+    return "/".join(shared)
+
+
+def below(path: str, folder: str) -> str:
+    """The path seen from a folder it is in."""
+    return path[len(folder) + 1 :] if folder else path
