@@ -150,8 +150,9 @@ def _told(swept: dict[str, Any], deleted: int | None, cached: int, dry_run: bool
         print(f"{size(swept['database_bytes'])} given back by the database.")
     print(f"{size(cached)} of caches and environments {would}dropped.")
     if swept["young_bytes"]:
-        young = f"{size(swept['young_bytes'])} in {rendering.count(swept['young_blobs'], 'stored file')}"
+        young = f"{size(swept['young_bytes'])} in {rendering.count(swept['young_blobs'], 'more stored file')}"
         print(
-            f"{young} more: nothing refers to them, but they were used within the last hour, the grace for uploads that are\n"
-            "under way. They go by themselves within two hours, or with `roost gc` once that hour is over."
+            f"{young} spared: nothing refers to them, but they were used within\n"
+            "the last hour, the grace for uploads that are under way. They go by themselves within two\n"
+            "hours, or with `roost gc` once that hour is over."
         )
