@@ -160,9 +160,11 @@ def _places(values: Iterable[str], but: Path) -> list[Path]:
     for value in values:
         for word in re.split(r"[\s,]+", value):
             path = Path(word.removeprefix("file://"))
+            if word.startswith("file://") and path.is_dir():
+                path = path.parent  # an index: what it lists may lie beside it
             if path.is_absolute() and len(path.parts) > 2 and path != but and path.exists():
                 found[path] = None
-    return list(found)
+    return [each for each in found if not any(other in each.parents for other in found)]
 
 
 def _hint(said: str) -> str:

@@ -1,0 +1,408 @@
+"""Runs in real containers: Podman with a storage of its own and a base image made here (`podman.py`)."""
+
+import io
+import json
+import os
+import signal
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.environments import wheels
+from tests.interpreters import python
+from tests.journeys.test_submit import until
+from tests.real import podman
+from tests.real.podman import BASE, Podman
+from tests.sdk.folders import tree
+
+from roost import ContainerRegistry, DockerConfiguration, Environment, Experiment, Run, ScriptRunConfig, Workspace
+from roost.agent.folder import Folder
+from roost.domain.environments import BUILD_LOG, LOCK_FILE
+from roost.environments import container_engine, container_facts
+from roost.sdk import waiting
+from roost_job.exceptions import ActivityFailedException
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+AZURES = "mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04"
+SCRIPT = """
+import os, sys
+from azureml.core import Run
+
+run = Run.get_context()
+for step in range(5):
+    run.log("loss", 1.0 / (step + 1))
+run.log("minor", sys.version_info[1])
+run.tag("inside", str(os.path.exists("/run/.containerenv")))
+run.tag("executable", sys.executable)
+open("outputs/model.txt", "w").write("weights")
+open("/tmp/note.txt", "w").write("a note")
+run.upload_file("note.txt", "/tmp/note.txt")
+run.download_file("note.txt", "/tmp/again.txt")
+assert open("/tmp/again.txt").read() == "a note"
+try:
+    run.upload_file("passwd", "/etc/passwd")
+except Exception as error:
+    print("REFUSED", error)
+print("HOST VARIABLE", os.environ.get("ONLY_OUTSIDE"), "GIVEN", os.environ.get("GREETING"))
+print("to standard error", file=sys.stderr)
+"""
+WAITS = """
+import json, os, signal, subprocess, sys, time
+from azureml.core import Run
+
+run = Run.get_context()
+run.log("loss", 1.0)
+open("outputs/model.txt", "w").write("weights")
+
+def polite(*_):
+    print("TERM", flush=True)
+    sys.exit(5)
+
+signal.signal(signal.SIGTERM, polite if sys.argv[1] == "polite" else signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+open("started", "w").close()
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Podman]:
+    podman.install()
+    made = Podman()
+    try:
+        yield made
+    finally:
+        made.quit()
+
+
+@pytest.fixture
+def engine(machine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Podman]:
+    """Before anything is started: the control plane and its agents inherit it."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{machine.socket}")
+    monkeypatch.setenv("ONLY_OUTSIDE", "yes")
+    monkeypatch.delenv("ROOST_CONTAINER_VOLUMES", raising=False)
+    yield machine
+    assert machine.containers() == [], "no container outlives its run"
+
+
+@pytest.fixture
+def submit(engine: Podman, tmp_path: Path) -> Callable[..., Run]:
+    """The first call starts the control plane, with the variables of that moment."""
+
+    def send(made: Environment, script: str = SCRIPT, *arguments: str, **more: Any) -> Run:
+        source = tree(tmp_path / "source", {"train.py": script})
+        config = ScriptRunConfig(str(source), script="train.py", arguments=arguments, environment=made, **more)
+        return Experiment(Workspace(), "tests").submit(config)
+
+    return send
+
+
+def own(**variables: str) -> Environment:
+    """The base image with the Python that is in it."""
+    made = Environment.from_docker_image("own", BASE)
+    made.environment_variables.update(variables)
+    return made
+
+
+def shown(run: Run) -> str:
+    text = io.StringIO()
+    waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), text)
+    return text.getvalue()
+
+
+def started(run: Run, home: Path) -> Path:
+    """The working copy of a run whose script has begun."""
+    work = home / "runs" / run.id / "work"
+    until((work / "started").exists)
+    return work
+
+
+def test_the_images_own_python(submit: Callable[..., Run], tmp_path: Path) -> None:
+    run = submit(own(GREETING="hello"))
+    text = shown(run)
+    assert run.get_status() == "Completed", text
+    assert run.get_metrics() == {"loss": [1.0, 0.5, 1 / 3, 0.25, 0.2], "minor": 11}
+    assert run.get_tags()["inside"] == "True" and run.get_tags()["executable"] == "/usr/bin/python3"
+    assert {"outputs/model.txt", "note.txt", BUILD_LOG, LOCK_FILE} <= set(run.get_file_names())
+    assert "passwd" not in run.get_file_names() and "REFUSED '/etc/passwd' is in the container alone" in text
+    assert "HOST VARIABLE None GIVEN hello" in text and "to standard error" in text
+    run.download_file(LOCK_FILE, "lock.txt")
+    lock = Path("lock.txt").read_text()
+    assert "# kind image\n" in lock and "sha256:" in lock
+    again = submit(own(GREETING="hello"))
+    again.wait_for_completion()
+    assert BUILD_LOG not in again.get_file_names()
+
+
+def test_packages_beside_an_image(
+    submit: Callable[..., Run], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = wheels.machine(tmp_path, monkeypatch)
+    wheels.wheel(shelf, "lower", "2.0")
+    (tmp_path / "requirements.txt").write_text("lower\n")
+    made = Environment.from_docker_image("packages", BASE, pip_requirements=str(tmp_path / "requirements.txt"))
+    made.python.conda_dependencies.set_python_version("3.11")
+    script = SCRIPT + "\nimport lower\nrun.log('lower', lower.VERSION)\n"
+    run = submit(made, script)
+    text = shown(run)
+    assert run.get_status() == "Completed", text
+    assert run.get_metrics("lower") == {"lower": "2.0"}
+    assert str(shelf) not in text
+    assert run.get_tags()["executable"].startswith(str(home / "envs"))
+    made.python.conda_dependencies.set_python_version("3.6")
+    refused = submit(made, script)
+    with pytest.raises(ActivityFailedException, match=r"no Python 3\.6 in it; the Pythons there: 3\.11"):
+        refused.wait_for_completion()
+
+
+def test_a_dockerfile_is_built_once(submit: Callable[..., Run], engine: Podman, home: Path) -> None:
+    text = f"FROM {BASE}\nRUN echo inside > /made-here\nENV GREETING=hi\n"
+    runs = [submit(Environment.from_dockerfile("file", text)) for _ in range(2)]
+    told = [shown(run) for run in runs]
+    assert [run.get_status() for run in runs] == ["Completed", "Completed"], told
+    assert all("GIVEN hi" in each for each in told)
+    assert sum(BUILD_LOG in run.get_file_names() for run in runs) == 1
+    found = container_engine.find()
+    assert container_facts.unused(found, home) == []
+    broken = submit(Environment.from_dockerfile("broken", f"FROM {BASE}\nRUN echo before; false\n"))
+    with pytest.raises(ActivityFailedException, match="false"):
+        broken.wait_for_completion()
+    for prefix in (home / "envs").glob("[0-9a-f]*"):
+        (prefix / container_facts.FACTS).unlink()
+    left = container_facts.unused(found, home)
+    assert len(left) == 1
+    assert container_facts.drop(found, left[0][0]) and container_facts.unused(found, home) == []
+
+
+def test_azures_image_is_used_where_it_is_at_hand(submit: Callable[..., Run], engine: Podman) -> None:
+    made = Environment("azures")
+    made.docker.enabled = True
+    made.docker.base_image = AZURES
+    made.python.conda_dependencies.set_python_version("3.11")
+    made.python.conda_dependencies.set_pip_requirements(["azureml-defaults"])
+    run = submit(made)
+    told = shown(run)
+    assert run.get_status() == "Completed", told
+    assert run.get_tags()["inside"] == "False" and f"natively instead of in the image {AZURES}" in told
+    run.download_file(LOCK_FILE, "lock.txt")
+    assert f"# note Installed natively instead of in the image {AZURES}" in Path("lock.txt").read_text()
+    engine("tag", BASE, AZURES)
+    made.python.conda_dependencies.add_pip_package("pip")  # another recipe, which nobody has built
+    made.python.conda_dependencies.add_pip_package("wheel>0")
+    run = submit(made)
+    told = shown(run)
+    engine("untag", BASE, AZURES)
+    assert run.get_status() == "Completed", told
+    assert run.get_tags()["inside"] == "True"
+
+
+@pytest.mark.parametrize("manner", ["polite", "deaf"])
+def test_cancel(submit: Callable[..., Run], engine: Podman, home: Path, manner: str) -> None:
+    run = submit(own(), WAITS, manner)
+    started(run, home)
+    run.cancel()
+    run.wait_for_completion()
+    assert run.get_status() == "Canceled"
+    assert run.get_metrics() == {"loss": 1.0} and "outputs/model.txt" in run.get_file_names()
+    assert ("TERM" in shown(run)) is (manner == "polite")
+    assert engine.containers() == []
+
+
+def test_a_time_out(submit: Callable[..., Run], engine: Podman) -> None:
+    run = submit(own(), WAITS, "polite", max_run_duration_seconds=8)
+    with pytest.raises(ActivityFailedException, match="longer than its limit of 8 s"):
+        run.wait_for_completion()
+    assert "TERM" in shown(run)
+
+
+@pytest.mark.parametrize("victims", ["agent", "agent and keeper"])
+def test_a_killed_agent(submit: Callable[..., Run], engine: Podman, home: Path, victims: str) -> None:
+    run = submit(own(), WAITS, "polite")
+    started(run, home)
+    agent = psutil.Process(json.loads(Folder(home / "runs" / run.id).agent.read_bytes())["pid"])
+    keeper = agent.parent()
+    assert keeper is not None
+    if victims != "agent":
+        os.kill(keeper.pid, signal.SIGKILL)
+    os.kill(agent.pid, signal.SIGKILL)
+    with pytest.raises(ActivityFailedException, match="agent ended unexpectedly"):
+        run.wait_for_completion()
+    assert run.get_metrics() == {"loss": 1.0} and "outputs/model.txt" in run.get_file_names()
+    until(lambda: engine.containers() == [])
+
+
+def test_out_of_memory_is_told_with_the_limit(submit: Callable[..., Run]) -> None:
+    hungry = "x = []\nwhile True:\n    x.append(bytearray(10_000_000))\n"
+    limit = DockerConfiguration(use_docker=True, arguments=["--memory", "200m"])
+    run = submit(own(), hungry, docker_runtime_config=limit)
+    with pytest.raises(ActivityFailedException, match=r"ran out of memory: its limit is 200 MiB"):
+        run.wait_for_completion()
+    assert run.get_details()["error"]
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "code"),
+    [
+        ("import sys\nsys.exit(3)", "exit code 3", 3),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "ended by SIGSEGV", -11),
+        ("raise ValueError('inside')", "ValueError: inside", 1),
+    ],
+)
+def test_how_a_script_ends(submit: Callable[..., Run], script: str, words: str, code: int) -> None:
+    run = submit(own(), script)
+    with pytest.raises(ActivityFailedException, match=words):
+        run.wait_for_completion()
+    assert run._record_now()["exit_code"] == code
+
+
+def test_arguments_of_the_container(
+    submit: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / "data.txt").write_text("data")
+    monkeypatch.setenv("ROOST_CONTAINER_VOLUMES", str(shared))
+    script = """
+import os
+from azureml.core import Run
+room = os.statvfs("/dev/shm")
+Run.get_context().log("shm", room.f_blocks * room.f_frsize)
+print("SAID", os.environ["WORD"], open("/mnt/data.txt").read())
+"""
+    flags = ["-e", "WORD=word", "-v", f"{shared}:/mnt:ro", "--ipc=private"]
+    docker = DockerConfiguration(use_docker=True, shm_size="100m", arguments=flags)
+    run = submit(own(), script, docker_runtime_config=docker)
+    told = shown(run)
+    assert run.get_status() == "Completed", told
+    assert "SAID word data" in told and run.get_metrics() == {"shm": 100 * 1024**2}
+    docker.arguments = ["-v", "/etc:/mnt"]
+    refused = submit(own(), script, docker_runtime_config=docker)
+    with pytest.raises(ActivityFailedException, match="may not be mounted on this node"):
+        refused.wait_for_completion()
+
+
+def test_python_of_2016_in_an_image(submit: Callable[..., Run], engine: Podman) -> None:
+    old = Path(python("3.6")).resolve().parent.parent
+    made = engine("create", BASE, "true")
+    engine("cp", str(old), f"{made}:/opt/old")
+    engine("commit", made, "localhost/roost-test/old:1")
+    engine("rm", made)
+    environment = Environment.from_docker_image("old", "localhost/roost-test/old:1")
+    environment.python.interpreter_path = "/opt/old/bin/python3.6"
+    run = submit(environment)
+    told = shown(run)
+    assert run.get_status() == "Completed", told
+    assert run.get_metrics("minor") == {"minor": 6}
+
+
+def test_an_image_reaches_other_nodes_as_an_archive(
+    submit: Callable[..., Run], engine: Podman, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOST_IMAGE_ARCHIVE", "1")
+    made = Environment.from_dockerfile("travels", f"FROM {BASE}\nENV GREETING=travelled\n")
+    first = submit(made)
+    assert "Keeping the image for other nodes." in shown(first)
+    facts = [container_facts.read(prefix) for prefix in (home / "envs").glob("[0-9a-f]*")]
+    assert facts and facts[0] is not None and facts[0].archive
+    engine("rmi", "--force", facts[0].id)
+    second = submit(made)
+    told = shown(second)
+    assert second.get_status() == "Completed", told
+    assert "GIVEN travelled" in told
+
+
+def test_a_registry_that_wants_a_password(
+    submit: Callable[..., Run], engine: Podman, home: Path, tmp_path: Path
+) -> None:
+    address = engine.registry()
+    name = f"{address}/team/base:1"
+    access = ["--creds", f"{Podman.USER}:{Podman.PASSWORD}"]
+    engine("push", *access, BASE, name)
+    registry = ContainerRegistry()
+    registry.address, registry.username, registry.password = address, Podman.USER, Podman.PASSWORD
+    made = Environment.from_docker_image("private", "team/base:1", container_registry=registry)
+    assert Podman.PASSWORD not in repr(made)
+    run = submit(made)
+    told = shown(run)
+    assert run.get_status() == "Completed", told
+    assert "Fetching the image" in told
+    run.download_files(output_directory="all")
+    texts = [path.read_text("utf-8", "replace") for path in Path("all").rglob("*") if path.is_file()]
+    answers = json.dumps(run.get_details(), default=str) + repr(run.get_environment())
+    assert not any(Podman.PASSWORD in text for text in [told, answers, *texts])
+    facts = next(each for prefix in (home / "envs").glob("[0-9a-f]*") if (each := container_facts.read(prefix)))
+    assert facts.digest.startswith(f"{address}/team/base@sha256:")
+    engine("rmi", "--force", name)
+    made.docker.base_image = "team/base:2"
+    wrong = submit(made)
+    with pytest.raises(ActivityFailedException, match="cannot be fetched"):
+        wrong.wait_for_completion()
+    loaded = Workspace().environments["private"]
+    loaded.docker.base_image = "team/base:1"
+    other = Workspace.create("elsewhere")
+    config = ScriptRunConfig(str(tmp_path / "source"), script="train.py", environment=loaded)
+    lost = Experiment(other, "tests").submit(config)
+    with pytest.raises(ActivityFailedException, match=r"password of 'bird' at .* is not in the workspace's key vault"):
+        lost.wait_for_completion()
+
+
+def test_a_killed_build_leaves_no_container(
+    submit: Callable[..., Run], engine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = wheels.machine(tmp_path, monkeypatch)
+    sign = shelf / "sign"
+    patient(shelf, sign)
+    (tmp_path / "requirements.txt").write_text("patient\n")
+    made = Environment.from_docker_image("slow", BASE, pip_requirements=str(tmp_path / "requirements.txt"))
+    made.python.conda_dependencies.set_python_version("3.11")
+    run = submit(made, "import patient\n")
+    folder = Folder(home / "runs" / run.id)
+
+    def waits() -> bool:
+        return any(b"patient-backend" in _words(process) for process in psutil.process_iter())
+
+    until(waits)
+    os.kill(json.loads(folder.agent.read_bytes())["pid"], signal.SIGKILL)
+    until(lambda: not waits())
+    sign.touch()
+    run.wait_for_completion()
+    assert run.get_status() == "Completed"
+
+
+def patient(shelf: Path, sign: Path) -> None:
+    """A source distribution whose build waits for a file; what it is known by stands in its process's variables."""
+    backend = f"""
+import os, time
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    if not os.path.exists({str(sign)!r}):
+        os.execve("/bin/sh", ["sh", "-c", "sleep 600"], dict(os.environ, WHO="patient-backend"))
+    import zipfile
+    info = "patient-1.0.dist-info"
+    with zipfile.ZipFile(os.path.join(folder, "patient-1.0-py3-none-any.whl"), "w") as archive:
+        archive.writestr("patient.py", "")
+        archive.writestr(info + "/METADATA", "Metadata-Version: 2.1\\nName: patient\\nVersion: 1.0\\n")
+        archive.writestr(info + "/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        archive.writestr(info + "/RECORD", "")
+    return "patient-1.0-py3-none-any.whl"
+"""
+    content = {
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": backend,
+        "PKG-INFO": "Metadata-Version: 2.1\nName: patient\nVersion: 1.0\n",
+    }
+    with tarfile.open(shelf / "patient-1.0.tar.gz", "w:gz") as archive:
+        for path, text in content.items():
+            entry = tarfile.TarInfo(f"patient-1.0/{path}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+
+
+def _words(process: psutil.Process) -> bytes:
+    try:
+        return Path(f"/proc/{process.pid}/environ").read_bytes()
+    except OSError:
+        return b""
