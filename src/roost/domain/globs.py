@@ -41,8 +41,8 @@ def base(path: str) -> str:
 
 
 def matcher(path: str) -> Callable[[str], bool]:
-    """Says whether a whole path is meant. `**` is any number of folders, `*` and `?` stay within a part. What has no such letter at
-    its end may be a folder, which is meant with all that is below it."""
+    """Says whether a whole path is meant. `**` is any number of folders, `*` and `?` stay within a part. What has no such letter
+    at its end may be a folder, which is meant with all that is below it."""
     if not path:
         return bool
     parts = path.split("/")

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from roost.domain.compute import Adjustment, Compute, Node
+from roost.domain.datasets import Dataset, DataUse
+from roost.domain.datastores import Datastore
 from roost.domain.environments import Build, Environment
 from roost.domain.files import RunFile
 from roost.domain.metrics import Series, Space
@@ -355,6 +357,66 @@ class Secrets(Protocol):
         """Whether any workspace has one."""
 
 
+class Datastores(Protocol):
+    """Registered ones by (workspace, name), each with its sealed credential; those that every workspace has are not kept here."""
+
+    def put(self, datastore: Datastore, sealed: bytes | None, *, overwrite: bool) -> Datastore:
+        """Conflict when there is one of that name and it is not to be replaced."""
+
+    def get(self, workspace: str, name: str) -> Datastore: ...
+    def sealed(self, workspace: str, name: str) -> bytes | None:
+        """Its credential; None when it has none, or is not there."""
+
+    def list(self, workspace: str) -> Sequence[Datastore]:
+        """By name."""
+
+    def delete(self, workspace: str, name: str) -> bool:
+        """Whether it was there. The workspace's default is then the first one again."""
+
+    def default(self, workspace: str) -> str:
+        """The name of the default one; empty when nobody chose."""
+
+    def set_default(self, workspace: str, name: str) -> None: ...
+    def any_sealed(self) -> bool:
+        """Whether any workspace has one with a credential."""
+
+
+class Datasets(Protocol):
+    """Registered ones by (workspace, name, version), and lineage: which run read or wrote which data."""
+
+    def register(self, dataset: Dataset, *, new_version: bool) -> tuple[Dataset, bool]:
+        """With the version that it has, and whether that is new. The newest version's definition again is that version, with
+        these tags added, and this description if there is one. Another definition: Conflict unless it is to be a new version."""
+
+    def get(self, workspace: str, name: str, version: int | None = None) -> Dataset:
+        """The newest version when none is named."""
+
+    def by_id(self, workspace: str, dataset_id: str) -> Dataset: ...
+    def list(self, workspace: str, name: str | None = None) -> Sequence[Dataset]:
+        """The newest version of each by name; of one name all versions, newest first."""
+
+    def annotate(
+        self,
+        workspace: str,
+        dataset_id: str,
+        *,
+        tags: Mapping[str, str] | None = None,
+        remove_tags: Sequence[str] = (),
+        description: str | None = None,
+    ) -> Dataset: ...
+    def delete(self, workspace: str, name: str) -> int:
+        """All versions; how many there were. What runs read stays with them."""
+
+    def note(self, uses: Sequence[DataUse]) -> None:
+        """Keeps these; one of the same run, direction and name is replaced. NotFound when there is no such run."""
+
+    def uses_of_run(self, run_id: str) -> Sequence[DataUse]:
+        """Inputs first, each direction by time."""
+
+    def uses_of_dataset(self, dataset_id: str, limit: int) -> Sequence[DataUse]:
+        """Newest run first."""
+
+
 class Store(Protocol):
     """All of it. `close` waits for what is being written."""
 
@@ -378,6 +440,10 @@ class Store(Protocol):
     def people(self) -> People: ...
     @property
     def secrets(self) -> Secrets: ...
+    @property
+    def datastores(self) -> Datastores: ...
+    @property
+    def datasets(self) -> Datasets: ...
     @property
     def upkeep(self) -> Upkeep: ...
     def close(self) -> None: ...

@@ -2,6 +2,8 @@
 
 from roost.domain.errors import Incompatible, InvalidInput
 from roost.store.sql.compute import SqlComputes
+from roost.store.sql.datasets import SqlDatasets
+from roost.store.sql.datastores import SqlDatastores
 from roost.store.sql.engine import MEMORY, Database, SqliteDatabase
 from roost.store.sql.environments import SqlEnvironments
 from roost.store.sql.experiments import SqlExperiments
@@ -31,6 +33,8 @@ class SqlStore:
         self.environments = SqlEnvironments(database)
         self.people = SqlPeople(database)
         self.secrets = SqlSecrets(database)
+        self.datastores = SqlDatastores(database)
+        self.datasets = SqlDatasets(database)
         self.upkeep = SqlUpkeep(database)
 
     @classmethod

@@ -309,3 +309,51 @@ environment_builds = Table(
     Column("failed_at", Float, nullable=False),
     Column("message", Text, nullable=False),
 )
+
+datastores = Table(
+    "datastores",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("kind", Name, nullable=False),
+    Column("settings", Text, nullable=False),  # JSON, no credential in it
+    Column("read_only", Boolean, nullable=False),
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("sealed", LargeBinary),  # its credential (`services/vault.py`); NULL for none
+)
+
+default_datastores = Table(
+    "default_datastores",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, nullable=False),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("workspace", Name, ForeignKey("workspaces.name"), nullable=False),
+    Column("name", Name, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("definition", Text, nullable=False),  # JSON
+    Column("description", Text, nullable=False),
+    Column("tags", Text, nullable=False),  # JSON
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    UniqueConstraint("workspace", "name", "version"),
+)
+
+data_uses = Table(
+    "data_uses",
+    metadata,
+    Column("run_seq", Serial, ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("direction", Name, primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("mode", Name, nullable=False),
+    Column("dataset_id", Name, nullable=False),  # empty for data that is not registered; stays when the dataset goes
+    Column("definition", Text, nullable=False),  # JSON
+    Column("at", Float, nullable=False),
+    Index("ix_data_uses_dataset", "dataset_id", "run_seq"),
+)
