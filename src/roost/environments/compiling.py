@@ -21,6 +21,19 @@ _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Need:
+    """Something of the machine that a compiler needs."""
+
+    program: str
+    """It is there when this program is."""
+    install: str
+    """The command that brings it."""
+    what: str
+    packages: tuple[str, ...] = ()
+    """Any of these in the environment brings it too."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """How one package of one environment is compiled. It stands in the lock, so that a lock is built the same years later."""
 
@@ -30,8 +43,8 @@ class Plan:
     """The frameworks of the environment that it is compiled for, as `name==version`."""
     build: tuple[str, ...] = ()
     """What is there while it is compiled, beside the environment: locked, with hashes."""
-    needs: tuple[str, ...] = ()
-    """What the machine must have: names of `[need]`."""
+    needs: tuple[Need, ...] = ()
+    """What the machine must have."""
     variables: Mapping[str, str] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
     flags: str = ""
@@ -47,19 +60,6 @@ class Plan:
         """As it stands in a lock's body: a comment to everybody else."""
         facts = {key: value for key, value in asdict(self).items() if value}
         return _LINE + json.dumps(facts, sort_keys=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Need:
-    """Something of the machine that a compiler needs."""
-
-    program: str
-    """It is there when this program is."""
-    install: str
-    """The command that brings it."""
-    what: str
-    packages: tuple[str, ...] = ()
-    """Any of these in the environment brings it too."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Rules:
             version=version,
             against=tuple(against),
             build=tuple(rule.get("build", ())),
-            needs=tuple(rule.get("needs", ())),
+            needs=tuple(self.needs[each] for each in rule.get("needs", ())),
             variables=variables,
             overrides=tuple(rule.get("overrides", ())),
             flags=" ".join(flags),
@@ -221,6 +221,7 @@ def plans(body: str) -> list[Plan]:
         if line.startswith(_LINE):
             facts: dict[str, Any] = json.loads(line.removeprefix(_LINE))
             values: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in facts.items()}
+            values["needs"] = tuple(_need(each) for each in values.get("needs", ()))
             found.append(Plan(**values))
     return found
 

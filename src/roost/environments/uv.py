@@ -17,7 +17,7 @@ from roost.domain.recipes import Recipe
 from roost.environments import compiling, pip_options, pythons, wheels
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.pip_options import Options
-from roost.environments.running import Words
+from roost.environments.running import Silent, Words
 from roost.environments.uv_program import Uv
 
 
@@ -84,7 +84,7 @@ class UvBuilder:
         options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment)
         text = "".join(f"{line}\n" for line in lines)
         plans = compiling.plans(text)
-        site = wheels.Site(python, text, self._rules, self._uv.environment)
+        site = wheels.Site(python, text, self._uv.environment)
         for plan in plans:
             self._compiler.check(plan, site)
         self._uv.install(compiling.without(text, [plan.package for plan in plans]), python, options)
@@ -118,7 +118,8 @@ class UvBuilder:
         if not self._rules.takes_wheels(package):
             return False
         try:
-            self._uv.lock([f"{package}=={version}"], python, options, "", "--no-deps", "--only-binary", package)
+            flags = ("--no-deps", "--only-binary", package)
+            self._uv.lock([f"{package}=={version}"], python, options, "", *flags, words=Silent("Looking for wheels"))
         except BuildFailed:
             return False
         return True

@@ -74,7 +74,15 @@ class Uv:
         runner = Runner(self.say, self.meanwhile, {name: value for name, value in merged.items() if value})
         return runner.run(command, words, scrub=scrub, hint=_hint, folder=folder)
 
-    def lock(self, lines: Sequence[str], python: str, options: Options, metadata: str, *flags: str) -> str:
+    def lock(
+        self,
+        lines: Sequence[str],
+        python: str,
+        options: Options,
+        metadata: str,
+        *flags: str,
+        words: Words | None = None,
+    ) -> str:
         """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`)."""
         with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as name:
             folder = Path(name).resolve()
@@ -84,7 +92,7 @@ class Uv:
             (folder / "uv.toml").write_text(metadata, encoding="utf-8")
             given = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet", *options.flags, *flags]
             arguments = ["pip", "compile", *given, "--python", python, "-o", str(locked), str(wanted)]
-            self.run(arguments, Words("Resolving"), options, shown=text, folder=folder)
+            self.run(arguments, words or Words("Resolving"), options, shown=text, folder=folder)
             return own_wheels.named(locked.read_text(encoding="utf-8"), folder / "own")
 
     def missing(self, lines: Sequence[str], python: str, options: Options, metadata: str) -> list[str]:

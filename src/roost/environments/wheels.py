@@ -17,13 +17,17 @@ from pathlib import Path
 
 from roost.environments import base, compiling, repacking
 from roost.environments.base import BuildFailed
-from roost.environments.compiling import Plan, Rules
+from roost.environments.compiling import Need, Plan
 from roost.environments.pip_options import Options
 from roost.environments.running import Compiling, Words
 from roost.environments.uv_program import Uv
 
 _SECONDS = 30.0
-_ABI = "import sysconfig, sys; print(sysconfig.get_config_var('SOABI') or sys.version)"
+# With libpython shared, what is compiled names the folder that it is in.
+_ABI = (
+    "import sys, sysconfig as c; print(c.get_config_var('SOABI') or sys.version, "
+    "sys.base_prefix if c.get_config_var('Py_ENABLE_SHARED') else '')"
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,6 @@ class Site:
     """The interpreter of the environment that it is for."""
     body: str
     """All that is in that environment, as locked."""
-    rules: Rules
     own: Mapping[str, str]
     """Variables of this node."""
 
@@ -54,10 +57,9 @@ class Compiler:
 
     def check(self, plan: Plan, site: Site) -> None:
         """Before anything is fetched: BuildFailed names what the machine lacks, unless the wheel is there already."""
-        missing = [need for need in plan.needs if not _has(site, need)]
-        if not missing or self.found(plan, site):
+        lacks = [need for need in plan.needs if not _has(site, need)]
+        if not lacks or self.found(plan, site):
             return
-        lacks = [site.rules.needs[need] for need in missing]
         raise BuildFailed(
             f"{plan.package} {plan.version} has to be compiled, and this node lacks "
             + " and ".join(f"{each.what} (no {each.program})" for each in lacks)
@@ -153,19 +155,19 @@ def _given(plan: Plan, own: Mapping[str, str]) -> dict[str, str]:
     )
 
 
-def _brought(site: Site, need: str) -> str:
+def _brought(site: Site, need: Need) -> str:
     """The lines of a package of the environment that brings what is needed; empty when none does."""
-    entries = (compiling.entry(site.body, name) for name in site.rules.needs[need].packages)
+    entries = (compiling.entry(site.body, name) for name in need.packages)
     return next(filter(None, entries), "")
 
 
-def _has(site: Site, need: str) -> bool:
-    return bool(_brought(site, need) or shutil.which(site.rules.needs[need].program, path=site.path))
+def _has(site: Site, need: Need) -> bool:
+    return bool(_brought(site, need) or shutil.which(need.program, path=site.path))
 
 
-def _version(site: Site, need: str) -> str:
+def _version(site: Site, need: Need) -> str:
     brought = _brought(site, need)
-    program = "" if brought else shutil.which(site.rules.needs[need].program, path=site.path)
+    program = "" if brought else shutil.which(need.program, path=site.path)
     if not program:
         return brought
     # MPI's compilers are asked for MPI's version; a plain compiler does not know the question, and its own version is its ABI's.
