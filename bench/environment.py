@@ -57,7 +57,7 @@ def started(bench: Setting, config: ScriptRunConfig) -> float:
 def install(bench: Setting, lock: base.Lock, number: int) -> None:
     """As an agent does it: under the prefix's lock, with its log and its mark."""
     home = bench.folder / f"node-{number}"
-    builder = UvBuilder(lambda _: None, lambda: None)
+    builder = UvBuilder(lambda _: None, lambda: None, home=home)
     base.ensure(home, "ab" * 32, lambda prefix: builder.install(lock, prefix), lambda _: None, lambda: None)
     shutil.rmtree(home)
 
