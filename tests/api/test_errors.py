@@ -1,4 +1,4 @@
-"""The shape of every error, pinned: `{"error": {"code", "message", "hint"}}`, whatever went wrong."""
+"""The shape of every error, pinned: `{"error": {"code", "message", "hint"}}`, at most with a `cli_hint`, whatever went wrong."""
 
 import json
 

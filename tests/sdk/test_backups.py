@@ -11,7 +11,7 @@ import pytest
 from tests.services.houses import Clock, make_house, submit
 
 from roost.blobs.folder import FolderBlobs
-from roost.domain.errors import Conflict, Incompatible, InvalidInput
+from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
 from roost.domain.files import RunFile
 from roost.sdk import backups
 from roost.services import backups as server
@@ -104,9 +104,11 @@ def test_what_is_no_back_up(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello")
     with tarfile.open(tmp_path / "tar", "w") as archive:
         archive.add(tmp_path / "text", "text")
-    for name in ("text", "tar", "nothing"):
+    for name in ("text", "tar"):
         with pytest.raises(InvalidInput):
             backups.restore(tmp_path / name, tmp_path / "new", quiet)
+    with pytest.raises(NotFound, match="nothing is not there"):
+        backups.restore(tmp_path / "nothing", tmp_path / "new", quiet)
 
 
 def test_a_format_of_later(backup: Path, tmp_path: Path) -> None:

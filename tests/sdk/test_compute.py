@@ -57,7 +57,7 @@ class TestConfiguration:
             ({"max_nodes": 0}, "at most 1 to"),
             ({"max_nodes": "4"}, "max_nodes must be a whole number, got '4'"),
             ({"vm_priority": "spot"}, "vm_priority cannot be 'spot'"),
-            ({"idle_seconds_before_scaledown": -1}, "idle_seconds_before_scaledown must be"),
+            ({"idle_seconds_before_scaledown": -1}, "Idle nodes go after 0 to"),
             ({"idle_seconds_before_scaledown": "PT1S"}, "must be a number"),
             ({"admin_username": "me"}, "without a password or key"),
             ({"admin_user_password": "x"}, "without `admin_username`"),
