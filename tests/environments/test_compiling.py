@@ -63,6 +63,11 @@ def test_horovod_is_compiled_for_what_is_there(
         assert (f"HOROVOD_WITH_{name}" in plan.variables) != (f"HOROVOD_WITHOUT_{name}" in plan.variables)
 
 
+def test_which_are_compiled_wherever_they_are_asked_for() -> None:
+    lines = ["Horovod[torch]==0.19.5", "mpi4py", "torch==1.6.0", "mine @ roost-blob:00/mine-1-py3-none-any.whl"]
+    assert compiling.load().always(lines) == ["horovod"], "of mpi4py a wheel is as good"
+
+
 def test_without_a_framework_it_says_so() -> None:
     with pytest.raises(BuildFailed, match=r"horovod 0\.19\.5 .* has none") as caught:
         compiling.load().plan("horovod", {"horovod": "0.19.5", "numpy": "1.19.5"})

@@ -5,7 +5,7 @@ environment. Pure, apart from reading the files; `wheels.py` carries a plan out.
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from roost.environments.base import BuildFailed
 RULES = Path(__file__).with_name("compiled.toml")
 OWN_RULES = "build-rules.toml"
 _PIN = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?(?:==([^\s;\\]+)| @ )", re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _LINE = "# compile "
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*(\d+(?:\.\d+)*)\s*")
 
@@ -84,6 +85,11 @@ class Rules:
     def takes_wheels(self, package: str) -> bool:
         """Whether one that an index has is as good as one that is compiled here."""
         return bool(self.packages[package].get("wheels"))
+
+    def always(self, lines: Iterable[str]) -> list[str]:
+        """Packages of requirement lines that are compiled wherever they are asked for."""
+        named = (canonical(found[0]) for found in map(_NAME.match, lines) if found)
+        return [name for name in named if name in self.packages and not self.takes_wheels(name)]
 
     def plan(self, package: str, pins: Mapping[str, str]) -> Plan:
         """For one package of an environment with these pins; its `build` is not locked yet. BuildFailed names what is missing."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import container_engine, container_facts, pip_options
+from roost.environments import compiling, container_engine, container_facts, pip_options
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.container_box import Mount
 from roost.environments.container_engine import Engine, NoEngine
@@ -41,6 +41,10 @@ class _NoPython(BuildFailed):
     """The image does not have the Python that is wanted."""
 
 
+class _Compiled(BuildFailed):
+    """A package has to be compiled by its rules, which are for this machine and not for an image."""
+
+
 class ContainerBuilder:
     """See `base.Builder`. `environment` is set in every container that it starts, `scratch` is the run's folder."""
 
@@ -66,7 +70,7 @@ class ContainerBuilder:
         assert recipe.image is not None
         try:
             return self._resolve(recipe, recipe.image)
-        except (NoEngine, OutOfReach, _NoPython) as error:
+        except (NoEngine, OutOfReach, _NoPython, _Compiled) as error:
             if not recipe.image.plain:
                 name = f"the image {recipe.image.reference}" if recipe.image.reference else "a Dockerfile's image"
                 raise type(error)(f"The environment needs {name}. {error.message}", hint=_way_out(error)) from error
@@ -149,6 +153,12 @@ class ContainerBuilder:
         uv = self._uv(engine, image)
         given, lines = pip_options.split(recipe.requirements)
         options = pip_options.read(given, uv.environment)
+        compiled = [each for each in compiling.load().always(lines) if each not in options.only_binary]
+        if compiled:
+            raise _Compiled(
+                f"{' and '.join(compiled)} has to be compiled, which Roost does outside of images only.",
+                hint="Take an image that has it, with python.user_managed_dependencies = True.",
+            )
         self._say(f"Resolving {len(lines)} requirements inside the image.")
         body = uv.lock(lines, python, options, "")
         self._say(f"Locked {sum(1 for line in body.splitlines() if line[:1].isalnum())} packages.")
