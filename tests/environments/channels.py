@@ -23,8 +23,10 @@ def package(
     files: Mapping[str, str | bytes] | None = None,
     links: Mapping[str, str] | None = None,
     noarch: str = "",
+    placeholder: str = "",
 ) -> Path:
-    """A package in a channel, and in its index; without files it has one that says its version."""
+    """A package in a channel, and in its index; without files it has one that says its version. Where texts have the
+    `placeholder`, an installation puts its prefix."""
     subdir = "noarch" if noarch else SUBDIR
     content = {
         path: text.encode() if isinstance(text, str) else text
@@ -41,7 +43,7 @@ def package(
     }
     made = channel / subdir / f"{name}-{version}-{build}.tar.bz2"
     made.parent.mkdir(parents=True, exist_ok=True)
-    _archive(made, facts, content, links or {})
+    _archive(made, facts, content, links or {}, placeholder)
     _index(channel, made, facts)
     return made
 
@@ -80,14 +82,23 @@ def machine(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -
     return file
 
 
-def _archive(made: Path, facts: Mapping[str, object], content: Mapping[str, bytes], links: Mapping[str, str]) -> None:
-    paths = [
-        {"_path": path, "path_type": "hardlink", "sha256": hashlib.sha256(data).hexdigest(), "size_in_bytes": len(data)}
-        for path, data in content.items()
-    ]
-    paths += [{"_path": path, "path_type": "softlink", "sha256": "", "size_in_bytes": 0} for path in links]
-    for entry in paths[len(content) :]:
-        del entry["sha256"]
+def _archive(
+    made: Path, facts: Mapping[str, object], content: Mapping[str, bytes], links: Mapping[str, str], placeholder: str
+) -> None:
+    paths: list[dict[str, object]] = []
+    for path, data in content.items():
+        digest = hashlib.sha256(data).hexdigest()
+        named = {"prefix_placeholder": placeholder, "file_mode": "text"}
+        paths.append(
+            {
+                "_path": path,
+                "path_type": "hardlink",
+                "sha256": digest,
+                "size_in_bytes": len(data),
+                **(named if placeholder and placeholder.encode() in data and b"\0" not in data else {}),
+            }
+        )
+    paths += [{"_path": path, "path_type": "softlink"} for path in links]
     info = {
         "info/index.json": json.dumps(facts).encode(),
         "info/paths.json": json.dumps({"paths_version": 1, "paths": paths}).encode(),

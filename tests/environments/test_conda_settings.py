@@ -113,3 +113,15 @@ def test_what_the_user_wrote_is_told(tmp_path: Path) -> None:
     found = read(tmp_path)
     line = "failed to fetch https://h.test/c/noarch/repodata.json"
     assert found.scrub(line, found.resolve(["https://h.test/c"])) == line
+
+
+def test_addresses_that_end_alike_have_names_of_their_own(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "channels: ['https://a.test/main', 'https://b.test/main']\ndefault_channels: ['https://c.test/main']\n",
+    )
+    assert names(found.resolve(["defaults"])) == ["defaults/main~3", "machine/main", "machine/main~2"]
+    assert [found.by_name(name).url for name in ("machine/main~2", "defaults/main~3")] == [
+        "https://b.test/main",
+        "https://c.test/main",
+    ]

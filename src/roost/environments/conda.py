@@ -23,6 +23,8 @@ from roost.environments.conda_reach import Reach
 from roost.environments.conda_settings import Channel
 from roost.environments.uv import UvBuilder, here
 
+_PATIENCE = 60
+"""Seconds for an answer of a channel that is only asked for a Python."""
 _EXACT = re.compile(r"\d+(\.\d+)*")
 
 
@@ -51,14 +53,15 @@ class CondaBuilder:
         self._uv = UvBuilder(say, meanwhile, environment, scratch, home, private)
 
     def resolve(self, recipe: Recipe) -> Lock:
-        channels = self._channels(recipe)
         if recipe.packages:
-            return self._lock(recipe, channels, self._cached(channels))
+            channels = self._channels(recipe)
+            return self._lock(recipe, self._solve(recipe, channels, self._cached(channels)))
         try:
-            return self._with_python(recipe, channels)
+            packages = self._python_alone(recipe)
         except BuildFailed as failed:
             self._say(f"Conda has no Python {recipe.python} for this: {failed.message}")
-        return self._uv.resolve(recipe)
+            return self._uv.resolve(recipe)
+        return self._lock(recipe, packages)
 
     def install(self, lock: Lock, prefix: Path) -> None:
         if lock.platform != here():
@@ -69,8 +72,9 @@ class CondaBuilder:
             self._uv.fill(prefix, pip)
         conda_activation.write(prefix, self._say, self._meanwhile, self._environment)
 
-    def _with_python(self, recipe: Recipe, channels: Sequence[Channel]) -> Lock:
-        """Python alone from the channels; BuildFailed at once when they were out of reach a short while ago."""
+    def _python_alone(self, recipe: Recipe) -> list[dict[str, Any]]:
+        """Python from the channels; BuildFailed at once when they were out of reach a short while ago."""
+        channels = self._channels(recipe)
         remembered = self._reach.away(channels)
         if remembered:
             raise BuildFailed(f"{_and(remembered)} could not be reached lately.")
@@ -79,30 +83,34 @@ class CondaBuilder:
         self._reach.note(channels, away)
         if away:
             raise BuildFailed(f"{_and(away)} cannot be reached.")
-        return self._lock(recipe, channels, ())
+        return self._solve(recipe, channels, (), _PATIENCE)
 
-    def _lock(self, recipe: Recipe, channels: Sequence[Channel], cached: Sequence[str]) -> Lock:
+    def _solve(
+        self, recipe: Recipe, channels: Sequence[Channel], cached: Sequence[str], seconds: int | None = None
+    ) -> list[dict[str, Any]]:
         specs = [self._spec(each) for each in recipe.packages]
-        if not any(name_of(each) == "python" for each in recipe.packages):
-            specs.append(_python(recipe.python))
         named = {name_of(each) for each in recipe.packages}
+        if "python" not in named:
+            specs.append(_python(recipe.python))
         self._say(f"Resolving {len(specs)} conda packages from {_and(each.name for each in channels)}.")
         beside = [each for each in BASICS if each not in named]
-        packages = self._worker.solve(channels, specs, beside, cached)
+        packages = self._worker.solve(channels, specs, beside, cached, seconds)
         self._say(f"Locked {len(packages)} conda packages.")
-        python = next(each["version"] for each in packages if each["name"] == "python")
-        return Lock(kind=CONDA, python=python, platform=here(), body=_write(packages, self._pip(recipe, packages)))
+        return packages
 
-    def _pip(self, recipe: Recipe, packages: Sequence[Mapping[str, Any]]) -> str:
+    def _lock(self, recipe: Recipe, packages: Sequence[Mapping[str, Any]]) -> Lock:
+        python = next(str(each["version"]) for each in packages if each["name"] == "python")
+        pip = self._pip(recipe.requirements, packages, python)
+        return Lock(kind=CONDA, python=python, platform=here(), body=_write(packages, pip))
+
+    def _pip(self, requirements: Sequence[str], packages: Sequence[Mapping[str, Any]], python: str) -> str:
         """The pip part: what pip would install beside these conda packages. For that they are laid out once, out of the way."""
-        wanted = [each for each in recipe.requirements if recipe.packages or each not in BASICS]
-        if not any(not each.startswith("-") for each in wanted):
+        if all(each.startswith("-") for each in requirements):
             return ""
         with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
             prefix = Path(folder, "prefix")
             self._link(packages, prefix)
-            python = next((each["version"] for each in packages if each["name"] == "python"), "")
-            return self._uv.compile_beside(wanted, str(prefix / "bin" / "python"), _present(prefix, python))
+            return self._uv.compile_beside(requirements, str(prefix / "bin" / "python"), _present(prefix, python))
 
     def _link(self, packages: Sequence[Mapping[str, Any]], prefix: Path) -> None:
         channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}

@@ -51,10 +51,15 @@ class Worker:
         return {channel.name: self._settings.scrub(reason, channels) for channel, reason in reasons if reason}
 
     def solve(
-        self, channels: Sequence[Channel], specs: Sequence[str], beside: Sequence[str], cached: Sequence[str]
+        self,
+        channels: Sequence[Channel],
+        specs: Sequence[str],
+        beside: Sequence[str],
+        cached: Sequence[str],
+        seconds: int | None = None,
     ) -> list[dict[str, Any]]:
         """The packages as a lock keeps them. `beside` are wanted where the channels have them; of the channels named in
-        `cached` only what was fetched before is looked at."""
+        `cached` only what was fetched before is looked at. `seconds` is how long a channel may take to answer."""
         answer = self._ask(
             "solve",
             channels,
@@ -63,6 +68,7 @@ class Worker:
             cached=[place for place, channel in enumerate(channels) if channel.name in cached],
             offline=self._settings.offline,
             priority=self._settings.priority,
+            timeout=seconds,
         )
         return [{**each, "channel": channels[each["channel"]].name} for each in answer["packages"]]
 

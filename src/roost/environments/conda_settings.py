@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -78,14 +79,16 @@ class Settings:
         if name.startswith(f"{DEFAULTS}/"):
             return [each for each in map(self._default, self.defaults) if each.name == name]
         if "://" in name or name.startswith("/"):
-            return [Channel(_plain_name(name), _address(name), True) if private else Channel(name, _address(name))]
+            called = self._names.get(_address(name)) if private else None
+            return [Channel(called, _address(name), True) if called else Channel(name, _address(name))]
         behind = self._behind(name)
         return [Channel(name, f"{behind.rstrip('/')}/{name}", True) if behind else Channel(name, "")]
 
     def by_name(self, name: str) -> Channel:
         """The channel that a lock calls so."""
         known = [channel for own in (*self.channels, *self.multi) for channel in self.find(own, private=True)]
-        for channel in [*known, *(() if name.startswith(_OWN) else self.find(name))]:
+        known += [] if name.startswith(_OWN) else self.find(name)
+        for channel in known:
             if channel.name == name:
                 return channel
         raise BuildFailed(
@@ -111,6 +114,17 @@ class Settings:
         hosts = {urlsplit(address).hostname or "" for address in addresses if "://" in address}
         return sorted((host for host in hosts if len(host) > 3 and host != "localhost"), key=len, reverse=True)
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """What the addresses of the settings are called: by their last word, which tells no host and no credential."""
+        names: dict[str, str] = {}
+        given = [*self.channels, *self.defaults, *(each for several in self.multi.values() for each in several)]
+        for address in dict.fromkeys(_address(each) for each in given if "://" in each or each.startswith("/")):
+            word = f"{_OWN}{_last(masked(address))}"
+            same = sum(1 for name in names.values() if name == word or name.startswith(f"{word}~"))
+            names[address] = f"{word}~{same + 1}" if same else word
+        return names
+
     def _behind(self, name: str) -> str:
         """The address that a name is put behind: a place of its own (that of `a` is also that of `a/b`), else the alias."""
         first = name.partition("/")[0]
@@ -118,7 +132,7 @@ class Settings:
 
     def _default(self, given: str) -> Channel:
         (found,) = self.find(given, private=True)
-        return Channel(f"{DEFAULTS}/{_last(found.name)}", found.url, True) if found.private else found
+        return Channel(f"{DEFAULTS}/{found.name.removeprefix(_OWN)}", found.url, True) if found.private else found
 
 
 def read(own: Mapping[str, str] = os.environ, system: Path = SYSTEM) -> Settings:
@@ -208,11 +222,6 @@ def _address(given: str) -> str:
 def masked(text: str) -> str:
     """Addresses in it without names, passwords and tokens."""
     return _TOKEN.sub("", _USER.sub("", text))
-
-
-def _plain_name(address: str) -> str:
-    """What an address of the machine's is called: its last word, which tells no host and no credential."""
-    return f"{_OWN}{_last(masked(address))}"
 
 
 def _last(text: str) -> str:

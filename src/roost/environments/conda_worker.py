@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ from roost.environments.conda_settings import masked
 
 _EVERY = 1.0
 """Seconds between lines of progress."""
+_STILL = 120.0
+"""Seconds without a byte after which a download is given up."""
 _PROBE = ".roost"
 """A file that no channel has: any answer to it says that the channel is there."""
 _ANSWERED = re.compile(r"HTTP status (?:client error|server error \((?!502|503|504))|\b(?:401|403|404|405|410)\b")
@@ -83,13 +86,14 @@ async def install(asked: Json) -> Json:
     for record in records:
         _check(record)
     progress = Progress(asked["packages"])
+    threading.Thread(target=progress.watch, name="watch", daemon=True).start()
     await rattler.install(
         records,
         asked["prefix"],
         cache_dir=Path(asked["cache"], "pkgs"),
         client=_client(asked),
         reporter=progress,
-        execute_link_scripts=False,
+        execute_link_scripts=True,  # as conda does
     )
     progress.end()
     for file in Path(asked["prefix"], "conda-meta").glob("*.json"):
@@ -131,16 +135,31 @@ class Progress:
         self._got: dict[int, int] = {}
         self._fetched = self._linked = self._downloads = 0
         self._due = time.monotonic() + _EVERY
+        self._going: dict[int, float] = {}
+
+    def watch(self) -> None:
+        """Gives up when a download stands still: the connection is dead, and nobody else would notice."""
+        while True:
+            time.sleep(_EVERY)
+            last = max(self._going.copy().values(), default=time.monotonic())
+            if time.monotonic() - last > _STILL:
+                tell(error=f"The download stands still: nothing arrived for {_STILL:.0f} s, timed out.", kind="")
+                os._exit(0)
 
     def on_transaction_start(self, total_operations: int) -> None:
         tell(say=f"Installing {total_operations} conda packages ({_mb(self._bytes)} MB).")
 
     def on_download_start(self, cache_entry: int) -> int:  # noqa: ARG002 - the reporter's signature
         self._downloads += 1
+        self._going[self._downloads] = time.monotonic()
         return self._downloads
+
+    def on_download_completed(self, download_idx: int) -> None:
+        self._going.pop(download_idx, None)
 
     def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:  # noqa: ARG002
         self._got[download_idx] = progress
+        self._going[download_idx] = time.monotonic()
         self._tell()
 
     def on_populate_cache_complete(self, cache_entry: int) -> None:  # noqa: ARG002
