@@ -103,6 +103,12 @@ def test_horovod_is_left_out_where_it_cannot_be_built_and_says_so() -> None:
     assert resolve("AzureML-pytorch-1.7-ubuntu18.04-py37-cpu-inference", WORKSTATION).notes == ()
 
 
+def test_newer_ones_have_horovod_when_they_say_so() -> None:
+    assert resolve("AzureML-PyTorch-2.13", WORKSTATION).notes == ()
+    assert "horovod==0.28.1" not in resolve("AzureML-PyTorch-2.13", WORKSTATION).requirements
+    assert "horovod==0.28.1" in resolve("AzureML-PyTorch-2.13-horovod", WORKSTATION).requirements
+
+
 @pytest.mark.parametrize(
     ("name", "word"),
     [

@@ -47,8 +47,8 @@ class Framework:
     """Oldest first."""
     aliases: Mapping[str, str]
     """Versions that names write in another way."""
-    horovod: bool
-    """Whether Horovod is made for it, and names for training promise it."""
+    horovod: Version
+    """Below which version names promise Horovod; empty where there is no Horovod for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ def _framework(data: Mapping[str, Any]) -> Framework:
         caps=tuple((version(each["below"]), tuple(each["packages"])) for each in data["caps"]),
         releases=tuple(sorted((_release(*each) for each in data["releases"].items()), key=lambda each: each.version)),
         aliases=data.get("aliases", {}),
-        horovod=data.get("horovod", False),
+        horovod=version(data.get("horovod", "")),
     )
 
 

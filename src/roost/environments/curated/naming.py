@@ -20,8 +20,8 @@ class Name:
     """All of it behind `AzureML-`, in lower case."""
     python: str
     gpu: bool | None
-    horovod: bool
-    """Whether Azure's environments of that kind had Horovod: those for training, before ACPT."""
+    horovod: bool | None
+    """True when it says so; None for names whose environments had Horovod in their day, those for training before ACPT."""
 
 
 def is_curated(name: str) -> bool:
@@ -37,7 +37,7 @@ def parse(name: str) -> Name:
         text=text,
         python=f"{python[1]}.{python[2]}" if python else "",
         gpu=gpu,
-        horovod="inference" not in text and "acpt" not in text,
+        horovod=True if "horovod" in text else False if re.search("inference|acpt", text) else None,
     )
 
 

@@ -129,7 +129,8 @@ def _gpu(said: Name, framework: Framework, known: Version, machine: Machine | No
 
 def _horovod(said: Name, framework: Framework, release: Release, machine: Machine | None, notes: list[str]) -> str:
     """The Horovod that goes with it; empty, with the reason, where there should be one and is none."""
-    if not said.horovod or not framework.horovod:
+    promised = release.version < framework.horovod if said.horovod is None else said.horovod
+    if not framework.horovod or not promised:
         return ""
     if not release.horovod:
         notes.append(f"Horovod is left out: none is known to build against {framework.title} {release.text}.")
