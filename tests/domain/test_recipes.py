@@ -86,12 +86,6 @@ def test_azure_s_images_are_built_natively(image: str | None) -> None:
     assert recipe(definition("python=3.8", docker={"enabled": True, "baseImage": image})) is not None
 
 
-@pytest.mark.parametrize("docker", [{"baseImage": "ubuntu:22.04"}, {"baseDockerfile": "FROM scratch"}])
-def test_other_images_are_refused_for_now(docker: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="yet"):
-        recipe(definition("python=3.8", docker={"enabled": True, **docker}))
-
-
 @pytest.mark.parametrize(
     ("version", "wanted"),
     [

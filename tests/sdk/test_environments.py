@@ -11,6 +11,7 @@ from roost import (
     DEFAULT_CPU_IMAGE,
     DEFAULT_GPU_IMAGE,
     CondaDependencies,
+    ContainerRegistry,
     DockerConfiguration,
     Environment,
     RunConfiguration,
@@ -116,13 +117,34 @@ class TestWhereItComesFrom:
         with pytest.raises(UserErrorException, match="conda environment 'base'"):
             Environment.from_existing_conda_environment("mine", "base")
 
-    def test_containers_are_kept_and_refused_when_used(self) -> None:
-        for made in (
-            Environment.from_docker_image("mine", "ubuntu:22.04"),
-            Environment.from_dockerfile("mine", "FROM ubuntu\n"),
-        ):
-            with pytest.raises(UserErrorException, match="yet"):
-                ScriptRunConfig(".", script="train.py", environment=made).check()
+    def test_an_image_has_its_own_python_unless_packages_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "requirements.txt").write_text("six\n")
+        (tmp_path / "Dockerfile").write_text("FROM ubuntu\n")
+        packages = str(tmp_path / "requirements.txt")
+        image = Environment.from_docker_image("mine", "ubuntu:22.04")
+        file = Environment.from_dockerfile("mine", str(tmp_path / "Dockerfile"))
+        assert image.python.user_managed_dependencies and file.python.user_managed_dependencies
+        assert file._definition()["docker"]["baseDockerfile"] == "FROM ubuntu\n"
+        made = Environment.from_docker_image("mine", "ubuntu:22.04", pip_requirements=packages)
+        assert not made.python.user_managed_dependencies
+        with pytest.raises(UserErrorException, match="no Dockerfile"):
+            Environment.from_dockerfile("mine", str(tmp_path / "nowhere"))
+        with pytest.raises(UserErrorException, match="ContainerRegistry"):
+            Environment.from_docker_image("mine", "ubuntu", container_registry="registry.example")
+
+    def test_a_password_is_in_no_definition(self, tmp_path: Path) -> None:
+        registry = ContainerRegistry()
+        registry.address, registry.username, registry.password = "registry.example", "ann", "very secret"
+        made = Environment.from_docker_image("mine", "team/image:1", container_registry=registry)
+        assert "very secret" not in repr(made) and "registry-registry-example-ann" in repr(made)
+        assert registry.secrets() == {"registry-registry-example-ann": "very secret"}
+        made.save_to_directory(tmp_path / "kept")
+        loaded = Environment.load_from_directory(tmp_path / "kept")
+        assert loaded.docker.base_image_registry.password is None
+        assert loaded._definition() == made._definition()
+        registry.username = None
+        with pytest.raises(UserErrorException, match="no username"):
+            made._definition()
 
 
 class TestMoreOfCondaDependencies:
@@ -273,7 +295,7 @@ class TestRunConfiguration:
     def test_what_cannot_be_done_yet_is_refused_when_submitted(self, name: str, value: object) -> None:
         config = RunConfiguration()
         setattr(config, name, value)
-        with pytest.raises(UserErrorException, match=f"`{name}"):
+        with pytest.raises(UserErrorException, match=f"`{name}" if name != "docker" else "'--gpus' has no value"):
             ScriptRunConfig(".", script="train.py", run_config=config).check()
 
     def test_history_is_kept_always(self) -> None:

@@ -40,7 +40,7 @@ def test_what_is_missing_is_named(house: House) -> None:
 @pytest.mark.parametrize(
     ("definition", "said"),
     [
-        ({"docker": {"baseImage": "ubuntu"}}, "ubuntu"),
+        ({"docker": {"baseImage": "ubuntu", "arguments": ["--privileged"]}}, "--privileged"),
         ({"python": {"condaDependencies": {"dependencies": ["python=3.8", "numpy"]}}}, "numpy"),
         ({"python": {"condaDependencies": {"dependencies": [{"pip": ["six"]}]}}}, "which Python"),
         ({"python": 3}, "must be an object"),

@@ -110,6 +110,7 @@ def clear(folder: Folder) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         return  # the run has none
     try:
+        container_engine.ask(path, "/version")
         count = container_box.clear(Engine(path, "", ""), folder.mark)
         log.info("%d containers of the run were taken away.", count)
     except Exception as error:  # noqa: BLE001 whatever the library raises: what matters more comes next

@@ -17,7 +17,7 @@ _UNITS = {"b": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([bkmgt])?i?b?", re.IGNORECASE | re.ASCII)
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII | re.DOTALL)
 _ULIMIT = re.compile(r"(\w+)=(-?\d+)(?::(-?\d+))?", re.ASCII)
-_GPUS = re.compile(r"all|\d+|\"?device=[\w,:-]+\"?", re.ASCII)
+_GPUS = re.compile(r"all|\d+|['\"]*device=[\w,:-]+['\"]*", re.ASCII)
 _HINT = "Give the flag as docker run has it: arguments=['--ipc=host', '-e', 'NAME=value']."
 
 
@@ -62,6 +62,8 @@ def flags(arguments: Iterable[str], made: Wishes = Wishes()) -> Wishes:  # noqa:
     words = [word for argument in arguments for word in _split(argument)]
     while words:
         word = words.pop(0)
+        if not word.startswith("-"):
+            raise InvalidInput(f"The container argument {word!r} belongs to no flag.", hint=_HINT)
         name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
         if name not in _FLAGS:
             raise InvalidInput(
@@ -90,8 +92,11 @@ def secret_name(address: str, username: str) -> str:
 
 
 def _split(argument: object) -> list[str]:
+    """A flag, perhaps with its value behind it as people write it; a value that is given by itself stays as it is."""
     if not isinstance(argument, str):
         raise InvalidInput(f"A container argument must be text, got {type(argument).__name__}.", hint=_HINT)
+    if not argument.startswith("-"):
+        return [argument]
     try:
         return shlex.split(argument)
     except ValueError as error:
@@ -150,7 +155,7 @@ def _gpus(made: Wishes, name: str, value: str) -> Wishes:
         raise InvalidInput(
             f"{name} {value!r} is not understood.", hint="Write --gpus all, --gpus 2 or --gpus device=0,1."
         )
-    return replace(made, gpus=value.strip('"'))
+    return replace(made, gpus=value.strip("\"'"))
 
 
 def _host(made: Wishes, name: str, value: str) -> Wishes:

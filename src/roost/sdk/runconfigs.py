@@ -139,6 +139,8 @@ class RunConfiguration(Section):
 
     def check(self) -> None:
         """InvalidInput names the first setting that Roost cannot do yet."""
+        if self.docker is not None:
+            self.docker.use()
         wishes: list[tuple[str, object, bool]] = [
             ("framework", self.framework, str(self.framework).lower() in _FRAMEWORKS),
             ("communicator", self.communicator, str(self.communicator).lower() == "none"),

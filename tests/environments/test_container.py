@@ -1,0 +1,107 @@
+"""Environments in images on a machine with no engine: Azure's are built natively, others say what to do. Engines of their own
+are in `tests/real/test_containers.py`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.environments import wheels
+
+from roost.domain.containers import flags
+from roost.domain.recipes import Image, Recipe
+from roost.environments import base, builders, container_facts, container_images
+from roost.environments.base import Builder, Lock, Private, read_lock
+from roost.environments.container_box import _signed, _volumes
+from roost.environments.container_engine import NoEngine
+from roost.environments.container_facts import Facts
+from roost.environments.container_images import OutOfReach, registry_of
+
+AZURES = Image(reference="mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04", plain=True)
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> Callable[[str], Builder]:
+    wheels.wheel(wheels.machine(tmp_path, monkeypatch), "lower", "2.0")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    return lambda kind: builders.choose(
+        kind, said.append, lambda: None, {}, tmp_path / "scratch", tmp_path / "home", Private()
+    )
+
+
+def test_azures_image_is_built_natively_and_both_log_and_lock_say_so(
+    build: Callable[[str], Builder], said: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    recipe = Recipe(python="3.11", requirements=("lower",), image=AZURES)
+    lock = build(builders.kind_of(recipe)).resolve(recipe)
+    assert lock.kind == base.PIP and "lower==2.0" in lock.body
+    assert f"natively instead of in the image {AZURES.reference}: There is no container engine" in lock.notes[-1]
+    assert any(lock.notes[-1].split(":")[0] in line for line in said)
+    assert read_lock(lock.text) == lock
+
+
+@pytest.mark.parametrize(
+    ("image", "named"), [(Image(reference="team/own:1"), "team/own:1"), (Image(dockerfile="FROM x"), "Dockerfile")]
+)
+def test_an_image_of_ones_own_says_the_way_out(build: Callable[[str], Builder], image: Image, named: str) -> None:
+    recipe = Recipe(python="3.11", requirements=("lower",), image=image)
+    with pytest.raises(NoEngine, match=named) as caught:
+        build(builders.kind_of(recipe)).resolve(recipe)
+    assert "Docker or Podman" in caught.value.hint and "natively" in caught.value.hint
+
+
+def test_facts_travel_in_lock_and_prefix(tmp_path: Path) -> None:
+    facts = Facts(id="sha256:1", reference="a", python="/usr/bin/python3", prefix=True)
+    lock = Lock(kind=base.IMAGE, python="3.11.2", platform="p", body=container_facts.body(facts, "six==1.0\n"))
+    assert container_facts.split(read_lock(lock.text)) == (facts, "six==1.0\n")
+    assert container_facts.of_lock(lock) == facts
+    assert container_facts.of_lock(Lock(python="3", platform="p", body="")) is None
+    assert container_facts.read(tmp_path) is None
+    container_facts.write(tmp_path, facts)
+    assert container_facts.read(tmp_path) == facts
+
+
+@pytest.mark.parametrize(
+    ("reference", "host"),
+    [
+        ("ubuntu:22.04", "registry-1.docker.io"),
+        ("team/image", "registry-1.docker.io"),
+        ("registry.example/image", "registry.example"),
+        ("localhost:5000/image", "localhost:5000"),
+        ("localhost/image", ""),
+        ("sha256:abc", ""),
+    ],
+)
+def test_where_an_image_comes_from(reference: str, host: str) -> None:
+    assert registry_of(reference) == host
+
+
+def test_a_registry_that_is_away_is_found_out_at_once() -> None:
+    with pytest.raises(OutOfReach, match=r"127\.0\.0\.1:9 cannot be reached"):
+        container_images._knock("127.0.0.1:9", {})
+    container_images._knock("127.0.0.1:9", {"HTTPS_PROXY": "proxy"})
+
+
+@pytest.mark.parametrize(
+    ("code", "signed"), [(0, 0), (3, 3), (137, -9), (143, -15), (139, -11), (255, 255), (128, 128)]
+)
+def test_a_shell_s_codes(code: int, signed: int) -> None:
+    assert _signed(code) == signed
+
+
+def test_volumes_are_the_node_s_to_allow(tmp_path: Path) -> None:
+    (tmp_path / "data" / "deep").mkdir(parents=True)
+    (tmp_path / "data" / "out").symlink_to("/etc")
+    wish = flags(["-v", f"{tmp_path}/data/deep:/x:ro"])
+    with pytest.raises(base.RoostError, match="may not be mounted"):
+        _volumes(wish, {})
+    for allowed in (f"/nowhere:{tmp_path}/data", "*"):
+        assert _volumes(wish, {"ROOST_CONTAINER_VOLUMES": allowed})[0].target == "/x"
+    with pytest.raises(base.RoostError, match="may not be mounted"):
+        _volumes(flags(["-v", f"{tmp_path}/data/out:/x"]), {"ROOST_CONTAINER_VOLUMES": str(tmp_path / "data")})
