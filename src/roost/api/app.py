@@ -11,6 +11,8 @@ from roost.api import (
     blobs,
     children,
     compute,
+    datasets,
+    datastores,
     environments,
     experiments,
     files,
@@ -43,6 +45,8 @@ DESKS = (
     files.desk,
     blobs.desk,
     secrets.desk,
+    datastores.desk,
+    datasets.desk,
     sessions.desk,
     upkeep.desk,
 )

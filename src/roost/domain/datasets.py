@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
-from roost.domain import globs
+from roost.domain import globs, names
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
 
@@ -161,6 +161,12 @@ class DataUse:
 def token(name: str) -> str:
     """Stands in a run's arguments for the path of an input or output; the agent puts the path there."""
     return f"DatasetConsumptionConfig:{name}"
+
+
+def destination(output: Output, run_id: str) -> str:
+    """Where in its datastore an output of that run goes."""
+    filled = (output.path or "dataset/{run-id}/{output-name}").replace("{run-id}", run_id)
+    return names.path(filled.replace("{output-name}", output.name).strip("/"))
 
 
 def checked_name(name: object) -> str:

@@ -53,10 +53,31 @@ class Settings:
             "ROOST_DISK_LIMIT", "Percent of the home's disk at which no new run is taken in; 0 for no limit."
         ),
     )
+    data_roots: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "ROOST_DATA_ROOTS",
+            "Folders, comma-separated, that datastores may be in. Empty: any that the server's user sees while it listens on "
+            "loopback, none otherwise.",
+        ),
+    )
+    data_endpoints: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "ROOST_DATA_ENDPOINTS",
+            "Hosts of object stores, comma-separated, that datastores may name beside Azure's, Amazon's and Google's own. "
+            "Empty: any while the server listens on loopback, none otherwise.",
+        ),
+    )
     user: str = field(
         default="",
         metadata=_about("ROOST_USER", "Name that stands on what is made; empty for the user of this process."),
     )
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others than the user of this machine may reach it."""
+        return self.host not in ("127.0.0.1", "::1", "localhost")
 
     @property
     def slots(self) -> int:

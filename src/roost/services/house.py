@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from roost.blobs.base import Blobs
 from roost.domain.compute import Machine
 from roost.domain.people import Token
+from roost.objects.base import Place
 from roost.services.signals import Signals
 from roost.services.turns import Turns
 from roost.store.base import SpoolState, Store
@@ -79,5 +80,11 @@ class House:
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
     disk_limit: int = 0
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
+    data_roots: tuple[str, ...] | None = None
+    """Folders that datastores may be in; None for all that the control plane's user sees."""
+    data_endpoints: tuple[str, ...] | None = None
+    """Hosts of object stores that may be asked beside the providers' own; None for all."""
+    places: Shelf[tuple[str, str], tuple[float, Place]] = field(default_factory=lambda: Shelf(64))
+    """Open datastores by workspace and name, with the time that each was registered."""
     upkeep: Turns = field(default_factory=Turns)
     """Taken while blobs are swept or copied away."""

@@ -7,7 +7,7 @@ from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
-from roost.services import compute, experiments, lineage, people, submissions, upkeep
+from roost.services import compute, datasets, experiments, lineage, people, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
 from roost.store.base import RunQuery
@@ -52,10 +52,12 @@ class Changes:
 def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
     """The run, and whether it is new: sent twice, it is the same one."""
     submissions.check(house, workspace, submission)
+    datasets.check_run(house, caller, workspace, submission.spec)
     if submission.parent_id is None and not _is_known(house, submission.id):  # children belong to a run that goes on
         upkeep.require_room(house)
     experiments.active(house, caller, workspace, submission.experiment)
     run, new = house.store.runs.create(workspace, submission, user=caller.user, at=house.clock())
+    datasets.note_submitted(house, run)
     if new:
         house.signals.ring(CONTROL, run_topic(run.id))
     return run, new

@@ -22,9 +22,9 @@ def put(house: House, caller: Caller, workspace: str, values: Mapping[str, str])
         checked_value(checked_name(name), value)
     if len(values) > MAX_AT_ONCE:
         raise InvalidInput(f"{len(values)} secrets at once are too many.", hint=f"Set at most {MAX_AT_ONCE}.")
-    first = not house.store.secrets.any_sealed()
+    first = not (house.store.secrets.any_sealed() or house.store.datastores.any_sealed())
     sealed = {
-        name: vault.seal(_key_file(house), place, name, value, may_make_key=first) for name, value in values.items()
+        name: vault.seal(key_file(house), place, name, value, may_make_key=first) for name, value in values.items()
     }
     house.store.secrets.put(place, sealed, user=caller.user, at=house.clock())
     return len(sealed)
@@ -43,7 +43,7 @@ def read(house: House, caller: Caller, workspace: str, wanted: Sequence[str]) ->
         checked_name(name)
     sealed = house.store.secrets.get(place, wanted)
     return {
-        name: vault.unseal(_key_file(house), place, name, sealed[name]) if name in sealed else None for name in wanted
+        name: vault.unseal(key_file(house), place, name, sealed[name]) if name in sealed else None for name in wanted
     }
 
 
@@ -62,5 +62,6 @@ def delete(house: House, workspace: str, name: str) -> bool:
     return house.store.secrets.delete(place, checked_name(name))
 
 
-def _key_file(house: House) -> Path:
+def key_file(house: House) -> Path:
+    """Where the key is that everything is sealed with."""
     return Path(house.facts.home) / KEY_FILE

@@ -1,0 +1,105 @@
+"""Routes: datasets of a workspace, the files that they mean, and what runs read and wrote."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fastapi import Response
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain.datasets import Dataset, DataUse, Definition
+from roost.services import datasets
+from roost.services.datasets import Listing, NewDataset, Written
+
+desk = Desk("datasets")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetList:
+    datasets: tuple[Dataset, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetChanges:
+    tags: Mapping[str, str] = field(default_factory=dict)
+    remove_tags: tuple[str, ...] = ()
+    description: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetCount:
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemsWanted:
+    definition: Definition
+    shared: bool = False
+    """Whether the asker sees the files of the control plane's machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UseList:
+    uses: tuple[DataUse, ...]
+
+
+@desk.route("POST", "/api/workspaces/{workspace}/datasets/items", Access.ANY, body=ItemsWanted, answer=Listing)
+def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    wanted = record(ItemsWanted, body)
+    response = answer(datasets.items(house, caller, workspace, wanted.definition, shared=wanted.shared))
+    response.headers["cache-control"] = "no-store"
+    return response
+
+
+@desk.route("PUT", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, body=NewDataset, answer=Dataset)
+def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    dataset, new = datasets.register(house, caller, workspace, name, record(NewDataset, body))
+    return answer(dataset, 201 if new else 200)
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datasets", Access.ANY, answer=DatasetList)
+def listing(house: TheHouse, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
+    return answer(DatasetList(datasets=tuple(datasets.listing(house, caller, workspace, name))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, answer=Dataset)
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int | None = None) -> Response:
+    return answer(datasets.get(house, caller, workspace, name, version))
+
+
+@desk.route("DELETE", "/api/workspaces/{workspace}/datasets/{name}", Access.PERSON, answer=DatasetCount)
+def delete(house: TheHouse, workspace: str, name: str) -> Response:
+    return answer(DatasetCount(count=datasets.delete(house, workspace, name)))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}", Access.ANY, answer=Dataset)
+def by_id(house: TheHouse, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
+    return answer(datasets.by_id(house, caller, workspace, dataset_id))
+
+
+@desk.route(
+    "PATCH",
+    "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}",
+    Access.PERSON,
+    body=DatasetChanges,
+    answer=Dataset,
+)
+def annotate(house: TheHouse, workspace: str, dataset_id: str, body: JsonBytes) -> Response:
+    changes = record(DatasetChanges, body)
+    return answer(datasets.annotate(house, workspace, dataset_id, **vars(changes)))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}/uses", Access.PERSON, answer=UseList)
+def uses_of_dataset(house: TheHouse, workspace: str, dataset_id: str) -> Response:
+    return answer(UseList(uses=tuple(datasets.uses_of_dataset(house, workspace, dataset_id))))
+
+
+@desk.route("GET", "/api/runs/{run_id}/datasets", Access.RUN, answer=UseList)
+def uses_of_run(house: TheHouse, run_id: str) -> Response:
+    return answer(UseList(uses=tuple(datasets.uses_of_run(house, run_id))))
+
+
+@desk.route("POST", "/api/runs/{run_id}/outputs/{name}", Access.RUN, body=Written, answer=DataUse)
+def note_written(house: TheHouse, caller: TheCaller, run_id: str, name: str, body: JsonBytes) -> Response:
+    return answer(datasets.note_written(house, caller, run_id, name, record(Written, body)))

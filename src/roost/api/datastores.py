@@ -1,0 +1,127 @@
+"""Routes: datastores of a workspace, and the files in them. No answer ever holds a credential."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fastapi import Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from roost.api.answers import answer, content
+from roost.api.bodies import JsonBytes, hand_over, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain.datastores import Datastore, DatastoreKind, Item
+from roost.domain.errors import Conflict
+from roost.services import data_access, datastores
+
+desk = Desk("datastores")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatastoreSpec:
+    kind: DatastoreKind
+    settings: Mapping[str, str] = field(default_factory=dict)
+    credential: Mapping[str, str] = field(default_factory=dict)
+    """Sealed when it comes in, and in no answer."""
+    read_only: bool = False
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatastoreList:
+    datastores: tuple[Datastore, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatastoreName:
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatastoreCount:
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemList:
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileSize:
+    size: int
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datastores", Access.ANY, answer=DatastoreList)
+def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    data_access.require_workspace(house, caller, workspace)
+    return answer(DatastoreList(datastores=tuple(datastores.listing(house, workspace))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/default-datastore", Access.ANY, answer=Datastore)
+def default(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    data_access.require_workspace(house, caller, workspace)
+    return answer(datastores.get(house, workspace, ""))
+
+
+@desk.route("PUT", "/api/workspaces/{workspace}/default-datastore", Access.PERSON, body=DatastoreName, answer=Datastore)
+def set_default(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    return answer(datastores.set_default(house, caller, workspace, record(DatastoreName, body).name))
+
+
+@desk.route("PUT", "/api/workspaces/{workspace}/datastores/{name}", Access.PERSON, body=DatastoreSpec, answer=Datastore)
+def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    spec = record(DatastoreSpec, body)
+    return answer(datastores.register(house, caller, workspace, name, datastores.NewDatastore(**vars(spec))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}", Access.ANY, answer=Datastore)
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    data_access.require_workspace(house, caller, workspace)
+    return answer(datastores.get(house, workspace, name))
+
+
+@desk.route("DELETE", "/api/workspaces/{workspace}/datastores/{name}", Access.PERSON, answer=DatastoreCount)
+def unregister(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(DatastoreCount(count=int(datastores.unregister(house, caller, workspace, name))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/items", Access.ANY, answer=ItemList)
+def items(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
+) -> Response:
+    found = datastores.items(house, caller, workspace, name, path, shared=shared)
+    return _private(answer(ItemList(items=tuple(found))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, answer=bytes)
+def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
+    """With the file's ETag; `If-Match` and `If-Range` are honoured, so that no answer mixes two versions of a file."""
+    place, found = datastores.head(house, caller, workspace, name, path)
+    wanted = request.headers.get("if-match")
+    if wanted is not None and found.etag and wanted not in (found.etag, "*"):
+        raise Conflict(f"File {path!r} of datastore {name!r} is not the version {wanted} any more.")
+    asked = request
+    if (known := request.headers.get("if-range")) is not None and known != found.etag:
+        plain = [(key, value) for key, value in request.scope["headers"] if key != b"range"]
+        asked = Request({**request.scope, "headers": plain})
+    response = content(asked, found.size, lambda offset, length: datastores.read(place, found, offset, length))
+    if found.etag:
+        response.headers["etag"] = found.etag
+    return response
+
+
+@desk.route(
+    "PUT", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, body=bytes, answer=FileSize
+)
+async def write(
+    request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str, overwrite: bool = False
+) -> Response:
+    place = await run_in_threadpool(
+        datastores.may_write, house, caller, workspace, name, path, overwrite=overwrite
+    )  # refused before a byte of it is read
+    return answer(FileSize(size=await hand_over(request, lambda pieces: datastores.write(place, path, pieces))))
+
+
+def _private(response: Response) -> Response:
+    response.headers["cache-control"] = "no-store"
+    return response

@@ -1,0 +1,212 @@
+"""Object stores through obstore: Azure Blob storage (and Data Lake Storage Gen2), S3, Google Cloud Storage. Loaded by the first
+datastore that needs it.
+
+A store without a credential asks without one: never with what the control plane's own machine happens to hold.
+"""
+
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from roost.domain import names
+from roost.domain.datastores import DatastoreKind
+from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
+from roost.objects.base import Found
+
+Store: TypeAlias = AzureStore | S3Store | GCSStore
+SIGNED_FOR = timedelta(hours=12)
+_PIECE = 8 * 1024 * 1024
+_RETRY: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
+_OWN = ("AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_")
+"""What the library would read from the control plane's own variables, and mix with what a datastore says."""
+_opening = threading.Lock()
+_QUERY = re.compile(r"\?[^\s\"'<>),]+")
+
+
+class CloudPlace:
+    def __init__(self, name: str, store: Store, *, prefix: str = "", signs: bool, hidden: Iterable[str] = ()) -> None:
+        """`name` is for errors, `hidden` what must never stand in one; `signs`: whether addresses are handed out."""
+        self._name = name
+        self._store = store
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._signs = signs
+        self._hidden = tuple(hidden)
+
+    def list(self, path: str) -> Iterator[Found]:
+        if path and (found := self.head(path)) is not None:
+            yield found
+            return
+        with self._told(path):
+            for page in obstore.list(self._store, (self._prefix + path).rstrip("/") or None, chunk_size=1000):
+                for each in page:
+                    if each["size"] or not each["path"].endswith("/"):  # an empty "a/" stands for a folder
+                        yield self._found(each)
+
+    def head(self, path: str) -> Found | None:
+        with self._told(path):
+            try:
+                return self._found(obstore.head(self._store, self._prefix + path))
+            except FileNotFoundError:
+                return None
+
+    def read(self, path: str, offset: int, length: int) -> Iterator[bytes]:
+        end = offset + length
+        while offset < end:
+            with self._told(path):
+                piece = obstore.get_range(self._store, self._prefix + path, start=offset, end=min(end, offset + _PIECE))
+            if not piece:
+                raise Conflict(f"File {path!r} of datastore {self._name!r} became shorter while it was read.")
+            offset += len(piece)
+            yield bytes(piece)
+
+    def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
+        size = 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal size
+            for piece in pieces:
+                size += len(piece)
+                yield bytes(piece)
+
+        with self._told(path):
+            obstore.put(self._store, self._prefix + path, counted(), chunk_size=_PIECE)
+        return size
+
+    def delete(self, path: str) -> None:
+        with self._told(path):
+            try:
+                obstore.delete(self._store, self._prefix + path)
+            except FileNotFoundError:
+                return
+
+    def local(self, path: str) -> str:  # noqa: ARG002 - it is elsewhere
+        return ""
+
+    def addresses(self, paths: Sequence[str]) -> Sequence[str] | None:
+        if not self._signs or not paths:
+            return None
+        with self._told(""):
+            return list(obstore.sign(self._store, "GET", [self._prefix + path for path in paths], SIGNED_FOR))
+
+    def _found(self, each: Mapping[str, Any]) -> Found:
+        path = str(each["path"])[len(self._prefix) :]
+        if names.path(path) != path:
+            raise InvalidInput(f"Datastore {self._name!r} has a file {path!r}, which cannot be a path.")
+        return Found(path, int(each["size"]), each["e_tag"] or "", each["last_modified"].timestamp())
+
+    @contextmanager
+    def _told(self, path: str) -> Generator[None]:
+        """Errors of the library in our words, with nothing in them that is secret."""
+        where = f"Datastore {self._name!r}" + (f", at {path!r}," if path else "")
+        try:
+            yield
+        except RoostError:
+            raise
+        except FileNotFoundError:
+            raise NotFound(f"{where} has no such file, container or bucket.") from None
+        except (UnauthenticatedError, PermissionDeniedError) as error:
+            raise Conflict(
+                f"{where} refuses: {self._plain(error)}",
+                hint="Register it again with a credential that may do this (overwrite=True).",
+                cli_hint="Register it again with a credential that may do this: --overwrite.",
+            ) from None
+        except (BaseError, OSError) as error:
+            raise Unavailable(f"{where} cannot be used: {self._plain(error)}") from None
+
+    def _plain(self, error: Exception) -> str:
+        text = _QUERY.sub("?…", str(error).partition("\n\nDebug source")[0])
+        for value in self._hidden:
+            text = text.replace(value, "***")
+        return " ".join(text.split())[:500]
+
+
+def open_place(
+    name: str, kind: DatastoreKind, settings: Mapping[str, str], credential: Mapping[str, str]
+) -> CloudPlace:
+    """The store that these settings describe; InvalidInput when they make no sense to the library."""
+    makers: dict[DatastoreKind, Callable[[], Store]] = {
+        DatastoreKind.AZURE_BLOB: lambda: _azure(settings, credential),
+        DatastoreKind.S3: lambda: _s3(settings, credential),
+        DatastoreKind.GCS: lambda: _gcs(settings, credential),
+    }
+    try:
+        with _opening, _without_own_variables():
+            store = makers[kind]()
+    except (BaseError, ValueError, OSError):  # its words may hold the credential
+        raise InvalidInput(
+            f"The settings of datastore {name!r} do not fit together.", hint="Look at its endpoint and its credential."
+        ) from None
+    signs = bool(credential) and "sas_token" not in credential and settings.get("relay") != "true"
+    hidden = [value for value in credential.values() if len(value) >= 4]
+    return CloudPlace(name, store, prefix=settings.get("prefix", "").strip("/"), signs=signs, hidden=hidden)
+
+
+@contextmanager
+def _without_own_variables() -> Generator[None]:
+    aside = {key: value for key, value in os.environ.items() if key.startswith(_OWN)}
+    for key in aside:
+        del os.environ[key]
+    try:
+        yield
+    finally:
+        os.environ.update(aside)
+
+
+def _client(settings: Mapping[str, str]) -> Any:
+    plain = settings.get("endpoint", "").startswith("http://")
+    return {"timeout": "120s", "connect_timeout": "10s", **({"allow_http": True} if plain else {})}
+
+
+def _azure(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
+    words = {"account_key": "account_key", "sas_token": "sas_key"}
+    given: dict[str, Any] = {words.get(key, key): value for key, value in credential.items()}
+    if "sas_key" in given:
+        given["sas_key"] = str(given["sas_key"]).lstrip("?")
+    if settings.get("endpoint"):
+        given["endpoint"] = settings["endpoint"]
+    return AzureStore(
+        settings["container"],
+        account_name=settings["account"],
+        skip_signature=not credential,
+        client_options=_client(settings),
+        retry_config=_RETRY,
+        **given,
+    )
+
+
+def _s3(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
+    given: dict[str, Any] = {**credential}
+    if settings.get("endpoint"):
+        given["endpoint"] = settings["endpoint"]
+    return S3Store(
+        settings["bucket"],
+        region=settings.get("region") or "us-east-1",
+        skip_signature=not credential,
+        client_options=_client(settings),
+        retry_config=_RETRY,
+        **given,
+    )
+
+
+def _gcs(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
+    given: dict[str, Any] = {**credential}
+    if given:
+        json.loads(given["service_account_key"])  # a ValueError when it is not what Google hands out
+    if settings.get("endpoint"):
+        given["base_url"] = settings["endpoint"]
+    return GCSStore(
+        settings["bucket"],
+        skip_signature=not credential,
+        client_options=_client(settings),
+        retry_config=_RETRY,
+        **given,
+    )

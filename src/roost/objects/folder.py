@@ -1,0 +1,109 @@
+"""A folder of the control plane's machine. On a shared server nothing outside the allowed roots is reached, be it by a link."""
+
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from roost.blobs.copying import write_all
+from roost.blobs.pieces import FilePieces
+from roost.domain.errors import Conflict, Forbidden, NotFound
+from roost.objects.base import Found
+
+_PART = ".roost-part-"
+"""How names of files begin that are being written."""
+
+
+class FolderPlace:
+    def __init__(self, root: Path, roots: Sequence[Path] | None = None) -> None:
+        """`roots`: folders that links may lead into; None for everywhere."""
+        self._root = root
+        self._roots = None if roots is None else [Path(os.path.realpath(each)) for each in roots]
+
+    def list(self, path: str) -> Iterator[Found]:
+        start = self._place(path)
+        try:
+            if start.is_dir():
+                yield from self._walk(str(start), f"{path}/" if path else "", frozenset())
+            elif (found := self.head(path)) is not None:
+                yield found
+        except PermissionError as error:
+            raise Conflict(f"{error.filename} cannot be read: {error.strerror}.") from None
+
+    def _walk(self, folder: str, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[Found]:
+        """Sorted by name; a link that leads to a folder above it ends there."""
+        seen = os.stat(folder)
+        if (seen.st_dev, seen.st_ino) in above:
+            return
+        with os.scandir(folder) as listed:
+            entries = sorted(listed, key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.is_symlink() and not self._allowed(entry.path):
+                continue
+            if entry.is_dir():
+                yield from self._walk(entry.path, f"{prefix}{entry.name}/", above | {(seen.st_dev, seen.st_ino)})
+            elif entry.is_file() and not entry.name.startswith(_PART):
+                yield _found(f"{prefix}{entry.name}", entry.stat())
+
+    def head(self, path: str) -> Found | None:
+        place = self._place(path)
+        try:
+            return _found(path, place.stat()) if place.is_file() else None
+        except OSError:
+            return None
+
+    def read(self, path: str, offset: int, length: int) -> Iterator[bytes]:
+        try:
+            return FilePieces(os.open(self._place(path), os.O_RDONLY | os.O_CLOEXEC), offset, length)
+        except FileNotFoundError:
+            raise NotFound(f"There is no file {path!r} any more.") from None
+        except OSError as error:
+            raise Conflict(f"File {path!r} cannot be read: {error.strerror}.") from None
+
+    def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
+        target = self._place(path)
+        size = 0
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_name(f"{_PART}{secrets.token_hex(8)}")
+            file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            try:
+                for piece in pieces:
+                    write_all(file, piece)
+                    size += len(piece)
+                part.replace(target)
+            except BaseException:
+                part.unlink(missing_ok=True)
+                raise
+            finally:
+                os.close(file)
+        except (NotADirectoryError, IsADirectoryError, FileExistsError):
+            raise Conflict(f"{path!r} cannot be written: a file is where a folder has to be, or the reverse.") from None
+        except PermissionError as error:
+            raise Conflict(f"{path!r} cannot be written: {error.strerror}.") from None
+        return size
+
+    def delete(self, path: str) -> None:
+        self._place(path).unlink(missing_ok=True)
+
+    def local(self, path: str) -> str:
+        return str(self._place(path))
+
+    def addresses(self, paths: Sequence[str]) -> None:  # noqa: ARG002 - nobody else can have a file of this machine
+        return None
+
+    def _place(self, path: str) -> Path:
+        place = self._root / path if path else self._root
+        if not self._allowed(str(place)):
+            raise Forbidden(f"{path!r} leads outside the folders that this server may read.")
+        return place
+
+    def _allowed(self, path: str) -> bool:
+        if self._roots is None:
+            return True
+        real = Path(os.path.realpath(path))
+        return any(real.is_relative_to(root) for root in self._roots)
+
+
+def _found(path: str, stat: os.stat_result) -> Found:
+    return Found(path, stat.st_size, f'"{stat.st_mtime_ns:x}-{stat.st_size:x}-{stat.st_ino:x}"', stat.st_mtime)

@@ -1,0 +1,291 @@
+"""Datasets: registered, found, listed into files, and what runs read and wrote of them."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from roost.domain import globs, names
+from roost.domain.datasets import (
+    Dataset,
+    DataUse,
+    Definition,
+    Direction,
+    Mode,
+    Source,
+    checked,
+    checked_name,
+    destination,
+)
+from roost.domain.datastores import Datastore, DatastoreKind, Item
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.people import Caller
+from roost.domain.runs import Run, RunSpec
+from roost.services import data_access, datastores, submissions
+from roost.services.house import House
+
+MAX_DESCRIPTION = 20_000
+MAX_USES = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewDataset:
+    definition: Definition
+    description: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    create_new_version: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    items: tuple[Item, ...]
+    """Of the sources in datastores, in the order of the sources."""
+    urls: tuple[int, ...]
+    """Which sources are addresses, which the reader looks at itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What a run's output became."""
+
+    path: str = ""
+    """Where it is in its datastore; empty for where it was to be."""
+    mode: Mode = Mode.UPLOAD
+
+
+def register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
+    """The registered one and whether it is a new version. Its data is not looked at: it may come later."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    definition = _known(house, place, new.definition)
+    data_access.require_workspace(house, caller, place)
+    _require_sources(house, caller, place, definition)
+    submissions.check_labels(new.tags, {})
+    _check_description(new.description)
+    dataset = Dataset(
+        id=str(uuid.uuid4()),
+        workspace=place,
+        name=checked_name(name),
+        version=0,
+        definition=definition,
+        description=new.description,
+        tags=dict(new.tags),
+        user=caller.user,
+        created_at=house.clock(),
+    )
+    return house.store.datasets.register(dataset, new_version=new.create_new_version)
+
+
+def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Dataset:
+    """The newest version when none is named. A run that asks has read it from then on, and may list it."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    data_access.require_workspace(house, caller, place)
+    return _read_by(house, caller, house.store.datasets.get(place, checked_name(name), version))
+
+
+def by_id(house: House, caller: Caller, workspace: str, dataset_id: str) -> Dataset:
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    data_access.require_workspace(house, caller, place)
+    return _read_by(house, caller, house.store.datasets.by_id(place, dataset_id))
+
+
+def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
+    """The newest of each by name, or all versions of one name, newest first."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    data_access.require_workspace(house, caller, place)
+    return house.store.datasets.list(place, None if name is None else checked_name(name))
+
+
+def annotate(
+    house: House,
+    workspace: str,
+    dataset_id: str,
+    *,
+    tags: Mapping[str, str],
+    remove_tags: Sequence[str],
+    description: str | None,
+) -> Dataset:
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    submissions.check_labels(tags, {})
+    _check_description(description or "")
+    return house.store.datasets.annotate(place, dataset_id, tags=tags, remove_tags=remove_tags, description=description)
+
+
+def delete(house: House, workspace: str, name: str) -> int:
+    """All versions; how many. The data stays where it is, and what runs read of it stays with them."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    return house.store.datasets.delete(place, checked_name(name))
+
+
+# ---- into files
+
+
+def items(house: House, caller: Caller, workspace: str, definition: Definition, *, shared: bool) -> Listing:
+    """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
+    its sources are in; of several, below a folder of each datastore's name."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    data_access.require_workspace(house, caller, place)
+    wanted = _known(house, place, definition)
+    stores = {
+        source.datastore: datastores.get(house, place, source.datastore)
+        for source in wanted.sources
+        if source.datastore
+    }
+    several = len(stores) > 1
+    found: list[Item] = []
+    for name, datastore in stores.items():
+        paths = [source.path for source in wanted.sources if source.datastore == name]
+        below = _folder(house, caller, datastore, paths)
+        for path in paths:
+            some = datastores.items(house, caller, place, name, path, shared=shared, below=below)
+            found += [replace(each, name=f"{name}/{each.name}") for each in some] if several else some
+    once = list({item.source: item for item in found}.values())
+    return Listing(items=tuple(once), urls=tuple(i for i, each in enumerate(wanted.sources) if each.url))
+
+
+def _folder(house: House, caller: Caller, datastore: Datastore, paths: Sequence[str]) -> str:
+    """The folder that all these are in: of a file the one that holds it."""
+    folders = []
+    for path in paths:
+        base = globs.base(path)
+        if base and base == path and _is_file(house, caller, datastore, path):
+            base = path.rpartition("/")[0]
+        folders.append(base)
+    return globs.common(folders)
+
+
+def _is_file(house: House, caller: Caller, datastore: Datastore, path: str) -> bool:
+    if datastore.kind is DatastoreKind.HTTP:
+        return True
+    data_access.require_listing(house, caller, datastore, path)
+    return datastores.place_of(house, datastore).head(path) is not None
+
+
+# ---- lineage
+
+
+def note_submitted(house: House, run: Run) -> None:
+    """What the run was submitted to read. Safe twice."""
+    uses = [
+        DataUse(
+            run_id=run.id,
+            direction=Direction.INPUT,
+            name=each.name,
+            definition=each.definition,
+            mode=each.mode,
+            dataset_id=each.dataset_id,
+            at=run.created_at,
+        )
+        for each in run.spec.inputs
+    ]
+    if uses:
+        house.store.datasets.note(uses)
+
+
+def note_written(house: House, caller: Caller, run_id: str, name: str, written: Written) -> DataUse:
+    """An output is where it was to be: it is registered, when that was asked for, and stands in the run's lineage."""
+    run = house.store.runs.get(names.run_id(run_id))
+    output = next((each for each in run.spec.outputs if each.name == name), None)
+    if output is None:
+        raise NotFound(f"Run {run_id} has no output {name!r}.")
+    store = datastores.get(house, run.workspace, output.datastore)
+    path = destination(output, run.id)
+    given = globs.checked(written.path) or path
+    if given != path and not given.startswith(f"{path}/"):
+        raise InvalidInput(f"Output {name!r} goes to {path!r}, not to {given!r}.")
+    definition = replace(output.definition, sources=(Source(datastore=store.name, path=given),))
+    dataset_id = ""
+    if output.register_as:
+        new = NewDataset(
+            definition=definition,
+            description=output.register_description,
+            tags=output.register_tags,
+            create_new_version=True,
+        )
+        dataset_id = register(house, caller, run.workspace, output.register_as, new)[0].id
+    use = DataUse(
+        run_id=run.id,
+        direction=Direction.OUTPUT,
+        name=name,
+        definition=definition,
+        mode=written.mode,
+        dataset_id=dataset_id,
+        at=house.clock(),
+    )
+    house.store.datasets.note([use])
+    return use
+
+
+def uses_of_run(house: House, run_id: str) -> Sequence[DataUse]:
+    """Inputs first."""
+    return house.store.datasets.uses_of_run(names.run_id(run_id))
+
+
+def uses_of_dataset(house: House, workspace: str, dataset_id: str) -> Sequence[DataUse]:
+    """Newest run first; of a version that is not registered any more too."""
+    house.store.workspaces.get(names.workspace(workspace))
+    found = house.store.datasets.uses_of_dataset(dataset_id, MAX_USES)
+    return [use for use in found if house.store.runs.get(use.run_id).workspace == workspace]
+
+
+def check_run(house: House, caller: Caller, workspace: str, spec: RunSpec) -> None:
+    """What a submission declares of data, before anything is made of it. A run's children reach no more than the run."""
+    known: set[str] = set()
+    for name in (*(each.name for each in spec.inputs), *(each.name for each in spec.outputs)):
+        if not name.isidentifier() or len(name) > 255:
+            raise InvalidInput(
+                f"{name!r} cannot name an input or output: it is a variable of the run too.",
+                hint="Use letters, digits and `_`, the first no digit.",
+            )
+        if name in known:
+            raise InvalidInput(f"Two inputs or outputs of the run are named {name!r}.")
+        known.add(name)
+    for each in spec.inputs:
+        _require_sources(house, caller, workspace, _known(house, workspace, each.definition))
+    for output in spec.outputs:
+        store = datastores.get(house, workspace, output.datastore)
+        if store.read_only:
+            raise InvalidInput(f"Output {output.name!r} goes to datastore {output.datastore!r}, which is read only.")
+        place = destination(output, "run")
+        if output.path or not store.is_default:
+            data_access.require_write(house, caller, store, f"{place}/")
+        if output.register_as:
+            checked_name(output.register_as)
+
+
+def _known(house: House, workspace: str, definition: Definition) -> Definition:
+    """The definition, if it can be and its datastores are there."""
+    made = checked(definition)
+    for name in {source.datastore for source in made.sources if source.datastore}:
+        datastores.get(house, workspace, name)
+    return made
+
+
+def _require_sources(house: House, caller: Caller, workspace: str, definition: Definition) -> None:
+    """A run hands on, by registering or to its children, only what it may read itself."""
+    if caller.is_run:
+        for source in definition.sources:
+            if source.datastore:
+                data_access.require_listing(
+                    house, caller, datastores.get(house, workspace, source.datastore), source.path
+                )
+
+
+def _read_by(house: House, caller: Caller, dataset: Dataset) -> Dataset:
+    if caller.is_run:
+        known = house.store.datasets.uses_of_run(caller.run_id)
+        if not any(use.dataset_id == dataset.id and use.direction is Direction.INPUT for use in known):
+            use = DataUse(
+                run_id=caller.run_id,
+                direction=Direction.INPUT,
+                name=f"{dataset.name}:{dataset.version}",
+                definition=dataset.definition,
+                mode=Mode.DIRECT,
+                dataset_id=dataset.id,
+                at=house.clock(),
+            )
+            house.store.datasets.note([use])
+    return dataset
+
+
+def _check_description(text: str) -> None:
+    if len(text) > MAX_DESCRIPTION:
+        raise InvalidInput(f"The description has {len(text)} characters; at most {MAX_DESCRIPTION} are kept.")

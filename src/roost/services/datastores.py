@@ -1,0 +1,314 @@
+"""Datastores: registered by people, their credentials sealed; files in them listed, handed out and taken in.
+
+A person reaches every datastore of a workspace. A run's token reaches what its run declared (`data_access.py`).
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from roost.domain import globs, names
+from roost.domain.datasets import checked_url, masked
+from roost.domain.datastores import DEFAULT, OWN, Datastore, DatastoreKind, Item, checked_name, checked_settings
+from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from roost.domain.people import Caller
+from roost.objects.base import Found, Place
+from roost.objects.folder import FolderPlace
+from roost.services import data_access, secrets, vault
+from roost.services.house import House
+
+DATA = "data"
+"""In the home folder: what is in the datastores that every workspace has."""
+MAX_ITEMS = 500_000
+_PROVIDERS = (".amazonaws.com", ".windows.net", ".googleapis.com")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewDatastore:
+    kind: DatastoreKind
+    settings: Mapping[str, str]
+    credential: Mapping[str, str]
+    read_only: bool = False
+    overwrite: bool = False
+
+
+def register(house: House, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
+    """Nothing is asked of the place itself: it may be out of reach today."""
+    caller.require_person()
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    if checked_name(name) in OWN:
+        raise InvalidInput(f"{name!r} is the workspace's own datastore.", hint="Register it under another name.")
+    settings = {key: value.strip() for key, value in new.settings.items() if value and value.strip()}
+    credential = {key: value for key, value in new.credential.items() if value}
+    checked_settings(new.kind, settings, credential)
+    settings = _checked_place(house, new.kind, settings)
+    datastore = Datastore(
+        workspace=place,
+        name=name,
+        kind=new.kind,
+        settings=settings,
+        read_only=new.read_only or new.kind is DatastoreKind.HTTP,
+        user=caller.user,
+        created_at=house.clock(),
+    )
+    _open(house, datastore, credential)  # settings that the library cannot make sense of are refused here
+    sealed = _seal(house, place, name, credential) if credential else None
+    made = house.store.datastores.put(datastore, sealed, overwrite=new.overwrite)
+    house.places.drop((place, name))
+    return _marked(house, made)
+
+
+def get(house: House, workspace: str, name: str) -> Datastore:
+    """With an empty name the workspace's default."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    wanted = checked_name(name) if name else house.store.datastores.default(place) or DEFAULT
+    if wanted in OWN:
+        return _marked(house, _own(house, place, wanted))
+    return _marked(house, house.store.datastores.get(place, wanted))
+
+
+def listing(house: House, workspace: str) -> Sequence[Datastore]:
+    """Those that every workspace has, then by name."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    found = [*(_own(house, place, name) for name in OWN), *house.store.datastores.list(place)]
+    return [_marked(house, each) for each in found]
+
+
+def unregister(house: House, caller: Caller, workspace: str, name: str) -> bool:
+    """Whether it was there. What is in it stays where it is."""
+    caller.require_person()
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    if checked_name(name) in OWN:
+        raise InvalidInput(f"Datastore {name!r} is the workspace's own, and stays.")
+    house.places.drop((place, name))
+    return house.store.datastores.delete(place, name)
+
+
+def set_default(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
+    caller.require_person()
+    found = get(house, workspace, checked_name(name))
+    if found.read_only:
+        raise InvalidInput(f"Datastore {name!r} is read only: what runs write could not be kept in it.")
+    house.store.datastores.set_default(found.workspace, name)
+    return _marked(house, found)
+
+
+# ---- what is in them
+
+
+def items(
+    house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool, below: str | None = None
+) -> list[Item]:
+    """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files; `below`: the folder
+    that names are relative to, their datastore's root when None."""
+    datastore = get(house, workspace, name)
+    data_access.require_listing(house, caller, datastore, path)
+    if datastore.kind is DatastoreKind.HTTP:
+        return [_web_item(datastore, globs.checked(path), below or "")]
+    place = place_of(house, datastore)
+    found = matching(place, path)
+    folder = below or ""
+    files = [(each, globs.below(each.path, folder) if folder else each.path) for each in found]
+    addresses = None if shared and datastore.kind is DatastoreKind.FOLDER else _addresses(place, found)
+    made = []
+    for number, (each, shown) in enumerate(files):
+        local = place.local(each.path) if shared else ""
+        made.append(
+            Item(
+                name=names.path(shown),
+                path=local,
+                url="" if local else addresses[number] if addresses else route_of(datastore, each.path),
+                relayed=not local and not addresses,
+                size=each.size,
+                etag=each.etag,
+                modified_at=each.modified_at,
+                source=source_of(datastore, each.path),
+            )
+        )
+    return made
+
+
+def matching(place: Place, path: str) -> list[Found]:
+    """Sorted by path."""
+    meant = globs.matcher(globs.checked(path))
+    found = []
+    for each in place.list(globs.base(globs.checked(path))):
+        if meant(each.path):
+            found.append(each)
+            if len(found) > MAX_ITEMS:
+                raise InvalidInput(
+                    f"{path!r} means more than {MAX_ITEMS} files.", hint="Give a narrower pattern, or pack them."
+                )
+    return sorted(found, key=lambda each: each.path)
+
+
+def head(house: House, caller: Caller, workspace: str, name: str, path: str) -> tuple[Place, Found]:
+    """A file that may be read, and the place it is in; NotFound."""
+    datastore = get(house, workspace, name)
+    checked = names.path(path)
+    data_access.require_file(house, caller, datastore, checked)
+    place = place_of(house, datastore)
+    found = place.head(checked)
+    if found is None:
+        raise NotFound(f"Datastore {datastore.name!r} has no file {checked!r}.")
+    return place, found
+
+
+def read(place: Place, found: Found, offset: int, length: int) -> Iterator[bytes]:
+    return place.read(found.path, offset, length)
+
+
+def may_write(house: House, caller: Caller, workspace: str, name: str, path: str, *, overwrite: bool) -> Place:
+    """The place to write to; refused before a byte of it is read. Conflict when it is there and not to be replaced."""
+    datastore = get(house, workspace, name)
+    checked = names.path(path)
+    data_access.require_write(house, caller, datastore, checked)
+    if datastore.read_only:
+        raise Conflict(f"Datastore {datastore.name!r} is read only.")
+    place = place_of(house, datastore)
+    if not overwrite and place.head(checked) is not None:
+        raise Conflict(
+            f"Datastore {datastore.name!r} has a file {checked!r} already.",
+            hint="Give overwrite=True to replace it.",
+            cli_hint="Give --overwrite to replace it.",
+        )
+    return place
+
+
+def write(place: Place, path: str, pieces: Iterable[bytes | memoryview]) -> int:
+    return place.write(names.path(path), pieces)
+
+
+def source_of(datastore: Datastore, path: str) -> str:
+    """Which file it is. A datastore that was registered anew under its name is another one."""
+    return f"{datastore.workspace}/{datastore.name}@{datastore.created_at!r}/{path}"
+
+
+def route_of(datastore: Datastore, path: str) -> str:
+    return f"/api/workspaces/{datastore.workspace}/datastores/{datastore.name}/files/{quote(path)}"
+
+
+# ---- places
+
+
+def place_of(house: House, datastore: Datastore) -> Place:
+    """Kept open: a connection to an object store costs more to make than a question costs to ask."""
+    key = (datastore.workspace, datastore.name)
+    known = house.places.get(key)
+    if known is not None and known[0] == datastore.created_at:
+        return known[1]
+    place = _open(house, datastore, _credential(house, datastore))
+    house.places.put(key, (datastore.created_at, place))
+    return place
+
+
+def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> Place:
+    if datastore.kind is DatastoreKind.FOLDER:
+        own = Path(house.facts.home) / DATA
+        roots = None if house.data_roots is None else [own, *map(Path, house.data_roots)]
+        return FolderPlace(Path(datastore.settings["path"]), roots)
+    if datastore.kind is DatastoreKind.HTTP:
+        return FolderPlace(Path(os.devnull), [])  # nothing is ever asked of it here
+    from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
+
+    return open_place(datastore.name, datastore.kind, datastore.settings, credential)
+
+
+def _own(house: House, workspace: str, name: str) -> Datastore:
+    folder = Path(house.facts.home) / DATA / workspace / name
+    return Datastore(workspace=workspace, name=name, kind=DatastoreKind.FOLDER, settings={"path": str(folder)})
+
+
+def _marked(house: House, datastore: Datastore) -> Datastore:
+    default = house.store.datastores.default(datastore.workspace) or DEFAULT
+    return replace(datastore, is_default=datastore.name == default)
+
+
+def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings, their addresses and folder such that this server may go there."""
+    made = dict(settings)
+    if kind is DatastoreKind.FOLDER:
+        made["path"] = _checked_folder(house, settings["path"])
+    if kind is DatastoreKind.HTTP:
+        made["url"] = checked_url(settings["url"]).rstrip("/")
+        if "?" in made["url"] or "#" in made["url"]:
+            raise InvalidInput(f"{masked(made['url'])!r} has a query; a datastore's address is a folder's.")
+    if settings.get("prefix"):
+        made["prefix"] = names.path(settings["prefix"].strip("/"))
+    if settings.get("endpoint"):
+        made["endpoint"] = _checked_endpoint(house, settings["endpoint"])
+    return made
+
+
+def _checked_folder(house: House, path: str) -> str:
+    folder = os.path.normpath(os.path.expanduser(path))
+    if not os.path.isabs(folder):
+        raise InvalidInput(f"The folder of a datastore is an absolute path, got {path!r}.")
+    if house.data_roots is None:
+        return folder
+    real = Path(os.path.realpath(folder))
+    if not any(real.is_relative_to(os.path.realpath(root)) for root in house.data_roots):
+        allowed = ", ".join(house.data_roots) or "none"
+        raise Forbidden(
+            f"Folder {path!r} is outside those that this server may read.",
+            hint=f"Folders under ROOST_DATA_ROOTS are allowed: {allowed}.",
+        )
+    return folder
+
+
+def _checked_endpoint(house: House, endpoint: str) -> str:
+    """On a shared server only the providers' own and those that its settings name: it goes there with its own network."""
+    checked = checked_url(endpoint).rstrip("/")
+    host = urlsplit(checked).hostname or ""
+    known = house.data_endpoints
+    if known is None or host in known or urlsplit(checked).netloc in known or host.endswith(_PROVIDERS):
+        return checked
+    raise Forbidden(
+        f"The endpoint {masked(checked)!r} is not one that this server may ask.",
+        hint="Its administrator can add the host to ROOST_DATA_ENDPOINTS.",
+    )
+
+
+def _addresses(place: Place, found: Sequence[Found]) -> Sequence[str] | None:
+    return place.addresses([each.path for each in found])
+
+
+def _web_item(datastore: Datastore, path: str, below: str) -> Item:
+    if not path or globs.is_pattern(path):
+        raise InvalidInput(
+            f"{path or '/'!r} of datastore {datastore.name!r} cannot be listed: over HTTP files are named one by one.",
+            hint="Give the path of each file.",
+        )
+    shown = globs.below(path, below) if below and path != below else path.rpartition("/")[2]
+    return Item(
+        name=names.path(shown),
+        url=f"{datastore.settings['url']}/{quote(path)}",
+        source=f"{datastore.settings['url']}/{quote(path)}",
+    )
+
+
+# ---- credentials
+
+
+def _seal(house: House, workspace: str, name: str, credential: Mapping[str, str]) -> bytes:
+    first = not (house.store.secrets.any_sealed() or house.store.datastores.any_sealed())
+    return vault.seal(
+        secrets.key_file(house), workspace, _sealed_name(name), json.dumps(dict(credential)), may_make_key=first
+    )
+
+
+def _credential(house: House, datastore: Datastore) -> dict[str, str]:
+    sealed = house.store.datastores.sealed(datastore.workspace, datastore.name)
+    if sealed is None:
+        return {}
+    opened = vault.unseal(secrets.key_file(house), datastore.workspace, _sealed_name(datastore.name), sealed)
+    found: dict[str, str] = json.loads(opened)
+    return found
+
+
+def _sealed_name(name: str) -> str:
+    """No secret can have such a name."""
+    return f"credential of datastore {name}"
