@@ -44,6 +44,11 @@ class TestWithoutAControlPlane:
         found = findings(code=1)["control plane"]
         assert "No control plane answers" in found["fact"]
 
+    def test_containers(self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+        found = findings()["containers"]
+        assert found["level"] == "warn" and "nobody.sock" in found["fact"] and "DOCKER_HOST" in found["hint"]
+
     def test_a_home_that_others_can_read(self, home: Path) -> None:
         home.mkdir(mode=0o755)
         home.chmod(0o755)

@@ -41,7 +41,7 @@ def test_azures_image_is_built_natively_and_both_log_and_lock_say_so(
     recipe = Recipe(python="3.11", requirements=("lower",), image=AZURES)
     lock = build(builders.kind_of(recipe)).resolve(recipe)
     assert lock.kind == base.PIP and "lower==2.0" in lock.body
-    assert f"natively instead of in the image {AZURES.reference}: There is no container engine" in lock.notes[-1]
+    assert f"natively instead of in the image {AZURES.reference}: There is no container engine on this machine" in lock.notes[-1]
     assert any(lock.notes[-1].split(":")[0] in line for line in said)
     assert read_lock(lock.text) == lock
 

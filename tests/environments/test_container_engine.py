@@ -54,7 +54,7 @@ def test_one_that_answers(engine: str) -> None:
 
 
 def test_none_says_where_it_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(NoEngine, match=r"nobody\.sock .No such file") as caught:
+    with pytest.raises(NoEngine, match=r"nobody\.sock: No such file") as caught:
         container_engine.find({"DOCKER_HOST": f"unix://{tmp_path}/nobody.sock"})
     assert "DOCKER_HOST" in caught.value.hint and caught.value.code == "no_container_engine"
 

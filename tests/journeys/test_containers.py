@@ -60,7 +60,7 @@ def test_azures_image_runs_natively_and_says_so(submit: Callable[..., Run], way:
     waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), shown)
     assert run.get_status() == "Completed", shown.getvalue()
     assert run.get_metrics() == {"lower": "2.0"}
-    said = f"Installed natively instead of in the image {made.docker.base_image}: There is no container engine here"
+    said = f"Installed natively instead of in the image {made.docker.base_image}: There is no container engine on this machine"
     assert said in shown.getvalue()
     run.download_file(LOCK_FILE, "lock.txt")
     assert f"# note {said}" in Path("lock.txt").read_text()

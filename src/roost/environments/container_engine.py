@@ -72,18 +72,20 @@ class Engine:
 
 
 def find(own: Mapping[str, str] = os.environ) -> Engine:
-    """The engine; NoEngine says where it was looked for, and what to do."""
-    missing = []
-    for path in places(own):
+    """The engine; NoEngine says which socket does not answer, and what to do."""
+    silent, known = [], places(own)
+    for path in known:
         try:
             about = ask(path, "/version")
         except OSError as error:
-            missing.append(f"{path} ({error.strerror or error})")
+            if len(known) == 1 or not isinstance(error, FileNotFoundError):
+                silent.append(f"{path}: {error.strerror or error}")
             continue
         parts = [str(each.get("Name") or "") for each in about.get("Components") or ()]
         name = "Podman" if any("podman" in part.lower() for part in parts) else "Docker"
         return Engine(path, name, str(about.get("Version") or "?"))
-    raise NoEngine(f"There is no container engine here; looked at {', '.join(missing)}.", hint=WAY_OUT)
+    more = f" ({'; '.join(silent)})" if silent else ""
+    raise NoEngine(f"There is no container engine on this machine{more}.", hint=WAY_OUT)
 
 
 def places(own: Mapping[str, str]) -> list[str]:

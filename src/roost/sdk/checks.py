@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from roost.domain.errors import RoostError
+from roost.environments import container_engine
 from roost.sdk import discovery, embedded, units
 from roost.sdk.connections import TOKEN_VARIABLE, URL_VARIABLE
 from roost.transport.client import Client, Endpoint
@@ -232,4 +233,15 @@ def _git() -> Iterator[Check]:
         yield Check("git", WARN, "There is no git: runs do not say which commit they came from.", "Install git.")
 
 
-CHECKS = (_versions, _packages, _home, _disk, _control_plane, _service, _git)
+def _containers() -> Iterator[Check]:
+    """Most people need none; one that is named and does not answer is another matter."""
+    try:
+        found = container_engine.find()
+        yield Check("containers", OK, f"{found.name} {found.version} at {found.path}")
+    except container_engine.NoEngine as none:
+        named = any(os.environ.get(name) for name in ("DOCKER_HOST", "CONTAINER_HOST"))
+        words = "Images and Dockerfiles of your own cannot be run; Azure's are built natively."
+        yield Check("containers", WARN if named else OK, f"{none.message} {words}", none.hint if named else "")
+
+
+CHECKS = (_versions, _packages, _home, _disk, _control_plane, _service, _git, _containers)
