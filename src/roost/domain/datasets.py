@@ -76,7 +76,11 @@ class Definition:
     kind: DatasetKind = DatasetKind.FILE
     sources: tuple[Source, ...] = ()
     format: Mapping[str, Any] = field(default_factory=dict)
-    """Of a table: `type` (delimited, parquet, json_lines) and how it is read."""
+    """Of a table: `type` (delimited, parquet, json_lines) and how it is read. All have `include_path` (a column `Path` first) and
+    `column_types` (`{column: {"type": "string" | "boolean" | "integer" | "float" | "datetime", "formats": […]}}`). Delimited:
+    `separator`, `header` (all_files_have_same_headers, only_first_file_has_headers, combine_all_files_headers, no_headers: then
+    Column1, Column2, …), `encoding`, `infer_column_types`, `support_multi_line`, `empty_as_string`. JSON lines: `encoding`,
+    `invalid_lines` (error, drop)."""
     partition_format: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
     """What is done when it is read, in order; each has an `op` and its arguments."""
