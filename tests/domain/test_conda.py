@@ -104,6 +104,11 @@ def test_a_credential_in_a_channel_is_refused_and_not_told(address: str) -> None
         assert "secret" not in str(caught.value) + caught.value.hint
 
 
+@pytest.mark.parametrize("address", ["https://ann:${PW}@h.test/team", "https://h.test/t/${TOKEN}/team"])
+def test_a_variable_of_the_node_may_stand_for_a_credential(address: str) -> None:
+    assert conda.read({"channels": [address]}).channels == (address,)
+
+
 def test_the_recipe_of_conda_packages() -> None:
     file = {
         "channels": ["conda-forge"],

@@ -1,7 +1,11 @@
+import fcntl
 import json
+import os
+import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,9 +13,10 @@ import pytest
 from tests.environments import channels, wheels
 
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import base, builders, conda_reach, pythons
+from roost.environments import base, builders, conda_activation, conda_cache, conda_reach, pythons
 from roost.environments.base import BuildFailed
 from roost.environments.conda import CondaBuilder
+from roost.environments.conda_settings import Channel
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 EXACT = ".".join(map(str, sys.version_info[:3]))
@@ -153,6 +158,7 @@ def test_a_package_that_was_cut_off_is_fetched_anew_once_it_is_whole(channel: Pa
     assert run(ensure(), "import lower; print(lower.VERSION)") == "2.0"
 
 
+@pytest.mark.slow
 def test_builders_at_once_share_what_they_fetch(channel: Path, tmp_path: Path) -> None:
     channels.module(channel, "lower", "2.0")
     names = ["a", "b", "c"]
@@ -240,8 +246,6 @@ def test_a_lock_of_another_platform_is_refused(tmp_path: Path, channel: Path) ->
 
 
 def test_what_is_out_of_reach_is_remembered_for_a_while(tmp_path: Path) -> None:
-    from roost.environments.conda_settings import Channel
-
     now = [1000.0]
     reach = conda_reach.Reach(tmp_path, lambda: now[0])
     here, there = Channel("here", ""), Channel("there", "http://x.test")
@@ -256,3 +260,52 @@ def test_what_is_out_of_reach_is_remembered_for_a_while(tmp_path: Path) -> None:
     assert reach.away([there]) == []
     (tmp_path / "away.json").write_text("?")
     assert reach.away([there]) == []
+
+
+def test_what_activation_sets_is_noted_down(channel: Path, tmp_path: Path) -> None:
+    files = {
+        "etc/conda/activate.d/a.sh": 'export A_DATA="$CONDA_PREFIX/share"\nPATH=/x:$PATH\necho noise\n',
+        "etc/conda/env_vars.d/b.json": '{"B_MODE": "fast"}',
+    }
+    channels.package(channel, "active", "1.0", files=files)
+    build = Build(tmp_path, channel)
+    prefix = tmp_path / "prefix"
+    build.builder.install(build.lock("active"), prefix)
+    assert conda_activation.read(prefix) == {
+        "A_DATA": f"{prefix}/share",
+        "B_MODE": "fast",
+        "CONDA_PREFIX": str(prefix),
+        "CONDA_DEFAULT_ENV": str(prefix),
+        "CONDA_SHLVL": "1",
+    }
+    assert conda_activation.read(tmp_path) == {}
+
+
+def test_an_activation_that_fails_is_told(channel: Path, tmp_path: Path) -> None:
+    channels.package(channel, "active", "1.0", files={"etc/conda/activate.d/a.sh": "echo no luck >&2; exit 3\n"})
+    build = Build(tmp_path, channel)
+    with pytest.raises(BuildFailed, match="no luck") as caught:
+        build.builder.install(build.lock("active"), tmp_path / "prefix")
+    assert "activate.d" in caught.value.hint
+
+
+def test_packages_that_no_prefix_has_go_and_come_again(channel: Path, tmp_path: Path) -> None:
+    channels.module(channel, "lower", "2.0")
+    build = Build(tmp_path, channel)
+    lock, prefix, home = build.lock("lower"), tmp_path / "home" / "prefix", tmp_path / "home"
+    assert conda_cache.unused(home, time.time() + 60) == []
+    build.builder.install(lock, prefix)
+    assert "lower-2.0-0" not in [path.name for path, _ in conda_cache.unused(home, time.time() + 60)], "a prefix has it"
+    shutil.rmtree(prefix)
+    assert conda_cache.unused(home, time.time() - 60) == [], "a build has touched it lately"
+    old = dict(conda_cache.unused(home, time.time() + 60))
+    (package,) = [path for path in old if path.name == "lower-2.0-0"]
+    assert old[package] > 0
+    held = os.open(package.with_name(f"{package.name}.lock"), os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    assert not conda_cache.drop(package)
+    os.close(held)
+    assert conda_cache.drop(package)
+    assert not package.exists()
+    build.builder.install(lock, prefix)
+    assert run(prefix, "import lower; print(lower.VERSION)") == "2.0"

@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 from tests.environments import channels
 
+from roost.domain import recipes
 from roost.domain.recipes import Recipe
 from roost.environments import base, pythons
 from roost.environments.base import BuildFailed
 from roost.environments.conda import CondaBuilder
+
+pytestmark = pytest.mark.slow
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 EXACT = ".".join(map(str, sys.version_info[:3]))
@@ -122,6 +125,24 @@ def test_credentials_of_the_machine_s_settings_are_used_and_told_nowhere(
         assert "secret" not in text
     for text in (lock.text, *said):
         assert server.host not in text
+
+
+@pytest.mark.parametrize("address", ["http://ann:${PASSWORD}@{host}/team", "http://{host}/t/${PASSWORD}/team"])
+def test_a_credential_in_the_file_is_a_variable_of_the_node(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    server.secured = True
+    monkeypatch.setenv("PASSWORD", "secret")
+    named = address.replace("{host}", server.host)
+    file = {"dependencies": [f"python={HERE}", "lower"], "channels": [named]}
+    asked = recipes.recipe({"python": {"condaDependencies": file}})
+    assert asked is not None
+    said: list[str] = []
+    lock = builder(tmp_path, said).resolve(asked)
+    builder(tmp_path, said).install(lock, tmp_path / "prefix")
+    assert named in lock.text
+    for text in (lock.text, *said):
+        assert "secret" not in text
 
 
 @pytest.mark.parametrize("kind", ["netrc", "store"])

@@ -19,6 +19,7 @@ _VERSION = re.compile(rf"(?:{_PART}(?:,{_PART})*)?|\*")
 _VERSION_KEY = re.compile(r"\[version=(['\"])([^'\"]*)\1\]")
 _SELECTOR = re.compile(r"#\s*\[|\bsel\(")
 _TOKEN = re.compile(r"/t/[^/]+(?=/)")
+_VARIABLES = re.compile(r"(?<=/t/)\$\{\w+\}|(?:\w*:)?\$\{\w+\}@")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -140,12 +141,12 @@ def _channel(given: object) -> str:
     if not isinstance(given, str) or not given.strip() or re.search(r"\s", given.strip()):
         raise InvalidInput(f"The conda channel {given!r} is not a name, an address or a folder.")
     text = given.strip()
-    parts = urlsplit(text) if "://" in text else None
+    parts = urlsplit(_VARIABLES.sub("", text)) if "://" in text else None  # a variable is looked up on the node
     if parts is not None and (parts.username or parts.password or _TOKEN.search(parts.path)):
         shown = _TOKEN.sub("", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
         raise InvalidInput(
             f"The conda channel {shown} is written with a credential, which would be kept with the environment.",
-            hint="Name it without, and give the node the credential: in ~/.netrc, in its .condarc, or in RATTLER_AUTH_FILE.",
+            hint="Write a variable of the node there, such as ${TOKEN}, or give the node the credential (~/.netrc, .condarc).",
         )
     if text.startswith((".", "~")):
         raise InvalidInput(

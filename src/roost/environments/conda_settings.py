@@ -212,11 +212,12 @@ def _switch(value: object) -> bool | None:
 
 def _expanded(text: str, own: Mapping[str, str]) -> str:
     """With variables such as `${TOKEN}` put in, as conda does in its files."""
-    return re.sub(r"\$\{?(\w+)\}?", lambda found: own.get(found[1], found[0]), text)
+    return re.sub(r"\$\{(\w+)\}|\$(\w+)", lambda found: own.get(found[1] or found[2], found[0]), text)
 
 
 def _address(given: str) -> str:
-    return Path(given).as_uri() if given.startswith("/") else given.rstrip("/")
+    """Where that is; variables in it, such as `${TOKEN}`, are the node's."""
+    return Path(given).as_uri() if given.startswith("/") else _expanded(given.rstrip("/"), os.environ)
 
 
 def masked(text: str) -> str:

@@ -108,10 +108,6 @@ async def reach(asked: Json) -> Json:
 
 
 async def _away(client: Client, channel: rattler.Channel) -> str:
-    if channel.base_url.startswith("file://"):
-        return ""  # whoever looks into the folder says what is wrong with it
-    if not channel.base_url.startswith(("http://", "https://")):
-        return ""
     try:
         await download_bytes(client, f"{channel.base_url}noarch/{_PROBE}")
     except Exception as error:  # noqa: BLE001 whatever the network has to say

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.environments import base as prefixes
+from roost.environments import conda_cache
 from roost.sdk.connections import Connection
 from roost.transport.client import path_of
 
@@ -56,7 +57,8 @@ def old_caches(home: Path, seconds: float) -> list[tuple[Path, int]]:
     limit = time.time() - seconds
     places = [home / place for place in CACHES]
     old = [(path, size) for place in places for path, size, used in _files(place) if used < limit]
-    return old + [(prefix, sum(size for _, size, _ in _files(prefix))) for prefix in prefixes.unused(home, limit)]
+    old += [(prefix, sum(size for _, size, _ in _files(prefix))) for prefix in prefixes.unused(home, limit)]
+    return old + conda_cache.unused(home, limit)
 
 
 def drop_caches(found: Sequence[tuple[Path, int]]) -> int:
@@ -65,7 +67,8 @@ def drop_caches(found: Sequence[tuple[Path, int]]) -> int:
     for path, size in found:
         try:
             if path.is_dir():
-                freed += size if prefixes.drop(path) else 0
+                drop = conda_cache.drop if path.parent.name == conda_cache.PACKAGES.name else prefixes.drop
+                freed += size if drop(path) else 0
                 continue
             path.unlink()
             freed += size

@@ -1,0 +1,48 @@
+"""The conda packages that builds have fetched, `ROOST_HOME/cache/conda/pkgs`: which of them no prefix has any more, and letting
+them go. A prefix has links to their files, so that what is in use costs nothing more, and dropping it would free nothing.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGES = Path("cache", "conda", "pkgs")
+
+
+def unused(home: Path, since: float) -> list[tuple[Path, int]]:
+    """Unpacked packages that no prefix has, and no build has touched since then, with their sizes."""
+    found = []
+    for package in _packages(home / PACKAGES):
+        size, last, linked = 0, 0.0, False
+        for path in package.rglob("*"):
+            with contextlib.suppress(OSError):
+                facts = path.lstat()
+                if path.is_file() and not path.is_symlink():
+                    size, last = size + facts.st_size, max(last, facts.st_ctime)  # of a link that comes or goes, too
+                    linked = linked or facts.st_nlink > 1
+        if not linked and last < since:
+            found.append((package, size))
+    return found
+
+
+def drop(package: Path) -> bool:
+    """Deletes an unpacked package, unless a build has it now; whoever needs it again fetches it."""
+    descriptor = os.open(package.with_name(f"{package.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as rattler does while it writes or links
+        shutil.rmtree(package)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _packages(folder: Path) -> Iterator[Path]:
+    with contextlib.suppress(FileNotFoundError):
+        for entry in sorted(folder.iterdir()):
+            if entry.is_dir() and not entry.name.startswith("."):
+                yield entry
