@@ -202,42 +202,22 @@ def test_a_prefix_that_was_deleted_is_installed_again(submit: Callable[..., Run]
     assert (prefix / ".ready").exists()
 
 
-def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
-    def roost(*arguments: str, code: int = 0) -> str:
-        command = [str(Path(sys.executable).with_name("roost")), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=90)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+def roost(*arguments: str, code: int = 0) -> str:
+    command = [str(Path(sys.executable).with_name("roost")), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
+
+def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
     assert "No environments" in roost("env", "list")
     environment("lower").register(workspace)
     told = roost("env", "build", "mine")
     assert "lower==2.0" in told
     assert f"Streaming {BUILD_LOG}" in told
-    (listed,) = json.loads(roost("env", "list", "--json"))
-    assert (listed["name"], listed["version"]) == ("mine", "1")
-    assert listed["bytes"] > 0
     shown = roost("env", "show", "mine")
-    assert "lower" in shown
-    assert "Built here" in shown
-    assert "Last used" in shown
-    assert "lower==2.0" in roost("env", "lock", "mine", "-o", "mine.lock") + Path("mine.lock").read_text()
-    wheels.wheel(shelf, "lower", "2.1")
-    assert "lower==2.0" in roost("env", "lock", "mine")
-    assert "lower==2.1" in roost("env", "lock", "mine", "--fresh")
-    assert "Which environment" in roost("env", "build", code=1)
-    assert "lower==2.1" in roost("env", "build", "mine", "--fresh")
-    (shelf / "lower-2.1-py3-none-any.whl").unlink()
-    assert "Nothing to remove" in roost("env", "prune")
-    kept = json.loads(roost("env", "prune", "--older-than", "0s", "--dry-run", "--json"))
-    assert len(kept["environments"]) == 2
-    assert "Nobody is here to say yes" in roost("env", "prune", "--older-than", "0s", code=1)
-    assert "2 environments are removed" in roost("env", "prune", "--older-than", "0s", "--yes")
-    assert "Not built here" in roost("env", "show", "mine")
-    assert "AzureML-PyTorch-1.6-GPU" in roost("env", "list", "--curated")
-    assert "torch==1.6.0" in roost("env", "show", "AzureML-PyTorch-1.6-GPU")
-    assert "Chainer" in roost("env", "show", "AzureML-Chainer-5.1.0-GPU", code=1)
-    roost("env", "build", "mine", "--fresh")
+    for words in ("lower", "Built here", "Last used"):
+        assert words in shown
     assert json.loads(roost("env", "show", "mine", "--version", "1", "--json"))["name"] == "mine"
     assert "roost env list" in roost("env", "show", "other", code=1)
     (tmp_path / "requirements.txt").write_text("lower==9\n")
@@ -245,6 +225,31 @@ def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tm
     (tmp_path / "requirements.txt").write_text("lower\n")
     (tmp_path / "train.py").write_text("import lower; print('lower', lower.VERSION)\n")
     assert "lower 2.0" in roost("submit", "--environment", "requirements.txt", "train.py")
+
+
+def test_locked_and_pruned_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
+    environment("lower").register(workspace)
+    assert "Which environment" in roost("env", "build", code=1)
+    roost("env", "lock", "mine", "-o", "mine.lock")
+    assert "lower==2.0" in Path("mine.lock").read_text()
+    wheels.wheel(shelf, "lower", "2.1")
+    assert "lower==2.0" in roost("env", "lock", "mine")
+    assert "lower==2.1" in roost("env", "lock", "mine", "--fresh")
+    (listed,) = json.loads(roost("env", "list", "--json"))
+    assert (listed["name"], listed["version"]) == ("mine", "1")
+    assert listed["bytes"] > 0
+    assert "Nothing to remove" in roost("env", "prune")
+    going = json.loads(roost("env", "prune", "--older-than", "0s", "--dry-run", "--json"))
+    assert len(going["environments"]) == 2
+    assert "Nobody is here to say yes" in roost("env", "prune", "--older-than", "0s", code=1)
+    assert "2 environments are removed" in roost("env", "prune", "--older-than", "0s", "--yes")
+    assert "Not built here" in roost("env", "show", "mine")
+
+
+def test_curated_ones_from_the_command_line(workspace: Workspace) -> None:
+    assert "AzureML-PyTorch-1.6-GPU" in roost("env", "list", "--curated")
+    assert "torch==1.6.0" in roost("env", "show", "AzureML-PyTorch-1.6-GPU")
+    assert "Chainer" in roost("env", "build", "--curated", "AzureML-Chainer-5.1.0-GPU", code=1)
 
 
 def test_a_repetition_installs_what_was_installed_then_unless_it_is_to_be_fresh(

@@ -32,12 +32,11 @@ def listing(
 ) -> None:
     """List the registered environments, each with its newest version, and whether it is built here."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.environments import CURATED, Environment  # noqa: PLC0415
+    from roost.sdk import curated as catalogue  # noqa: PLC0415
+    from roost.sdk import environments  # noqa: PLC0415
 
     ws = session.workspace()
-    every = Environment.list(ws)
-    found = [each for name, each in sorted(every.items()) if name.lower().startswith(CURATED) == curated]
-    told = [_facts(ws, each) for each in found]
+    told = [_facts(ws, each) for each in (catalogue.listing() if curated else environments.registered(ws))]
     if as_json:
         rendering.as_json(told)
         return
@@ -49,7 +48,7 @@ def listing(
     else:
         print(f"No environments in workspace {ws.name!r} yet. Submitting with one registers it.")
     if not curated:
-        print(f"\n{len(every) - len(found)} curated ones: roost env list --curated", file=sys.stderr)
+        print(f"\n{len(catalogue.names())} curated ones: roost env list --curated", file=sys.stderr)
 
 
 @app.command()
@@ -144,7 +143,8 @@ def prune(
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Remove installed environments of this machine that were not used for long. Their locks stay: a run installs them again."""
+    """Remove installed environments of this machine that were not used for long, and images that none needs any more. Their
+    locks stay: a run installs them again."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import prefixes  # noqa: PLC0415
 
@@ -160,11 +160,19 @@ def prune(
             f"{rendering.count(len(going), 'environment')}, {total}, will be removed from this machine.", yes
         )
     gone = going if dry_run else prefixes.drop(going)
+    left = prefixes.unused_images(home)  # after the environments that needed them
+    images = left if dry_run else prefixes.drop_images(left)
     freed = sum(each.bytes for each in gone)
     if as_json:
         removed = [{"lock": each.lock, "bytes": each.bytes, "used_at": each.used_at} for each in gone]
-        rendering.as_json({"dry_run": dry_run, "environments": removed, "bytes": freed})
-    elif not going:
+        built = [{"image": name, "bytes": size} for name, size in images]
+        rendering.as_json({"dry_run": dry_run, "environments": removed, "bytes": freed, "images": built})
+        return
+    if images:
+        would = "would be" if dry_run else "are"
+        total = rendering.size(sum(size for _, size in images))
+        print(f"{rendering.count(len(images), 'image')} that no environment needs {would} removed, {total}.")
+    if not going:
         print(f"Nothing to remove: every environment here was used within {older_than}.")
     else:
         would = "would be" if dry_run else "are"

@@ -71,6 +71,11 @@ class UvBuilder:
         return self.compile([*given, *pins], python, "--no-deps", present=present) if pins else ""
 
     def install(self, lock: Lock, prefix: Path) -> None:
+        if lock.platform != here():
+            raise BuildFailed(
+                f"The lock is for {lock.platform}; this node is {here()}.",
+                hint="Resolve it for this one: roost run repeat RUN --fresh, or submit without the lock.",
+            )
         chosen = pythons.choose(lock.python)
         arguments = ["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)]
         self._uv.run(arguments, Words("Making the environment"), Options())

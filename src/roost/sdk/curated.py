@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from roost.sdk.environments import Environment
 
 is_curated = naming.is_curated
+names = catalogue.names
 
 
 def find(name: str) -> Curated:

@@ -139,9 +139,7 @@ class Environment:
         by its pattern."""
         from roost.sdk import curated  # noqa: PLC0415 - as above
 
-        answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "environments"))
-        found = [codec.decode(domain.Environment, item) for item in answer["environments"]]
-        known = curated.Environments({each.name: _registered(each) for each in found})
+        known = curated.Environments({each.name: each for each in registered(workspace)})
         known.update({each.name: each for each in curated.listing()})
         return known
 
@@ -266,6 +264,12 @@ def _with_packages(name: str, conda: str | None, pip: str | None) -> Environment
     if conda:
         return Environment.from_conda_specification(name, conda)
     return Environment.from_pip_requirements(name, pip) if pip else Environment(name)
+
+
+def registered(workspace: "Workspace") -> list[Environment]:
+    """The newest version of each registered one."""
+    answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "environments"))
+    return [_registered(codec.decode(domain.Environment, item)) for item in answer["environments"]]
 
 
 def _registered(record: domain.Environment) -> Environment:

@@ -55,6 +55,26 @@ def drop(found: Sequence[Prefix]) -> list[Prefix]:
     return gone
 
 
+def unused_images(home: Path) -> list[tuple[str, int]]:
+    """Images that were built for this home and that no environment here needs any more: id and bytes. None without an engine."""
+    from roost.environments import container_engine, container_facts  # noqa: PLC0415 - for those who look after room
+
+    try:
+        return container_facts.unused(container_engine.find(), home)
+    except container_engine.NoEngine:
+        return []
+
+
+def drop_images(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Deletes them from the engine; those that went. One that a container has stays."""
+    from roost.environments import container_engine, container_facts  # noqa: PLC0415 - as above
+
+    if not found:
+        return []
+    engine = container_engine.find()
+    return [each for each in found if container_facts.drop(engine, each[0])]
+
+
 def _size(folder: Path) -> int:
     total = 0
     for place, _, names in os.walk(folder):
