@@ -227,6 +227,15 @@ def test_built_ahead_from_the_command_line(shelf: Path, workspace: Workspace, tm
     assert "lower 2.0" in roost("submit", "--environment", "requirements.txt", "train.py")
 
 
+def test_registered_and_built_at_once(shelf: Path, workspace: Workspace) -> None:
+    made = environment("lower").register(workspace, build_on_register=True)
+    (begun,) = Experiment(workspace, "prepare_image").get_runs()
+    begun.wait_for_completion()
+    assert made.get_image_details(workspace)["imageExistsInRegistry"] is True
+    with pytest.raises(RoostError, match="nowhere"):
+        made.build(workspace, image_build_compute="nowhere")
+
+
 def test_locked_and_pruned_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
     environment("lower").register(workspace)
     assert "Which environment" in roost("env", "build", code=1)

@@ -24,7 +24,7 @@ def submit(
     source: Path | None = typer.Option(None, help="The folder to send; that of the script by default."),
     target: str = typer.Option("local", help="Where to run it."),
     environment: str = typer.Option(
-        "", "--environment", help="A registered environment, or a requirements or conda file."
+        "", "--environment", help="A registered or curated environment, or a requirements or conda file."
     ),
     name: str = typer.Option("", help="A display name."),
     tag: list[str] = typer.Option([], help="k=v, repeated."),

@@ -35,8 +35,8 @@ for name, version in sorted(found, key=lambda each: each[0].lower()):
 _LOCAL_OPTIONS = ("useDocker", "pushImageToWorkspaceAcr")
 
 
-def build(environment: Environment, workspace: "Workspace", fresh: bool = False) -> "Run":
-    """Submits it; the run. `fresh` resolves it anew where its packages are locked already."""
+def build(environment: Environment, workspace: "Workspace", fresh: bool = False, target: object = None) -> "Run":
+    """Submits it to a target, this machine by default; the run. `fresh` resolves anew what is locked already."""
     from roost.sdk.experiments import Experiment  # noqa: PLC0415 - experiments know environments: no circle
 
     _check(environment)
@@ -44,7 +44,7 @@ def build(environment: Environment, workspace: "Workspace", fresh: bool = False)
         standing(environment, workspace, forget=True)
     with tempfile.TemporaryDirectory(prefix="roost-build-") as folder:
         Path(folder, "packages.py").write_text(_SCRIPT.lstrip(), encoding="utf-8")
-        config = ScriptRunConfig(folder, script="packages.py", environment=environment)
+        config = ScriptRunConfig(folder, script="packages.py", environment=environment, compute_target=target)
         return Experiment(workspace, EXPERIMENT).submit(config, tags={"environment": environment.name})
 
 

@@ -2,9 +2,6 @@
 what it asks for is worked out in `domain/environments.py` and built by a build agent.
 """
 
-# ruff: noqa: ARG002
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
-
 import json
 import os
 import shutil
@@ -152,13 +149,18 @@ class Environment:
 
     # ---- what can be done with it
 
-    def register(self, workspace: "Workspace", build_on_register: object = None) -> "Environment":
-        """Keeps it in the workspace; with its version. The same definition again is the same version."""
+    def register(self, workspace: "Workspace", build_on_register: bool | None = None) -> "Environment":
+        """Keeps it in the workspace; with its version. The same definition again is the same version. With `build_on_register`
+        its build is begun as well."""
         environments.own_name(self.name)
         keep_passwords(workspace, self)
         route = path_of("workspaces", workspace.name, "environments", self.name)
         body = {"definition": self._definition()}
-        return _registered(codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body)))
+        kept = codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body))
+        made = _registered(kept)
+        if build_on_register:
+            made.build(workspace)
+        return made
 
     def clone(self, new_name: str) -> "Environment":
         """One of one's own, to be changed and registered. What a curated one says of its name is not said of its clone."""
@@ -167,10 +169,11 @@ class Environment:
         return made
 
     def build(self, workspace: "Workspace", image_build_compute: object = None) -> "Run":
-        """Builds it ahead, as a run that lists its packages; watch it with `wait_for_completion(show_output=True)`."""
+        """Builds it ahead, as a run that lists its packages, on this machine or the compute that is named; watch it with
+        `wait_for_completion(show_output=True)`."""
         from roost.sdk import building  # noqa: PLC0415 - experiments know environments: no circle
 
-        return building.build(self, workspace)
+        return building.build(self, workspace, target=image_build_compute)
 
     def build_local(self, workspace: "Workspace", platform: str | None = None, **kwargs: object) -> str:
         """Builds it now, the log on the terminal; the folder it is installed in where the nodes are this machine's own."""
