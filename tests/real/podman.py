@@ -89,7 +89,7 @@ class Podman:
         self.port = free_port()
         self.socket = self.folder / "podman.sock"
         files = {"containers.conf": _CONTAINERS, "storage.conf": _STORAGE, "registries.conf": _REGISTRIES}
-        for name, text in {**files, "registry.yml": _REGISTRY}.items():
+        for name, text in {**files, "registry.yml": _REGISTRY, "auth.json": "{{}}"}.items():
             filled = text.format(folder=self.folder, port=self.port) if "{" in text else text
             (self.folder / name).write_text(filled)
         self._environment = {
@@ -135,8 +135,10 @@ class Podman:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self, *words: str) -> "subprocess.Popen[bytes]":
+        # The registry would take a variable REGISTRY_… for a setting of its own.
+        environment = {name: value for name, value in self._environment.items() if not name.startswith("REGISTRY_")}
         with (self.folder / f"{words[0]}.log").open("ab") as log:
-            return subprocess.Popen(words, env=self._environment, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(words, env=environment, stdout=log, stderr=log, start_new_session=True)
 
 
 def _listens(port: int) -> bool:

@@ -287,10 +287,10 @@ print("SAID", os.environ["WORD"], open("/mnt/data.txt").read())
 
 def test_python_of_2016_in_an_image(submit: Callable[..., Run], engine: Podman) -> None:
     old = Path(python("3.6")).resolve().parent.parent
-    made = engine("create", BASE, "true")
-    engine("cp", str(old), f"{made}:/opt/old")
-    engine("commit", made, "localhost/roost-test/old:1")
-    engine("rm", made)
+    name = "roost-test-old"
+    engine("run", "--name", name, "--volume", f"{old}:/old:ro", BASE, "cp", "-a", "/old", "/opt/old")
+    engine("commit", name, "localhost/roost-test/old:1")
+    engine("rm", name)
     environment = Environment.from_docker_image("old", "localhost/roost-test/old:1")
     environment.python.interpreter_path = "/opt/old/bin/python3.6"
     run = submit(environment)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 WAY_OUT = "Install and start Docker or Podman (systemctl start podman.socket), or name its socket in DOCKER_HOST."
-_SECONDS = 3.0
+_SECONDS = 30.0
 _LONG = 600.0
 
 
