@@ -185,9 +185,12 @@ def test_a_channel_that_is_away_before_anything_was_fetched(server: Server, tmp_
     address = f"http://{server.host}/team"
     server.close()
     said: list[str] = []
-    with pytest.raises(BuildFailed, match=address) as caught:
+    with pytest.raises(
+        BuildFailed, match=f"{address} cannot be reached, and nothing of it was fetched before"
+    ) as caught:
         builder(tmp_path, said).resolve(recipe(address))
-    assert "fetched before" in caught.value.hint
+    assert "Connection refused" in caught.value.message
+    assert "when it is back" in caught.value.hint
 
 
 def test_a_build_that_is_killed_while_it_fetches_leaves_nothing_that_is_used(server: Server, tmp_path: Path) -> None:

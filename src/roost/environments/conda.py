@@ -18,7 +18,7 @@ from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import conda_activation, conda_settings
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
-from roost.environments.conda_process import Worker
+from roost.environments.conda_process import Worker, hint, nothing_fetched
 from roost.environments.conda_reach import Reach
 from roost.environments.conda_settings import Channel
 from roost.environments.uv import UvBuilder, here
@@ -55,7 +55,7 @@ class CondaBuilder:
     def resolve(self, recipe: Recipe) -> Lock:
         if recipe.packages:
             channels = self._channels(recipe)
-            return self._lock(recipe, self._solve(recipe, channels, self._cached(channels)))
+            return self._lock(recipe, self._solve_or_say(recipe, channels, self._away(channels)))
         try:
             packages = self._python_alone(recipe)
         except BuildFailed as failed:
@@ -137,16 +137,31 @@ class CondaBuilder:
         found = self._settings.find(name)[0] if name else None
         return f"{found.url or found.name}::{rest}" if found else rest
 
-    def _cached(self, channels: Sequence[Channel]) -> list[str]:
-        """Channels that are away, of which only what was fetched before can be used; all of that is said."""
+    def _away(self, channels: Sequence[Channel]) -> dict[str, str]:
+        """Channels that are away with the reason, of which only what was fetched before can be used; all of that is said."""
         if self._settings.offline:
             self._say("conda is set to be offline: only what was fetched before is used.")
-            return []
+            return {}
         away = self._worker.away(channels)
         self._reach.note(channels, away)
         for name, reason in away.items():
             self._say(f"Channel {name} cannot be reached, what was fetched of it before is used. {reason}")
-        return list(away)
+        return away
+
+    def _solve_or_say(
+        self, recipe: Recipe, channels: Sequence[Channel], away: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """The solution; when there is none because channels are away, that is what is said."""
+        try:
+            return self._solve(recipe, channels, list(away))
+        except BuildFailed as failed:
+            if not away or not nothing_fetched(failed):
+                raise
+            reasons = "\n".join(f"{name}: {reason}" for name, reason in away.items())
+            raise BuildFailed(
+                f"{_and(away)} cannot be reached, and nothing of it was fetched before.\n{reasons}",
+                hint=hint(reasons) or failed.hint,
+            ) from None
 
 
 def _present(prefix: Path, python: str) -> dict[str, str]:

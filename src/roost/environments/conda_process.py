@@ -17,6 +17,8 @@ from roost.environments.running import Runner, Words
 
 _PROBE_SECONDS = 8
 _NOISE = "Caused by: failed to interact with the package cache layer.\n"
+_NOT_CACHED = "no usable repodata cache"
+_CERTIFICATE = re.compile(r"certificate|UnknownIssuer", re.IGNORECASE)
 _FULL = re.compile(r"No space left on device|os error 28|Disk quota exceeded", re.IGNORECASE)
 _BROKEN = re.compile(r"hash mismatch|mismatch|digest|checksum|corrupt|deflate|bzip|zip archive|\btar\b", re.IGNORECASE)
 _DENIED = re.compile(r"\b(?:401|403)\b|Unauthorized|Forbidden")
@@ -140,12 +142,19 @@ def failure(words: str, kind: str = "") -> BuildFailed:
     return BuildFailed(words.replace(_NOISE, ""), hint=hint(words, kind))
 
 
+def nothing_fetched(failed: BuildFailed) -> bool:
+    """Whether it failed because a channel that is away was never fetched."""
+    return _NOT_CACHED in failed.message
+
+
 def hint(words: str, kind: str = "") -> str:
     if kind == "InvalidMatchSpecError":
         return "Write name, name=1.2, name=1.2=build, name>=1,<2 or channel::name."
     if _FULL.search(words):
         return "The disk is full. Free some of it (roost du, roost gc), and submit again."
-    if "no usable repodata cache" in words:
+    if _CERTIFICATE.search(words):
+        return "The channel's certificate is not trusted here: name the file that has its authority as ssl_verify in .condarc."
+    if _NOT_CACHED in words:
         return "Nothing of that channel was fetched before; submit again when it can be reached."
     if "could not find subdir" in words or "repodata.json" in words:
         return "A channel is a place with folders such as noarch and linux-64, each with a repodata.json."

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ from roost.environments.conda_settings import masked
 
 _EVERY = 1.0
 """Seconds between lines of progress."""
+_SOON = 2.0
+"""Seconds within which a failure may be looked into by asking once more."""
 _STILL = 120.0
 """Seconds without a byte after which a download is given up."""
 _PROBE = ".roost"
@@ -108,11 +111,25 @@ async def reach(asked: Json) -> Json:
 
 
 async def _away(client: Client, channel: rattler.Channel) -> str:
+    began = time.monotonic()
     try:
         await download_bytes(client, f"{channel.base_url}noarch/{_PROBE}")
     except Exception as error:  # noqa: BLE001 whatever the network has to say
         words = str(error)
-        return "" if _ANSWERED.search(words) else words
+        if _ANSWERED.search(words):
+            return ""
+        return words if time.monotonic() - began > _SOON else await _reason(client, channel) or words
+    return ""
+
+
+async def _reason(client: Client, channel: rattler.Channel) -> str:
+    """Why it cannot be reached, down to the last cause, which a plain request does not tell."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            await rattler.Gateway(cache_dir=Path(folder), client=client).names([channel], [rattler.Subdir("noarch")])
+        except Exception as error:  # noqa: BLE001 as above
+            first, *causes = str(error).split("\nCaused by: ")
+            return f"{first} ({causes[-1].strip()})" if causes else first
     return ""
 
 
