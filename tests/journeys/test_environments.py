@@ -65,6 +65,10 @@ def submit(shelf: Path, experiment: Experiment, tmp_path: Path) -> Callable[...,
     return send
 
 
+def build_log(run: Run) -> str:
+    return waiting.Tail(run._connection.client, run.id, BUILD_LOG).read(0.0)
+
+
 def statuses(run: Run) -> list[str]:
     events, _ = records.events(run._connection.client, run.id)
     return list(dict.fromkeys(event.to.value for event in events))
@@ -281,6 +285,13 @@ def test_a_repetition_installs_what_was_installed_then_unless_it_is_to_be_fresh(
     fresh = repeats.repeat(first, fresh=True)
     fresh.wait_for_completion()
     assert fresh.get_metrics()["lower"] == "3.0"
+
+    for prefix in (home / "envs").glob("[!.]*"):
+        (prefix / ".ready").unlink()
+    later = first.repeat()
+    later.wait_for_completion()
+    assert later.get_metrics()["lower"] == "2.0"
+    assert "nothing is resolved" in (log := build_log(later)), log
 
     kept = submit(first.get_environment())
     changed = first.get_environment()

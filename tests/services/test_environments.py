@@ -73,3 +73,22 @@ def test_where_a_build_stands_can_be_asked_and_its_lock_forgotten(house: House) 
     assert environments.look_up(house, "vision", PYTHON, forget=True).lock == ""
     with pytest.raises(InvalidInput, match="managed by the user"):
         environments.look_up(house, "vision", {"python": {"userManagedDependencies": True}})
+
+
+def test_a_run_with_a_lock_of_its_own_is_built_from_that_and_leaves_the_recipe_alone(house: House) -> None:
+    recipe = recipes.recipe(PYTHON)
+    assert recipe is not None
+    old, new = house.blobs.put(b"old"), house.blobs.put(b"new")
+    house.store.environments.end_build(recipe.key, environments._platform(), lock=new)
+    with pytest.raises(InvalidInput, match="is not here"):
+        submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON, lock="ab" * 32))
+    run = submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON, lock=old))
+    standing = environments.standing(house, run)
+    assert standing is not None
+    assert (standing.key, standing.lock) == (old, "")
+    runs.report(house, run.id, runs.Report(to=RunStatus.PREPARING))
+    environments.end_build(house, run.id, Outcome(lock=old))
+    assert getattr(environments.standing(house, run), "lock", "") == old
+    assert environments.look_up(house, "vision", PYTHON).lock == new
+    known = submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON, lock=new))
+    assert getattr(environments.standing(house, known), "lock", "") == new, "that is the recipe's own"

@@ -109,7 +109,7 @@ def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, 
 
 
 def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
-    """Resolves and installs; the blob of the lock."""
+    """Resolves and installs, or installs the lock that the run was submitted with; the blob of the lock."""
     spec = plan.spec
     if spec.environment is None or (recipe := recipes.recipe(spec.environment.definition, spec.docker)) is None:
         raise base.BuildFailed("The run has no environment that could be built.")
@@ -120,11 +120,17 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
         own = environments.private(plan, link)
         return builders.choose(kind, diary.say, diary.meanwhile, mark, folder.root, folder.home, own)
 
-    for note in recipe.notes:
-        diary.say(note)
-    lock = builder(builders.kind_of(recipe)).resolve(recipe)
-    lock = replace(lock, notes=(*recipe.notes, *lock.notes))
-    name = link.carrier.put(lock.text.encode())
+    if spec.environment.lock:
+        name = spec.environment.lock
+        lock = base.read_lock(link.carrier.get(name).decode())
+        for words in (f"From the lock {name[:12]} that the run was submitted with; nothing is resolved.", *lock.notes):
+            diary.say(words)
+    else:
+        for words in recipe.notes:
+            diary.say(words)
+        lock = builder(builders.kind_of(recipe)).resolve(recipe)
+        lock = replace(lock, notes=(*recipe.notes, *lock.notes))
+        name = link.carrier.put(lock.text.encode())
     began = time.monotonic()
     base.hold(folder.home, name)  # until this agent ends
     prefix = base.find(folder.home, name)

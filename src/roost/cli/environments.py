@@ -57,14 +57,18 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
     import json  # noqa: PLC0415 - loaded when called: main.py
 
     from roost.cli import rendering, session  # noqa: PLC0415
+    from roost.sdk import environments  # noqa: PLC0415
 
     ws = session.workspace()
     found = chosen(ws, name, version)
     facts = _facts(ws, found)
+    versions = environments.versions(ws, found.name) if found.version else []
     if as_json:
-        rendering.as_json({**json.loads(repr(found)), "build": facts})
+        rendering.as_json({**json.loads(repr(found)), "versions": versions, "build": facts})
         return
     print(f"{found.name}" + (f", version {found.version}" if found.version else ", not registered"))
+    if len(versions) > 1:
+        print(f"Versions: {', '.join(versions)}")
     if found.python.user_managed_dependencies:
         print(f"Packages are managed by the user; the interpreter is {found.python.interpreter_path}.")
     else:

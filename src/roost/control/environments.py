@@ -35,14 +35,17 @@ def first_step(house: House, run: Run) -> tuple[RunStatus, Reason, str]:
             environments.keep_lock(house, run, standing.lock)
         return RunStatus.QUEUED, Reason.WAITING_FOR_NODE, _waits_for_node(run)
     name = run.spec.environment.name if run.spec.environment else ""
-    words = f"Its environment {name!r} has to be built first."
+    words = f"Its environment {name!r} has to be built first{_from_lock(run)}."
     return RunStatus.PREPARING, Reason.WAITING_FOR_ENVIRONMENT, words
 
 
 def _waits_for_node(run: Run) -> str:
+    return f"Waits for a node of {run.spec.target}{_from_lock(run)}."
+
+
+def _from_lock(run: Run) -> str:
     kept = run.spec.environment is not None and run.spec.environment.lock
-    how = " Its environment is the lock that it was submitted with, not resolved again." if kept else ""
-    return f"Waits for a node of {run.spec.target}.{how}"
+    return ", from the lock that it was submitted with: it is not resolved again" if kept else ""
 
 
 def _to_queue(run: Run) -> Finding:

@@ -275,6 +275,13 @@ def registered(workspace: "Workspace") -> list[Environment]:
     return [_registered(codec.decode(domain.Environment, item)) for item in answer["environments"]]
 
 
+def versions(workspace: "Workspace", name: str) -> list[str]:
+    """Of a registered one, the newest first; none for a name that is not registered."""
+    route = path_of("workspaces", workspace.name, "environments")
+    answer = workspace._connection.client.call("GET", route, params={"name": environments.name(name)})
+    return [str(item["version"]) for item in answer["environments"]]
+
+
 def _registered(record: domain.Environment) -> Environment:
     made = _from_definition(record.name, record.definition)
     made.version = record.version

@@ -72,13 +72,20 @@ def recipe_of(run: Run) -> recipes.Recipe | None:
 
 
 def standing(house: House, run: Run) -> Build | None:
-    """Where the build of a run's environment stands; None when there is nothing to build."""
+    """Where the build of a run's environment stands; None when there is nothing to build. One that was submitted with a lock is
+    installed from it, and that build stands by itself."""
     recipe = recipe_of(run)
     if recipe is None:
         return None
-    if run.spec.environment is not None and run.spec.environment.lock:
-        return Build(key=recipe.key, platform=_platform(), lock=run.spec.environment.lock)
-    return _checked(house, house.store.environments.build(recipe.key, _platform()))
+    known = _checked(house, house.store.environments.build(recipe.key, _platform()))
+    if _key(run, recipe) in (recipe.key, known.lock):
+        return known
+    return _checked(house, house.store.environments.build(_key(run, recipe), _platform()))
+
+
+def _key(run: Run, recipe: recipes.Recipe) -> str:
+    """What a run's build is known by: its recipe, or the lock that it was submitted with."""
+    return (run.spec.environment.lock if run.spec.environment is not None else "") or recipe.key
 
 
 def look_up(
@@ -129,10 +136,10 @@ def end_build(house: House, run_id: str, said: Outcome) -> Run:
     if said.lock:
         if house.blobs.size(names.blob(said.lock)) is None:
             raise InvalidInput(f"The lock {said.lock} is not here.", hint="Put the blob first.")
-        house.store.environments.end_build(recipe.key, _platform(), lock=said.lock)
+        house.store.environments.end_build(_key(run, recipe), _platform(), lock=said.lock)
     else:
         words = said.message[-MAX_WORDS:] or "The environment could not be built."
-        house.store.environments.end_build(recipe.key, _platform(), at=house.clock(), message=words)
+        house.store.environments.end_build(_key(run, recipe), _platform(), at=house.clock(), message=words)
         run, _ = runs.move(house, run_id, RunStatus.FAILED, Reason.ENVIRONMENT_FAILED, words)
     house.store.runs.touch_all(RunStatus.PREPARING)
     house.signals.ring(CONTROL)
