@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import compiling, container_engine, container_facts, pip_options
+from roost.environments import compiling, container_engine, container_facts, pip_options, pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.container_box import Mount
 from roost.environments.container_engine import Engine, NoEngine
@@ -77,7 +77,7 @@ class ContainerBuilder:
             note = f"Installed natively instead of in the image {recipe.image.reference}: {error.message}"
             self._say(note)
             plain = replace(recipe, image=None)
-            lock = self._native(CONDA if plain.packages else PIP).resolve(plain)
+            lock = self._native(CONDA if plain.packages or not pythons.has(plain.python) else PIP).resolve(plain)
             return replace(lock, notes=(*lock.notes, " ".join(note.split())))
 
     def install(self, lock: Lock, prefix: Path) -> None:
