@@ -1,0 +1,241 @@
+"""Reads the files of a table into pandas: `read` is all of it, for scripts in jobs (Python 3.6+) and for the SDK alike.
+
+Where the first steps of the dataset need only some columns or rows, no others are read. pandas, and pyarrow for Parquet, are of the
+environment that the script runs in.
+"""
+
+import json
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from roost_job import columns, partitions, steps
+from roost_job.exceptions import UserErrorException
+
+Frame = Any
+File = Sequence[str]
+"""(name in the dataset, path on this machine, which file it is: the whole of its path or address)"""
+
+PATH_COLUMN = "Path"
+ENCODINGS = {
+    "utf8": "utf-8",
+    "utf8bom": "utf-8-sig",
+    "utf16": "utf-16",
+    "ascii": "ascii",
+    "latin1": "latin-1",
+    "iso88591": "latin-1",
+    "windows1252": "cp1252",
+}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
+_SAME, _FIRST = "all_files_have_same_headers", "only_first_file_has_headers"
+_NONE = "no_headers"
+
+
+class Wanted(object):
+    """What of each file is to be read."""
+
+    def __init__(self, definition: Mapping[str, Any]) -> None:
+        self.form: Mapping[str, Any] = definition.get("format") or {}
+        self.steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
+        self.columns: Optional[Sequence[str]] = steps.wanted_columns(self.steps)
+        self.limit: Optional[int] = steps.row_limit(self.steps)
+        self.types: Mapping[str, Any] = self.form.get("column_types") or {}
+        self.partitions: str = definition.get("partition_format") or ""
+        self.infer = bool(self.form.get("infer_column_types", True))
+        self.header = str(self.form.get("header") or _SAME)
+        self.encoding = ENCODINGS.get(str(self.form.get("encoding") or "utf8"), "utf-8")
+
+    def wants(self, column: str) -> bool:
+        return self.columns is None or column in self.columns
+
+
+def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
+    """The table that a definition (as JSON has it) means, of these files, as one frame."""
+    pandas = need("pandas", "A table is read into a pandas DataFrame")
+    kind = (definition.get("format") or {}).get("type")
+    if kind not in _READERS:
+        raise UserErrorException("A table of the type %r cannot be read." % (kind,))
+    wanted = Wanted(definition)
+    frames = list(_frames(pandas, wanted, files, _READERS[kind]))
+    if not frames:
+        frame = pandas.DataFrame()
+    else:
+        frame = frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True, sort=False)
+    del frames
+    if wanted.infer and kind == "delimited":
+        frame = columns.infer_times(frame, wanted.types)
+    return steps.apply(frame, wanted.steps)
+
+
+def _frames(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> Iterator[Frame]:
+    left, first = wanted.limit, None  # type: Optional[int], Optional[Frame]
+    values = partitions.reader(wanted.partitions) if wanted.partitions else None
+    for name, path, source in files:
+        if left is not None and left <= 0 and first is not None:
+            return
+        try:
+            frame = reader(pandas, wanted, name, path, first, left)
+        except (ValueError, TypeError, KeyError, OSError) as error:  # UnicodeError and pandas' own are ValueErrors
+            raise UserErrorException("%s of the dataset cannot be read: %s" % (name, _words(error)))
+        if left is not None:
+            frame = frame.iloc[:left]
+            left -= len(frame)
+        if first is None:
+            first = frame.iloc[:0]
+        elif wanted.header == _SAME and wanted.form["type"] == "delimited":
+            _check_same(name, first, frame)
+        frame = columns.convert(frame, wanted.types)
+        yield _with_places(frame, wanted, name, source, values)
+
+
+def _check_same(name: str, first: Frame, frame: Frame) -> None:
+    if set(first.columns) != set(frame.columns):
+        differ = sorted(str(each) for each in set(first.columns) ^ set(frame.columns))[:10]
+        raise UserErrorException(
+            "%s of the dataset has other columns than its first file; they differ in: %s." % (name, ", ".join(differ)),
+            hint="Give header=PromoteHeadersBehavior.COMBINE_ALL_FILES_HEADERS to have the columns of all files.",
+        )
+
+
+def _with_places(frame: Frame, wanted: Wanted, name: str, source: str, values: Any) -> Frame:
+    """The columns that come of where the file is: first its path, last those of the partition format."""
+    if values is not None:
+        found = values(source or name)
+        if found is None:
+            raise UserErrorException(
+                "%s of the dataset does not fit its partition format %r." % (name, wanted.partitions),
+                hint="The format stands for the end of the path, from the first column it names.",
+            )
+        frame = frame.assign(**{key: value for key, value in found.items() if wanted.wants(key)})
+    if wanted.form.get("include_path") and wanted.wants(PATH_COLUMN):
+        frame.insert(0, PATH_COLUMN, "/" + name)
+    return frame
+
+
+# ---- one file
+
+
+def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]) -> Frame:
+    form = wanted.form
+    headless = wanted.header == _NONE or (wanted.header == _FIRST and first is not None)
+    given = {
+        "sep": form.get("separator") or ",",
+        "header": None if headless else 0,
+        "encoding": wanted.encoding,
+        "compression": _compression(name),
+        "nrows": left,
+        "keep_default_na": False,
+        "na_values": _empty(form, wanted.infer),
+        "skip_blank_lines": True,
+        "low_memory": False,  # a column has one type, whatever the size of the file
+    }  # type: Dict[str, Any]
+    if headless and wanted.header == _FIRST:
+        given["names"] = list(first.columns)  # type: ignore[union-attr]
+    elif not headless and wanted.columns is not None:
+        given["usecols"] = wanted.wants
+    if not wanted.infer:
+        given["dtype"] = str
+    else:
+        texts = [column for column, kind in wanted.types.items() if kind["type"] in ("string", "datetime")]
+        given["dtype"] = {column: str for column in texts} or None
+    if len(given["sep"]) > 1:
+        given["engine"] = "python"
+        given.pop("low_memory")
+    try:
+        frame = pandas.read_csv(path, **given)
+    except pandas.errors.EmptyDataError:
+        return pandas.DataFrame()
+    if wanted.header == _NONE:
+        frame.columns = ["Column%d" % (number + 1) for number in range(len(frame.columns))]
+    return frame
+
+
+def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
+    """What stands for nothing. A text such as NA is a text: it may be Namibia's."""
+    if form.get("empty_as_string"):
+        return []
+    return ["", "NaN", "nan"] if infer else [""]
+
+
+def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]) -> Frame:
+    try:
+        if wanted.columns is None:
+            return pandas.read_parquet(path)
+        inside = [each for each in wanted.columns if each in _parquet_columns(path, wanted.columns)]
+        return pandas.read_parquet(path, columns=inside)
+    except ImportError:
+        raise UserErrorException(
+            "Parquet is read by pyarrow, which this environment does not have.",
+            hint="Add pyarrow to the packages of the run's environment.",
+        )
+
+
+def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:
+    """Those of the file; with another library than pyarrow it is taken that all are there."""
+    try:
+        import pyarrow.parquet  # of the script's environment
+    except ImportError:
+        return otherwise
+    return list(pyarrow.parquet.ParquetFile(path).schema.to_arrow_schema().names)
+
+
+def _json_lines(
+    pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]
+) -> Frame:
+    drop, records = wanted.form.get("invalid_lines") == "drop", []  # type: bool, List[Any]
+    for number, line in enumerate(_lines(name, path, wanted.encoding), 1):
+        if left is not None and len(records) >= left:
+            break
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            if not isinstance(record, dict):
+                raise ValueError("it is no object")
+        except ValueError as error:
+            if drop:
+                continue
+            raise UserErrorException(
+                "Line %d of %s is not a JSON object: %s." % (number, name, error),
+                hint="Give invalid_lines='drop' to pass over such lines.",
+            )
+        if wanted.columns is not None:
+            record = {key: value for key, value in record.items() if key in wanted.columns}
+        records.append(record)
+    return pandas.DataFrame.from_records(records, columns=list({key: None for record in records for key in record}))
+
+
+def _lines(name: str, path: str, encoding: str) -> Iterator[str]:
+    import bz2  # here and below: for those who read JSON lines
+    import gzip
+    import lzma
+
+    opener = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}.get(str(_compression(name)), open)  # type: Any
+    with opener(path, "rt", encoding=encoding) as lines:
+        for line in lines:
+            yield line
+
+
+def _compression(name: str) -> Optional[str]:
+    """By the file's name in the dataset: what is cached has names of its own."""
+    dot = name.rfind(".")
+    return _COMPRESSIONS.get(name[dot:].lower()) if dot >= 0 else None
+
+
+_READERS = {"delimited": _delimited, "parquet": _parquet, "json_lines": _json_lines}
+
+
+def need(module: str, what: str) -> Any:
+    """A module of the script's environment, or an error that says how to have it."""
+    import importlib  # for those who read tables
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UserErrorException(
+            "%s, and %s cannot be imported here: %s." % (what, module, error),
+            hint="Add %s to the packages of the run's environment." % module,
+        )
+
+
+def _words(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if text.endswith(".") else text + "."
