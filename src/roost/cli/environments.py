@@ -37,14 +37,15 @@ def listing(
 
     ws = session.workspace()
     told = [_facts(ws, each) for each in (catalogue.listing() if curated else environments.registered(ws))]
+    if curated:
+        told = [{**each, "gives": catalogue.find(each["name"]).title} for each in told]
     if as_json:
         rendering.as_json(told)
-        return
-    if told:
-        rows = [
-            (each["name"], each["version"], each["python"], _count(each), _built(each), _used(each)) for each in told
-        ]
-        rendering.table(("environment", "version", "python", "packages", "built here", "used"), rows, drop=("used",))
+    elif told:
+        what = "gives" if curated else "version"
+        rows = [(each["name"], each[what], each["python"], _count(each), _built(each), _used(each)) for each in told]
+        columns = ("environment", what, "python", "packages", "built here", "used")
+        rendering.table(columns, rows, drop=("packages", "used", "built here"))
     else:
         print(f"No environments in workspace {ws.name!r} yet. Submitting with one registers it.")
     if not curated:
