@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from roost.sdk.compute import AmlCompute, ComputeTarget
     from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration, AmlComputeStatus, ScaleSettings
     from roost.sdk.conda_dependencies import CondaDependencies
+    from roost.sdk.datapaths import DataPath, DataPathComputeBinding
+    from roost.sdk.dataset_factory import Dataset, FileDatasetFactory, TabularDatasetFactory
+    from roost.sdk.dataset_types import DataType, FileEncoding, PromoteHeadersBehavior
+    from roost.sdk.datasets import AbstractDataset, FileDataset
+    from roost.sdk.datastores import Datastore
     from roost.sdk.environments import Environment
     from roost.sdk.experiments import Experiment
     from roost.sdk.foreign_compute import (
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
         SparkSection,
     )
     from roost.sdk.submissions import ScriptRunConfig
+    from roost.sdk.tabular_datasets import TabularDataset
     from roost.sdk.widgets import RunDetails
     from roost.sdk.workspaces import Workspace
 
@@ -55,6 +61,7 @@ __all__ = [
     "DEFAULT_CPU_IMAGE",
     "DEFAULT_GPU_IMAGE",
     "AbstractAuthentication",
+    "AbstractDataset",
     "AdlaCompute",
     "AksCompute",
     "AksProvisioningConfiguration",
@@ -69,18 +76,27 @@ __all__ = [
     "CondaDependencies",
     "ContainerRegistry",
     "DataFactoryCompute",
+    "DataPath",
+    "DataPathComputeBinding",
+    "DataType",
     "DatabricksCompute",
+    "Dataset",
+    "Datastore",
     "DockerConfiguration",
     "DockerSection",
     "DsvmCompute",
     "Environment",
     "Experiment",
+    "FileDataset",
+    "FileDatasetFactory",
+    "FileEncoding",
     "HDInsightCompute",
     "HistoryConfiguration",
     "InteractiveLoginAuthentication",
     "Keyvault",
     "KubernetesCompute",
     "MsiAuthentication",
+    "PromoteHeadersBehavior",
     "PythonSection",
     "RemoteCompute",
     "Run",
@@ -91,6 +107,8 @@ __all__ = [
     "ServicePrincipalAuthentication",
     "SparkSection",
     "SynapseCompute",
+    "TabularDataset",
+    "TabularDatasetFactory",
     "TokenAuthentication",
     "Workspace",
     "__version__",
@@ -99,6 +117,7 @@ __all__ = [
 
 _HOMES = {
     "AbstractAuthentication": "roost.sdk.authentication",
+    "AbstractDataset": "roost.sdk.datasets",
     "AdlaCompute": "roost.sdk.foreign_compute",
     "AksCompute": "roost.sdk.foreign_compute",
     "AksProvisioningConfiguration": "roost.sdk.foreign_compute",
@@ -115,18 +134,27 @@ _HOMES = {
     "DEFAULT_CPU_IMAGE": "roost.sdk.sections",
     "DEFAULT_GPU_IMAGE": "roost.sdk.sections",
     "DataFactoryCompute": "roost.sdk.foreign_compute",
+    "DataPath": "roost.sdk.datapaths",
+    "DataPathComputeBinding": "roost.sdk.datapaths",
+    "DataType": "roost.sdk.dataset_types",
     "DatabricksCompute": "roost.sdk.foreign_compute",
+    "Dataset": "roost.sdk.dataset_factory",
+    "Datastore": "roost.sdk.datastores",
     "DockerConfiguration": "roost.sdk.runconfigs",
     "DockerSection": "roost.sdk.sections",
     "DsvmCompute": "roost.sdk.foreign_compute",
     "Environment": "roost.sdk.environments",
     "Experiment": "roost.sdk.experiments",
+    "FileDataset": "roost.sdk.datasets",
+    "FileDatasetFactory": "roost.sdk.dataset_factory",
+    "FileEncoding": "roost.sdk.dataset_types",
     "HDInsightCompute": "roost.sdk.foreign_compute",
     "HistoryConfiguration": "roost.sdk.runconfigs",
     "InteractiveLoginAuthentication": "roost.sdk.authentication",
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
     "MsiAuthentication": "roost.sdk.authentication",
+    "PromoteHeadersBehavior": "roost.sdk.dataset_types",
     "PythonSection": "roost.sdk.sections",
     "RemoteCompute": "roost.sdk.foreign_compute",
     "Run": "roost.sdk.runs",
@@ -137,6 +165,8 @@ _HOMES = {
     "ServicePrincipalAuthentication": "roost.sdk.authentication",
     "SparkSection": "roost.sdk.sections",
     "SynapseCompute": "roost.sdk.foreign_compute",
+    "TabularDataset": "roost.sdk.tabular_datasets",
+    "TabularDatasetFactory": "roost.sdk.dataset_factory",
     "TokenAuthentication": "roost.sdk.authentication",
     "Workspace": "roost.sdk.workspaces",
 }

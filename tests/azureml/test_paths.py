@@ -102,12 +102,10 @@ def test_asking_for_an_attribute() -> None:
     assert {"Workspace", "Run", "VERSION"} <= set(dir(azureml.core))
 
 
-@pytest.mark.parametrize(
-    "use", ["Dataset.get_by_name(None, 'x')", "Model(None, 'x')", "MpiConfiguration(node_count=2)"]
-)
+@pytest.mark.parametrize("use", ["Image.create(None)", "Model(None, 'x')", "MpiConfiguration(node_count=2)"])
 def test_what_scripts_import_without_using_it_says_so_when_it_is_used(use: str) -> None:
     names: dict[str, object] = {}
-    exec("from azureml.core import Dataset, Model\nfrom azureml.core.runconfig import MpiConfiguration", names)
+    exec("from azureml.core import Image, Model\nfrom azureml.core.runconfig import MpiConfiguration", names)
     with pytest.raises(roost_job.exceptions.UserErrorException, match="is not in Roost yet"):
         exec(use, names)
 
@@ -116,12 +114,9 @@ def test_what_scripts_import_without_using_it_says_so_when_it_is_used(use: str) 
     ("line", "use"),
     [
         ("from azureml.core.model import InferenceConfig, Model", "Model(None, 'x')"),
-        ("from azureml.core.dataset import Dataset", "Dataset.File"),
-        ("from azureml.core.datastore import Datastore", "Datastore.get(None, 'x')"),
         ("from azureml.core.webservice import AciWebservice, Webservice", "AciWebservice.deploy_configuration()"),
         ("from azureml.data import OutputFileDatasetConfig", "OutputFileDatasetConfig()"),
         ("from azureml.data.data_reference import DataReference", "DataReference(None)"),
-        ("from azureml.data.datapath import DataPath", "DataPath()"),
         ("from azureml.data.dataset_consumption_config import DatasetConsumptionConfig", "DatasetConsumptionConfig()"),
         ("from azureml.train.dnn import PyTorch, TensorFlow", "PyTorch('.')"),
         ("from azureml.train.estimator import Estimator", "Estimator('.')"),

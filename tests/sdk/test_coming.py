@@ -6,17 +6,15 @@ from roost.domain.errors import InvalidInput
 from roost.sdk.coming import ComingOfRun, ComingOfWorkspace
 
 
-@pytest.mark.parametrize("name", ["datasets", "datastores", "models", "webservices"])
+@pytest.mark.parametrize("name", ["models", "webservices"])
 def test_what_a_workspace_will_have(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"Workspace.{name} is not in Roost yet"):
         getattr(ComingOfWorkspace(), name)
 
 
 def test_what_a_workspace_will_do() -> None:
-    with pytest.raises(InvalidInput, match="get_default_datastore"):
-        ComingOfWorkspace().get_default_datastore()
-    with pytest.raises(InvalidInput, match="'blobs'"):
-        ComingOfWorkspace().set_default_datastore("blobs")
+    with pytest.raises(InvalidInput, match="get_mlflow_tracking_uri"):
+        ComingOfWorkspace().get_mlflow_tracking_uri()
 
 
 def test_what_a_run_will_do() -> None:

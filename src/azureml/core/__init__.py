@@ -16,5 +16,7 @@ lend(
     Environment="Environment",
     RunConfiguration="RunConfiguration",
     ContainerRegistry="ContainerRegistry",
+    Dataset="Dataset",
+    Datastore="Datastore",
 )
-announce(globals(), "Dataset", "Datastore", "Image", "Model", "Webservice")
+announce(globals(), "Image", "Model", "Webservice")

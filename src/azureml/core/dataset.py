@@ -1,6 +1,5 @@
-"""`azureml.core.dataset`: on its way; each name says so when it is used."""
+"""`azureml.core.dataset`."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "Dataset")
+lend(globals(), Dataset="Dataset")

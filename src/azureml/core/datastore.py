@@ -1,6 +1,5 @@
-"""`azureml.core.datastore`: on its way; each name says so when it is used."""
+"""`azureml.core.datastore`."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "Datastore")
+lend(globals(), Datastore="Datastore")

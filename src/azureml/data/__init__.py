@@ -1,6 +1,6 @@
-"""`azureml.data`: on its way; each name says so when it is used."""
+"""`azureml.data`: datasets, and what runs are given and leave of them."""
 
 from azureml._lending import announce, lend
 
-lend(globals())
-announce(globals(), "FileDataset", "LinkTabularOutputDatasetConfig", "OutputFileDatasetConfig", "TabularDataset")
+lend(globals(), FileDataset="FileDataset", TabularDataset="TabularDataset")
+announce(globals(), "LinkTabularOutputDatasetConfig", "OutputFileDatasetConfig")

@@ -1,6 +1,5 @@
-"""`azureml.data.datapath`: on its way; each name says so when it is used."""
+"""`azureml.data.datapath`."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "DataPath", "DataPathComputeBinding")
+lend(globals(), DataPath="DataPath", DataPathComputeBinding="DataPathComputeBinding")

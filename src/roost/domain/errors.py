@@ -7,9 +7,11 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
 ├── Unauthorized                         unauthorized       401
 ├── Forbidden                            forbidden          403
 ├── NotFound                             not_found          404
-│   └── ComputeNotFound (a ComputeTargetException)          404
+│   ├── ComputeNotFound (a ComputeTargetException)          404
+│   └── DataNotFound (a UserErrorException)  data_not_found  404
 ├── Conflict                             conflict           409
-│   └── ComputeConflict (a ComputeTargetException)  compute_conflict 409
+│   ├── ComputeConflict (a ComputeTargetException)  compute_conflict 409
+│   └── DataConflict (a UserErrorException)  data_conflict   409
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
@@ -82,6 +84,12 @@ class ComputeNotFound(NotFound, ComputeTargetException):
     code = "compute_not_found"
 
 
+class DataNotFound(NotFound, UserErrorException):
+    """No dataset or datastore of that name."""
+
+    code = "data_not_found"
+
+
 class Conflict(RoostError):
     """The thing exists already, or is not in a state that allows this."""
 
@@ -93,6 +101,12 @@ class ComputeConflict(Conflict, ComputeTargetException):
     """A compute target of that name is there already, or has runs on it."""
 
     code = "compute_conflict"
+
+
+class DataConflict(Conflict, UserErrorException):
+    """A dataset or datastore of that name is there already."""
+
+    code = "data_conflict"
 
 
 class TooLarge(RoostError):

@@ -11,15 +11,7 @@ def not_yet(what: str) -> NoReturn:
 
 
 class ComingOfWorkspace:
-    """Of a workspace: data and models."""
-
-    @property
-    def datasets(self) -> Any:
-        not_yet("Workspace.datasets")
-
-    @property
-    def datastores(self) -> Any:
-        not_yet("Workspace.datastores")
+    """Of a workspace: models and services."""
 
     @property
     def models(self) -> Any:
@@ -28,12 +20,6 @@ class ComingOfWorkspace:
     @property
     def webservices(self) -> Any:
         not_yet("Workspace.webservices")
-
-    def get_default_datastore(self) -> NoReturn:
-        not_yet("Workspace.get_default_datastore")
-
-    def set_default_datastore(self, name: str) -> NoReturn:
-        not_yet(f"Workspace.set_default_datastore({name!r})")
 
     def get_mlflow_tracking_uri(self) -> NoReturn:
         not_yet("Workspace.get_mlflow_tracking_uri")

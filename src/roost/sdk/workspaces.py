@@ -18,6 +18,7 @@ from roost.sdk import configs, showing
 from roost.sdk.coming import ComingOfWorkspace
 from roost.sdk.connections import Connection, connect
 from roost.sdk.secrets import Keyvault
+from roost.sdk.workspace_data import DataOfWorkspace
 from roost.transport.client import path_of
 from roost_job.exceptions import WorkspaceException
 
@@ -31,7 +32,7 @@ _TYPE = "Microsoft.MachineLearningServices/workspaces"
 _said: set[str] = set()
 
 
-class Workspace(ComingOfWorkspace):
+class Workspace(DataOfWorkspace, ComingOfWorkspace):
     """A workspace of the control plane; WorkspaceException when there is none of that name. Objects for authentication are
     accepted and not needed."""
 

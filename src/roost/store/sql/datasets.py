@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from roost.domain import codec
 from roost.domain.datasets import Dataset, DataUse, Definition, Direction, Mode
-from roost.domain.errors import Conflict, NotFound
+from roost.domain.errors import DataConflict, DataNotFound
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
@@ -32,7 +32,7 @@ class SqlDatasets:
                 connection.execute(t.datasets.update().where(_D.id == newest.id).values(changed))
                 return _dataset(connection.execute(versions.where(_D.id == newest.id)).one()), False
             if newest is not None and not new_version:
-                raise Conflict(
+                raise DataConflict(
                     f"There is already a dataset registered under name {dataset.name!r}.",
                     hint="Specify create_new_version=True to register the dataset as a new version.",
                     cli_hint="Give --new-version to register it as a new version.",
@@ -61,7 +61,7 @@ class SqlDatasets:
             what = f"dataset {name!r}" + (f" of version {version}" if version is not None else "")
             near = difflib.get_close_matches(name, sorted({each.name for each in self.list(workspace)} - {name}), n=2)
             meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
-            raise NotFound(
+            raise DataNotFound(
                 f"There is no {what} in workspace {workspace!r}.", hint=f"{meant}List them with: roost data list"
             )
         return _dataset(row)
@@ -153,8 +153,8 @@ def _labels(description: str | None, tags: Mapping[str, str]) -> dict[str, str]:
     return labels if description is None else {**labels, "description": description}
 
 
-def _no_id(workspace: str, dataset_id: str) -> NotFound:
-    return NotFound(
+def _no_id(workspace: str, dataset_id: str) -> DataNotFound:
+    return DataNotFound(
         f"There is no dataset with the id {dataset_id!r} in workspace {workspace!r}.",
         hint="List them with: roost data list",
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from roost.domain.datastores import Datastore, DatastoreKind
-from roost.domain.errors import Conflict, NotFound
+from roost.domain.errors import DataConflict, DataNotFound
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
@@ -41,7 +41,7 @@ class SqlDatastores:
                 changed = {key: upsert.excluded[key] for key in values if key not in ("workspace", "name")}
                 connection.execute(upsert.on_conflict_do_update(index_elements=["workspace", "name"], set_=changed))
             elif connection.execute(upsert.on_conflict_do_nothing()).rowcount == 0:
-                raise Conflict(
+                raise DataConflict(
                     f"There is a datastore {datastore.name!r} in workspace {datastore.workspace!r} already.",
                     hint="Give overwrite=True to replace it, or another name.",
                     cli_hint="Give --overwrite to replace it, or another name.",
@@ -55,7 +55,7 @@ class SqlDatastores:
         if row is None:
             near = difflib.get_close_matches(name, [each.name for each in self.list(workspace)], n=2)
             meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
-            raise NotFound(
+            raise DataNotFound(
                 f"There is no datastore {name!r} in workspace {workspace!r}.",
                 hint=f"{meant}List them with: roost datastore list",
             )

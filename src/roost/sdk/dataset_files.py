@@ -1,0 +1,94 @@
+"""The files of a dataset, for whoever holds one outside a run: listed, fetched, mounted, read into a frame."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roost.domain import codec
+from roost.domain.datasets import Definition
+from roost.domain.datastores import Item
+from roost.domain.errors import Conflict, NotFound
+from roost.sdk.connections import Connection, connect
+from roost.transport.client import path_of
+from roost_job import partitions
+
+if TYPE_CHECKING:
+    from roost.data.cache import Cache
+    from roost.data.mounting import Mount
+    from roost.sdk.datasets import AbstractDataset
+
+
+def listing(dataset: "AbstractDataset") -> list[Item]:
+    """Its files as they are now, its steps on files applied."""
+    from roost.data.resolving import resolve  # noqa: PLC0415 - loaded by those who look at data
+
+    return list(resolve(dataset._definition, lambda definition: _asked(dataset, definition)))
+
+
+def download(dataset: "AbstractDataset", root: Path, overwrite: bool, ignore_not_found: bool) -> list[Path]:
+    from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
+
+    items = listing(dataset)
+    if not items and not ignore_not_found:
+        raise NotFound("The dataset has no files now.", hint="Give ignore_not_found=True when that is all right.")
+    there = [item for item in items if (root / item.name).exists()]
+    if there and not overwrite:
+        raise Conflict(
+            f"{root / there[0].name} is there already, and so are {len(there) - 1} others.",
+            hint="Give overwrite=True to replace them, or another folder.",
+            cli_hint="Give --overwrite to replace them, or another folder.",
+        )
+    return fetch(items, None, root, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+
+
+def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
+    from roost.data.mounting import mount  # noqa: PLC0415 - loaded by those who mount
+
+    target = Path(os.path.abspath(os.path.expanduser(mount_point))) if mount_point else None
+    return mount(listing(dataset), target, _cache(dataset))
+
+
+def frame(dataset: "AbstractDataset") -> Any:
+    """The table, in pandas."""
+    from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
+    from roost_job import frames  # noqa: PLC0415
+
+    items = listing(dataset)
+    cache = _cache(dataset)
+    paths = fetch(items, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+    files = [(item.name, str(path), whole(item)) for item, path in zip(items, paths, strict=True)]
+    return frames.read(codec.encode(dataset._definition), files)
+
+
+def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = partitions.reader(dataset._definition.partition_format)(whole(item))
+    if found is None:
+        raise Conflict(f"{item.name} does not fit the partition format {dataset._definition.partition_format!r}.")
+    return found
+
+
+def whole(item: Item) -> str:
+    """Which file it is, the whole of its path."""
+    return item.source or item.url.partition("?")[0] or item.path
+
+
+def _connection(dataset: "AbstractDataset") -> Connection:
+    return dataset._workspace._connection if dataset._workspace is not None else connect()
+
+
+def _cache(dataset: "AbstractDataset") -> "Cache":
+    from roost.data.cache import Cache  # noqa: PLC0415 - loaded by those who fetch
+
+    return Cache(_connection(dataset).home)
+
+
+def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, Sequence[Any]]:
+    """The control plane's answer; it is not asked when there is nothing of its in the dataset."""
+    if not any(source.datastore for source in definition.sources) or dataset._workspace is None:
+        return {"items": [], "urls": list(range(len(definition.sources)))}
+    connection = dataset._workspace._connection
+    body = {"definition": codec.encode(definition), "shared": connection.bytes.shared is not None}
+    route = path_of("workspaces", dataset._workspace.name, "datasets", "items")
+    answer: Mapping[str, Sequence[Any]] = connection.client.call("POST", route, json=body)
+    return answer

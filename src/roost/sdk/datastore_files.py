@@ -1,0 +1,175 @@
+"""Files into and out of a datastore. A folder of this machine is written to directly; the rest goes through the control plane."""
+
+import glob
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roost.blobs.copying import copy
+from roost.domain import codec, names
+from roost.domain.datastores import DatastoreKind, Item
+from roost.domain.errors import DiskFull, InvalidInput
+from roost.transport.client import path_of
+
+if TYPE_CHECKING:
+    from roost.sdk.datastores import Datastore
+
+_AT_ONCE = 4
+_TIMEOUT = 600.0
+_EVERY = 0.5
+
+
+def listing(datastore: "Datastore", path: str = "") -> list[Item]:
+    """The files that a path or pattern means."""
+    connection = datastore.workspace._connection
+    params = {"path": path, "shared": "true" if connection.bytes.shared else "false"}
+    route = path_of("workspaces", datastore.workspace.name, "datastores", datastore.name, "items")
+    return [codec.decode(Item, each) for each in connection.client.call("GET", route, params=params)["items"]]
+
+
+def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
+    """The files of a folder with their paths in it; those that a pattern means, when there is one."""
+    root = Path(os.path.expanduser(src_dir))
+    if not root.is_dir():
+        raise InvalidInput(f"{str(src_dir)!r} is not a folder.", hint="Give the folder whose files are to be uploaded.")
+    if pattern is None:
+        walked = (Path(place) / name for place, _, files in os.walk(root, followlinks=True) for name in files)
+    else:
+        walked = (root / found for found in glob.glob(pattern, root_dir=root, recursive=True, include_hidden=True))
+    found = sorted(path for path in walked if path.is_file())
+    if not found:
+        raise InvalidInput(
+            f"There is no file to upload in {str(src_dir)!r}" + (f" for {pattern!r}." if pattern else ".")
+        )
+    return [(path, path.relative_to(root).as_posix()) for path in found]
+
+
+def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -> list[tuple[Path, str]]:
+    """Files with their names: what is below the root that they share or that is given."""
+    if isinstance(files, str) or not files:
+        raise InvalidInput(f"files must be a list of at least one path, got {files!r}.")
+    paths = [Path(os.path.abspath(os.path.expanduser(each))) for each in files]
+    for path in paths:
+        if not path.is_file():
+            raise InvalidInput(f"There is no file {str(path)!r} to upload.")
+    if relative_root is None:
+        return [(path, path.name) for path in paths]
+    root = Path(os.path.abspath(os.path.expanduser(relative_root)))
+    for path in paths:
+        if not path.is_relative_to(root):
+            raise InvalidInput(f"{str(path)!r} is not below relative_root {str(root)!r}.")
+    return [(path, path.relative_to(root).as_posix()) for path in paths]
+
+
+def upload(
+    datastore: "Datastore", files: Sequence[tuple[Path, str]], target: str, *, overwrite: bool, show_progress: bool
+) -> list[str]:
+    """The paths in the datastore that were written; those that are there already are passed over unless they are replaced."""
+    base = names.path(target.strip("/")) if target.strip("/") else ""
+    wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
+    twice = {name for _, name in wanted} if len({name for _, name in wanted}) < len(wanted) else set()
+    if twice:
+        raise InvalidInput(
+            f"{len(wanted)} files would be stored under {len(twice)} names.",
+            hint="Give relative_root to keep them apart.",
+        )
+    there = set() if overwrite else {item.name for item in listing(datastore, base)}
+    going = [(path, name) for path, name in wanted if name not in there]
+    told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
+    if show_progress and len(going) < len(wanted):
+        told.say(f"{len(wanted) - len(going)} files are in {datastore.name} already and stay as they are.")
+    put = _putter(datastore)
+
+    def one(each: tuple[Path, str]) -> None:
+        put(*each, overwrite)
+        told.add(each[0].stat().st_size)
+
+    with ThreadPoolExecutor(min(_AT_ONCE, len(going) or 1), thread_name_prefix="roost-upload") as pool:
+        list(pool.map(one, going))
+    told.end()
+    return [name for _, name in going]
+
+
+def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
+    """How many files came to the folder, each under its path in the datastore."""
+    root = Path(os.path.abspath(os.path.expanduser(target)))
+    found = [item for item in listing(datastore, prefix) if overwrite or not (root / item.name).exists()]
+    bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)
+    return len(found)
+
+
+def bring(
+    datastore: "Datastore", items: Sequence[Item], root: Path, again: Callable[[], Sequence[Item]], show_progress: bool
+) -> list[Path]:
+    from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
+
+    connection = datastore.workspace._connection
+    told = _Told("Downloaded", len(items), sum(item.size or 0 for item in items), show_progress)
+    made = fetch(items, None, root, told.at, locate=connection._locate, again=again)
+    told.end()
+    return made
+
+
+def _putter(datastore: "Datastore") -> Callable[[Path, str, bool], None]:
+    connection = datastore.workspace._connection
+    if datastore._record.kind is DatastoreKind.FOLDER and connection.bytes.shared:
+        return lambda path, name, overwrite: _copy(path, Path(datastore._record.settings["path"]) / name)  # noqa: ARG005
+    route = ("workspaces", datastore.workspace.name, "datastores", datastore.name, "files")
+
+    def put(path: Path, name: str, overwrite: bool) -> None:
+        params = {"overwrite": "true" if overwrite else "false"}
+        connection.client.call("PUT", path_of(*route, name), params=params, body=path, timeout=_TIMEOUT)
+
+    return put
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A whole file or none."""
+    part = target.with_name(f".roost-part-{secrets.token_hex(8)}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with source.open("rb") as given, part.open("xb") as made:
+            copy(given.fileno(), made.fileno(), os.fstat(given.fileno()).st_size)
+        part.replace(target)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise DiskFull(f"{target} cannot be written: {error.strerror or error}.") from error
+
+
+class _Told:
+    """How far it has come: a line that is written over at a terminal, the last one elsewhere."""
+
+    def __init__(self, deed: str, files: int, size: int, shown: bool) -> None:
+        self._deed, self._files, self._size, self._shown = deed, files, size, shown
+        self._done = self._bytes = 0
+        self._said_at = time.monotonic()
+        self._lock = threading.Lock()
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr)
+
+    def add(self, size: int) -> None:
+        with self._lock:
+            self._done += 1
+            self.at(self._bytes + size, self._size)
+
+    def at(self, done: int, size: int) -> None:
+        self._bytes = done
+        if self._shown and sys.stderr.isatty() and time.monotonic() - self._said_at > _EVERY:
+            self._said_at = time.monotonic()
+            print(f"\r{_megabytes(done)} of {_megabytes(size)}", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        if self._shown:
+            start = "\r" if sys.stderr.isatty() else ""
+            self.say(f"{start}{self._deed} {self._files} file{'s' * (self._files != 1)}, {_megabytes(self._size)}.")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size} bytes"

@@ -1,0 +1,178 @@
+"""`Datastore`: a named place of a workspace where data is. Its credential is the control plane's; nobody is shown it."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from roost.domain import codec
+from roost.domain import datastores as domain
+from roost.domain.errors import InvalidInput
+from roost.sdk import datastore_files
+from roost.sdk.datastore_kinds import Registering
+from roost.transport.client import path_of
+
+if TYPE_CHECKING:
+    from roost.sdk.consumption import DataReference
+    from roost.sdk.workspaces import Workspace
+
+_TYPES = {
+    domain.DatastoreKind.FOLDER: "Folder",
+    domain.DatastoreKind.AZURE_BLOB: "AzureBlob",
+    domain.DatastoreKind.S3: "S3",
+    domain.DatastoreKind.GCS: "GCS",
+    domain.DatastoreKind.HTTP: "HTTP",
+}
+
+
+class Datastore(Registering):
+    """The datastore of that name, or the workspace's default: `Datastore(ws, "images")`."""
+
+    def __init__(self, workspace: "Workspace", name: str | None = None) -> None:
+        route = ("datastores", domain.checked_name(name)) if name is not None else ("default-datastore",)
+        answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, *route))
+        self._workspace, self._record = workspace, codec.decode(domain.Datastore, answer)
+
+    @classmethod
+    def _of(cls, workspace: "Workspace", record: domain.Datastore) -> "Datastore":
+        made = cls.__new__(cls)
+        made._workspace, made._record = workspace, record
+        return made
+
+    @staticmethod
+    def get(workspace: "Workspace", datastore_name: str) -> "Datastore":
+        """NotFound when there is none of that name."""
+        return Datastore(workspace, domain.checked_name(datastore_name))
+
+    @staticmethod
+    def get_default(workspace: "Workspace") -> "Datastore":
+        return Datastore(workspace)
+
+    @staticmethod
+    def _all(workspace: "Workspace") -> "dict[str, Datastore]":
+        answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "datastores"))
+        found = [codec.decode(domain.Datastore, each) for each in answer["datastores"]]
+        return {each.name: Datastore._of(workspace, each) for each in found}
+
+    # ---- what it is
+
+    @property
+    def name(self) -> str:
+        return self._record.name
+
+    @property
+    def workspace(self) -> "Workspace":
+        return self._workspace
+
+    @property
+    def datastore_type(self) -> str:
+        return _TYPES[self._record.kind]
+
+    @property
+    def is_default(self) -> bool:
+        return self._record.is_default
+
+    @property
+    def account_name(self) -> str | None:
+        """Of Azure's storage; None elsewhere."""
+        return self._record.settings.get("account")
+
+    @property
+    def container_name(self) -> str | None:
+        """The container or bucket; None for a folder or an address."""
+        return self._record.settings.get("container") or self._record.settings.get("bucket")
+
+    @property
+    def endpoint(self) -> str | None:
+        return self._record.settings.get("endpoint")
+
+    @property
+    def protocol(self) -> str:
+        """http or https; file for a folder."""
+        if self._record.kind is domain.DatastoreKind.FOLDER:
+            return "file"
+        where = self._record.settings.get("endpoint") or self._record.settings.get("url") or "https:"
+        return where.partition(":")[0]
+
+    @property
+    def account_key(self) -> NoReturn:
+        self._hide("account_key")
+
+    @property
+    def sas_token(self) -> NoReturn:
+        self._hide("sas_token")
+
+    def _hide(self, what: str) -> NoReturn:
+        raise InvalidInput(
+            f"{what} of datastore {self.name!r} is not shown: a credential that was registered never leaves the control plane.",
+            hint="Keep your own copy of it in the key vault: workspace.get_default_keyvault().",
+        )
+
+    # ---- what is done with it
+
+    def set_as_default(self) -> None:
+        self._workspace.set_default_datastore(self.name)
+
+    def unregister(self) -> None:
+        """Forgets it and its credential; what is in it stays."""
+        self._workspace._connection.client.call(
+            "DELETE", path_of("workspaces", self._workspace.name, "datastores", self.name)
+        )
+
+    def path(self, path: str | None = None, data_reference_name: str | None = None) -> "DataReference":
+        """A place in it that a run can be given: `datastore.path('images').as_mount()`."""
+        from roost.sdk.consumption import DataReference  # noqa: PLC0415 - it knows datastores: no circle
+
+        return DataReference(datastore=self, data_reference_name=data_reference_name, path_on_datastore=path)
+
+    def as_mount(self) -> "DataReference":
+        return self.path().as_mount()
+
+    def as_download(self, path_on_compute: str | None = None) -> "DataReference":
+        return self.path().as_download(path_on_compute)
+
+    def as_upload(self, path_on_compute: str | None = None) -> "DataReference":
+        return self.path().as_upload(path_on_compute)
+
+    def upload(
+        self,
+        src_dir: str | os.PathLike[str],
+        target_path: str | None = None,
+        overwrite: bool = False,
+        show_progress: bool = True,
+    ) -> "DataReference":
+        """All files of a folder, below `target_path`. What is there already stays unless `overwrite` is given."""
+        files = datastore_files.folder(src_dir)
+        datastore_files.upload(self, files, target_path or "", overwrite=overwrite, show_progress=show_progress)
+        return self.path(target_path)
+
+    def upload_files(
+        self,
+        files: Sequence[str | os.PathLike[str]],
+        relative_root: str | None = None,
+        target_path: str | None = None,
+        overwrite: bool = False,
+        show_progress: bool = True,
+    ) -> "DataReference":
+        """These files, below `target_path`: under their names, or as they lie below `relative_root`."""
+        chosen = datastore_files.chosen(files, relative_root)
+        datastore_files.upload(self, chosen, target_path or "", overwrite=overwrite, show_progress=show_progress)
+        return self.path(target_path)
+
+    def download(
+        self, target_path: str, prefix: str | None = None, overwrite: bool = False, show_progress: bool = True
+    ) -> int:
+        """Everything in it, or below a folder of it, into a folder here, under its path in the datastore; how many files came.
+        What is here already stays unless `overwrite` is given."""
+        return datastore_files.download(
+            self, target_path, prefix or "", overwrite=overwrite, show_progress=show_progress
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Datastore) and (self.name, self._workspace.name) == (other.name, other._workspace.name)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self._workspace.name))
+
+    def __repr__(self) -> str:
+        facts: dict[str, Any] = {"name": self.name, "type": self.datastore_type, **self._record.settings}
+        return f"Datastore({', '.join(f'{key}={value!r}' for key, value in facts.items())})"

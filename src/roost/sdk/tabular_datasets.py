@@ -1,0 +1,243 @@
+"""`TabularDataset`: files that are read as one table, with the environment's pandas."""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from roost.domain.datasets import DatasetKind, Definition, Source
+from roost.domain.errors import InvalidInput
+from roost.sdk import dataset_files, datastore_files
+from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
+from roost.sdk.expressions import Expression, column, time
+
+if TYPE_CHECKING:
+    from roost.sdk.datastores import Datastore
+    from roost.sdk.workspaces import Workspace
+
+T = TypeVar("T", bound="TabularDataset")
+MANAGED = "managed-dataset"
+"""Folder of a datastore in which tables that were written out are, each in a folder of its own."""
+
+
+class TabularDataset(AbstractDataset):
+    """A table: `Dataset.Tabular.from_delimited_files`. Its steps are worked out when it is read."""
+
+    def __getitem__(self, name: str) -> Expression:
+        """A column, to filter by: `table.filter(table['price'] > 10)`."""
+        return column(name)
+
+    def to_pandas_dataframe(
+        self,
+        on_error: str = "null",
+        out_of_range_datetime: str = "null",
+        file_handling_option: object = None,
+        target_path: str | None = None,
+        overwrite_download: bool = False,
+    ) -> Any:
+        """All of it, read now, into pandas."""
+        for name, given in (("on_error", on_error), ("out_of_range_datetime", out_of_range_datetime)):
+            if given != "null":
+                raise InvalidInput(f"{name} can only be 'null' in Roost, got {given!r}.")
+        if file_handling_option is not None or target_path is not None or overwrite_download:
+            raise InvalidInput(
+                "file_handling_option, target_path and overwrite_download are for columns of streams, which Roost does not have.",
+                hint="Read the table, and fetch the files it names with a FileDataset.",
+            )
+        return dataset_files.frame(self)
+
+    # ---- steps
+
+    def keep_columns(self: T, columns: str | Sequence[str], validate: bool = False) -> T:
+        """Only these; `validate` reads the table's first row to see that they are there."""
+        wanted = _columns(columns)
+        if validate:
+            self._require_columns(wanted)
+        return self._with(op="keep_columns", columns=wanted)
+
+    def drop_columns(self: T, columns: str | Sequence[str]) -> T:
+        """All but these."""
+        return self._with(op="drop_columns", columns=_columns(columns))
+
+    def take_sample(self: T, probability: float, seed: int | None = None) -> T:
+        """Each row with this probability; with the same seed the same rows again."""
+        if not isinstance(probability, int | float) or not 0 <= probability <= 1:
+            raise InvalidInput(f"probability must be from 0 to 1, got {probability!r}.")
+        return self._with(op="sample", probability=float(probability), seed=_seed(seed))
+
+    # ---- time
+
+    @property
+    def timestamp_columns(self) -> tuple[str | None, str | None]:
+        """The columns that hold each row's time: the exact one, and the one of its partition."""
+        for step in reversed(self._definition.steps):
+            if step["op"] == "timestamps":
+                return step["fine"], step["coarse"]
+        return None, None
+
+    def with_timestamp_columns(
+        self: T,
+        timestamp: str | None = None,
+        partition_timestamp: str | None = None,
+        validate: bool = False,
+        **kwargs: str,
+    ) -> T:
+        """Says which columns hold each row's time, for `time_before` and the like. With neither, that is forgotten."""
+        fine = timestamp or kwargs.pop("fine_grain_timestamp", None)
+        coarse = partition_timestamp or kwargs.pop("coarse_grain_timestamp", None)
+        if kwargs:
+            raise InvalidInput(f"{sorted(kwargs)} are not known.", hint="timestamp= and partition_timestamp= are.")
+        if fine is not None and fine == coarse:
+            raise InvalidInput(f"timestamp and partition_timestamp are both {fine!r}.")
+        if validate:
+            self._require_columns([each for each in (fine, coarse) if each])
+        return self._with(op="timestamps", fine=fine, coarse=coarse)
+
+    def time_after(self: T, start_time: datetime, include_boundary: bool = True, validate: bool = True) -> T:
+        self._require_times("time_after", validate)
+        return self._with(op="time_after", time=time(start_time, "start_time"), inclusive=bool(include_boundary))
+
+    def time_before(self: T, end_time: datetime, include_boundary: bool = True, validate: bool = True) -> T:
+        self._require_times("time_before", validate)
+        return self._with(op="time_before", time=time(end_time, "end_time"), inclusive=bool(include_boundary))
+
+    def time_between(
+        self: T, start_time: datetime, end_time: datetime, include_boundary: bool = True, validate: bool = True
+    ) -> T:
+        self._require_times("time_between", validate)
+        start, end = time(start_time, "start_time"), time(end_time, "end_time")
+        if (start_time.tzinfo is None) == (end_time.tzinfo is None) and start_time > end_time:
+            raise InvalidInput(f"start_time {start} is after end_time {end}.")
+        return self._with(op="time_between", start=start, end=end, inclusive=bool(include_boundary))
+
+    def time_recent(self: T, time_delta: timedelta, include_boundary: bool = True, validate: bool = True) -> T:
+        """The rows of the last stretch of time, counted back from the newest row."""
+        self._require_times("time_recent", validate)
+        if not isinstance(time_delta, timedelta) or time_delta < timedelta(0):
+            raise InvalidInput(f"time_delta must be a timedelta that is not negative, got {time_delta!r}.")
+        return self._with(op="time_recent", seconds=time_delta.total_seconds(), inclusive=bool(include_boundary))
+
+    def _require_times(self, deed: str, validate: bool) -> None:
+        if self.timestamp_columns == (None, None):
+            raise InvalidInput(
+                f"{deed} needs to know which column holds the time.",
+                hint="dataset.with_timestamp_columns(timestamp='column') first.",
+            )
+        if validate:
+            self._require_columns([each for each in self.timestamp_columns if each])
+
+    def _require_columns(self, wanted: Sequence[str]) -> None:
+        there = [str(name) for name in self.take(1).to_pandas_dataframe().columns]
+        if missing := [name for name in wanted if name not in there]:
+            raise InvalidInput(f"The table has no column {', '.join(map(repr, missing))}.", hint=f"It has: {there}.")
+
+    # ---- written out
+
+    def to_csv_files(self, separator: str = ",") -> FileDataset:
+        """The table as it is now, written to the workspace's default datastore as CSV; those files."""
+        return self._written("part-00000.csv", lambda frame, path: frame.to_csv(path, sep=separator, index=False))
+
+    def to_parquet_files(self) -> FileDataset:
+        """The table as it is now, written to the workspace's default datastore as Parquet; those files."""
+        return self._written("part-00000.parquet", lambda frame, path: frame.to_parquet(path, index=False))
+
+    def _written(self, name: str, write: Any) -> FileDataset:
+        datastore = self._home().get_default_datastore()
+        folder = f"{MANAGED}/{secrets.token_hex(8)}"
+        with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
+            write(self.to_pandas_dataframe(), Path(place) / name)
+            datastore_files.upload(
+                datastore, datastore_files.folder(place), folder, overwrite=True, show_progress=False
+            )
+        definition = Definition(sources=(Source(datastore=datastore.name, path=folder),))
+        return FileDataset._of(definition, datastore.workspace)
+
+    def partition_by(
+        self,
+        partition_keys: Sequence[str],
+        target: "tuple[Datastore, str]",
+        name: str | None = None,
+        show_progress: bool = True,
+        partition_as_file_dataset: bool = False,
+    ) -> "TabularDataset | FileDataset":
+        """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name."""
+        datastore, path = _target(target)
+        keys = _columns(partition_keys)
+        frame = self.to_pandas_dataframe()
+        if missing := [key for key in keys if key not in frame.columns]:
+            raise InvalidInput(f"The table has no column {missing}.", hint=f"It has: {list(map(str, frame.columns))}.")
+        with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
+            for values, part in frame.groupby(keys, dropna=False, sort=True):
+                folder = Path(place).joinpath(
+                    *(_folder_name(key, value) for key, value in zip(keys, values, strict=True))
+                )
+                folder.mkdir(parents=True, exist_ok=True)
+                part.drop(columns=keys).to_parquet(folder / "part-00000.parquet", index=False)
+            files = datastore_files.folder(place)
+            datastore_files.upload(datastore, files, path, overwrite=True, show_progress=show_progress)
+        pattern = "/".join(f"{{{key}}}" for key in keys) + "/*.parquet"
+        made = self._partitioned(datastore, path, pattern, partition_as_file_dataset)
+        return made.register(datastore.workspace, name, create_new_version=True) if name else made
+
+    def _partitioned(
+        self, datastore: "Datastore", path: str, pattern: str, as_files: bool
+    ) -> "TabularDataset | FileDataset":
+        source = Source(datastore=datastore.name, path=f"{path.strip('/')}/**/*.parquet".lstrip("/"))
+        definition = Definition(sources=(source,), partition_format=pattern)
+        if as_files:
+            return FileDataset._of(definition, datastore.workspace)
+        form = {"type": "parquet", "include_path": False, "column_types": {}}
+        return TabularDataset._of(replace(definition, kind=DatasetKind.TABULAR, format=form), datastore.workspace)
+
+    def _home(self) -> "Workspace":
+        from roost.sdk.workspaces import Workspace  # noqa: PLC0415 - workspaces know datasets: no circle
+
+        return self._workspace or Workspace()
+
+    # ---- what is left out on purpose
+
+    def to_spark_dataframe(self) -> NoReturn:
+        raise InvalidInput(
+            "There is no Spark in Roost.",
+            hint="Use to_pandas_dataframe(), or give the files to Spark: to_parquet_files().",
+        )
+
+    def to_dask_dataframe(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
+        raise InvalidInput("Dask is not built in.", hint="Mount the files, and read them with dask.dataframe.")
+
+    def to_torchvision(self) -> NoReturn:
+        raise InvalidInput(
+            "Labelled datasets, which to_torchvision is for, are not in Roost.",
+            hint="Mount a FileDataset, and use torchvision.datasets.ImageFolder on it.",
+        )
+
+
+def _columns(columns: object) -> list[str]:
+    given = [columns] if isinstance(columns, str) else columns
+    if not isinstance(given, Sequence) or not given or not all(isinstance(each, str) for each in given):
+        raise InvalidInput(f"Columns are named by text or a list of texts, got {columns!r}.")
+    return list(given)
+
+
+def _target(target: object) -> "tuple[Datastore, str]":
+    from roost.sdk.datapaths import DataPath  # noqa: PLC0415 - loaded by those who use it
+    from roost.sdk.datastores import Datastore  # noqa: PLC0415
+
+    if isinstance(target, DataPath):
+        return target._datastore, target.path_on_datastore
+    if isinstance(target, Datastore):
+        return target, ""
+    if isinstance(target, tuple) and len(target) == 2 and isinstance(target[0], Datastore):
+        return target[0], str(target[1] or "")
+    raise InvalidInput(f"target must be a Datastore, a DataPath or (datastore, path), got {target!r}.")
+
+
+def _folder_name(key: str, value: object) -> str:
+    text = str(value)
+    if not text or "/" in text or text in (".", "..") or os.sep in text:
+        raise InvalidInput(f"The value {text!r} of column {key!r} cannot be a folder's name.")
+    return text

@@ -1,0 +1,44 @@
+"""The part of `Workspace` that is about data."""
+
+from typing import TYPE_CHECKING
+
+from roost.domain.datastores import checked_name
+from roost.transport.client import path_of
+
+if TYPE_CHECKING:
+    from roost.sdk.connections import Connection
+    from roost.sdk.datasets import FileDataset
+    from roost.sdk.datastores import Datastore
+    from roost.sdk.tabular_datasets import TabularDataset
+
+
+class DataOfWorkspace:
+    _connection: "Connection"
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def datasets(self) -> "dict[str, FileDataset | TabularDataset]":
+        """The newest version of each registered dataset, by name."""
+        from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - loaded by those who use data
+
+        return Dataset.get_all(self)  # type: ignore[arg-type]
+
+    @property
+    def datastores(self) -> "dict[str, Datastore]":
+        """Every datastore of the workspace, by name; its own first."""
+        from roost.sdk.datastores import Datastore  # noqa: PLC0415 - as above
+
+        return Datastore._all(self)  # type: ignore[arg-type]
+
+    def get_default_datastore(self) -> "Datastore":
+        """Where data goes unless another place is named: a folder of the control plane's own, until somebody chooses another."""
+        from roost.sdk.datastores import Datastore  # noqa: PLC0415 - as above
+
+        return Datastore(self)  # type: ignore[arg-type]
+
+    def set_default_datastore(self, name: str) -> None:
+        route = path_of("workspaces", self.name, "default-datastore")
+        self._connection.client.call("PUT", route, json={"name": checked_name(name)})
