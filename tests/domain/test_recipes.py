@@ -133,3 +133,14 @@ def test_reserved_names_are_refused_when_registering_only(name: str) -> None:
 def test_names_that_are_none(name: object) -> None:
     with pytest.raises(InvalidInput):
         environments.name(name)
+
+
+def test_what_is_not_as_a_name_says_is_part_of_the_recipe() -> None:
+    plain = recipe(definition("python=3.8"))
+    told = recipe(definition("python=3.8", notes=["No  GPU\nhere."]))
+    assert plain is not None
+    assert told is not None
+    assert told.notes == ("No GPU here.",), "one line each"
+    assert told.key != plain.key
+    with pytest.raises(InvalidInput, match="notes"):
+        recipe(definition("python=3.8", notes="text"))

@@ -195,3 +195,10 @@ def test_a_full_disk_is_told_and_the_next_try_works(shelf: Path, tmp_path: Path)
         subprocess.run([made / "bin" / "python", "-c", "import large"], check=True)
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+def test_a_lock_for_another_platform_is_refused(tmp_path: Path) -> None:
+    lock = base.Lock(python=f"{HERE}.0", platform="plan9-mips", body="")
+    with pytest.raises(BuildFailed, match="plan9-mips") as caught:
+        Build().builder.install(lock, tmp_path / "prefix")
+    assert "--fresh" in caught.value.hint
