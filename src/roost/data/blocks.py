@@ -1,0 +1,235 @@
+"""A file that is here in part: a sparse file, and a map with a byte for each block of 4 MiB that says when it was last used, 0
+for a block that is not here. Downloads fill it in long stretches, mounts block by block, and both go on from what the other left.
+
+A block's bytes are written before its byte in the map, so that a killed process leaves no block that is not whole. Who fills or
+takes away blocks holds a lock on their bytes in the map, who reads one holds it shared: the kernel ends it with the process.
+"""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+BLOCK = 4 * 1024 * 1024
+DATA, MAP = ".part", ".map"
+_FLOCK = struct.Struct("hhqqi4x")
+_WAIT = 0.02
+_PUNCH = 0x01 | 0x02  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Part:
+    """`place` without a suffix is where the whole file will be. Any number of processes and threads may have one open."""
+
+    def __init__(self, place: Path, size: int) -> None:
+        self.size = size
+        self.count = -(-size // BLOCK)
+        self._map_path = f"{place}{MAP}"
+        self._data = open_held(f"{place}{DATA}", fcntl.LOCK_SH)
+        self._map_file = -1
+        try:
+            os.ftruncate(self._data, size)
+            self._map_file = _open(self._map_path)
+            os.ftruncate(self._map_file, self.count)
+            self._map = mmap.mmap(self._map_file, self.count)
+        except BaseException:
+            self._close_files()
+            raise
+        self._lock = threading.Lock()
+        self._readers: dict[int, int] = {}
+
+    def has(self, block: int) -> bool:
+        return self._map[block] != 0
+
+    def missing(self, first: int, last: int) -> tuple[int, int] | None:
+        """The first stretch of blocks from `first` up to, not with, `last` that are not here."""
+        start = self._map.find(b"\0", first, last)
+        if start < 0:
+            return None
+        end = next((block for block in range(start, last) if self._map[block]), last)
+        return start, end
+
+    @property
+    def whole(self) -> bool:
+        return self._map.find(b"\0") < 0
+
+    @property
+    def present(self) -> int:
+        """Bytes that are here."""
+        return min(self.size, (self.count - bytes(self._map).count(b"\0")) * BLOCK)
+
+    @contextlib.contextmanager
+    def filling(self, first: int, last: int, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """The only one who fills these blocks, meanwhile."""
+        file = (
+            os.open(self._map_path, os.O_RDWR | os.O_CLOEXEC)
+            if os.path.exists(self._map_path)
+            else os.dup(self._map_file)
+        )
+        try:
+            while not _lock(file, fcntl.F_WRLCK, first, last - first):
+                waiting()
+                time.sleep(_WAIT)
+            yield
+        finally:
+            os.close(file)
+
+    def write(self, view: memoryview, offset: int) -> None:
+        while view:
+            count = os.pwrite(self._data, view, offset)
+            view, offset = view[count:], offset + count
+
+    def mark(self, first: int, last: int) -> None:
+        """These blocks are whole now."""
+        self._map[first:last] = bytes([_now()]) * (last - first)
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        """Bytes that lie within one block; None when it is not here."""
+        block = offset // BLOCK
+        with self._reading(block):
+            if not self._map[block]:
+                return None
+            if self._map[block] != (now := _now()):
+                self._map[block] = now
+            return os.pread(self._data, size, offset)
+
+    def finish(self, place: Path, modified_at: float | None) -> None:
+        """Every block is here: it becomes the whole file."""
+        seal(self._data, modified_at)
+        with contextlib.suppress(FileNotFoundError):  # the map first: it must never stand beside another file's data
+            os.unlink(self._map_path)
+        with contextlib.suppress(FileNotFoundError):  # another was faster
+            os.rename(f"{place}{DATA}", place)
+
+    def close(self) -> None:
+        self._map.close()
+        self._close_files()
+
+    def _close_files(self) -> None:
+        for file in (self._data, self._map_file):
+            if file >= 0:
+                os.close(file)
+        self._data = self._map_file = -1
+
+    @contextlib.contextmanager
+    def _reading(self, block: int) -> Iterator[None]:
+        """Holds the block's byte shared, once for all threads of this process."""
+        with self._lock:
+            count = self._readers.get(block, 0)
+            if not count:
+                while not _lock(self._map_file, fcntl.F_RDLCK, block, 1):
+                    time.sleep(_WAIT / 10)  # being filled or taken away: neither lasts
+            self._readers[block] = count + 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._readers[block] -= 1
+                if not self._readers[block]:
+                    del self._readers[block]
+                    _lock(self._map_file, fcntl.F_UNLCK, block, 1)
+
+
+def stale(place: Path) -> Iterator[tuple[int, int]]:
+    """Blocks of a part, each with the minutes since it was last used."""
+    try:
+        marks = Path(f"{place}{MAP}").read_bytes()
+    except FileNotFoundError:
+        return
+    now = _now()
+    for block, mark in enumerate(marks):
+        if mark:
+            yield block, (now - mark) % 255
+
+
+def take_away(place: Path, block: int) -> int:
+    """Gives a block's room back, unless somebody uses it; how many bytes."""
+    try:
+        marks = os.open(f"{place}{MAP}", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return 0
+    try:
+        if not _lock(marks, fcntl.F_WRLCK, block, 1):
+            return 0
+        os.pwrite(marks, b"\0", block)
+        data = os.open(f"{place}{DATA}", os.O_RDWR | os.O_CLOEXEC)
+        try:
+            code = _libc.fallocate(
+                ctypes.c_int(data), ctypes.c_int(_PUNCH), ctypes.c_int64(block * BLOCK), ctypes.c_int64(BLOCK)
+            )
+            return BLOCK if code == 0 else 0
+        finally:
+            os.close(data)
+    except FileNotFoundError:
+        return 0
+    finally:
+        os.close(marks)
+
+
+def remove(place: Path) -> bool:
+    """Takes a part away, unless somebody has it open."""
+    try:
+        with open(f"{place}{DATA}", "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for suffix in (MAP, DATA):  # the map first, as above
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(f"{place}{suffix}")
+    except BlockingIOError:
+        return False
+    except FileNotFoundError:
+        pass
+    return True
+
+
+def open_held(path: str, how: int) -> int:
+    """Opens or makes a file and holds it, so that nobody takes it away; BlockingIOError when `how` does not wait and must."""
+    while True:
+        file = _open(path)
+        try:
+            fcntl.flock(file, how)
+            with contextlib.suppress(FileNotFoundError):
+                if os.stat(path).st_ino == os.fstat(file).st_ino:
+                    return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)  # it was renamed or taken away before we had it
+
+
+def seal(file: int, modified_at: float | None) -> None:
+    """Read-only, and of the time that its server gave it."""
+    os.fchmod(file, 0o444)
+    if modified_at is not None:
+        os.utime(file, (time.time(), modified_at))
+
+
+def _open(path: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, flags, 0o600)
+
+
+def _now() -> int:
+    """Minutes, from 1 to 255 and round again."""
+    return int(time.time() // 60) % 255 + 1
+
+
+def _lock(file: int, kind: int, start: int, count: int) -> bool:
+    """Of the open file, not of the process; False when another holds one that does not agree with it."""
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, count, 0))
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True

@@ -1,0 +1,240 @@
+"""The node's cache of data, `ROOST_HOME/cache/data`: what runs fetched, kept by what it is, for the next that needs it.
+
+`ab/KEY` is a whole file; `KEY.part` and `KEY.map` one that is here in part (`blocks`). KEY is made of the source, its version and
+its size, so a file that changed is another one. Bounded: what was used least lately goes first, and nothing that a living
+process was given: it stands in `holds/`, in a file that is locked as long as that process lives.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from roost.blobs.copying import write_all
+from roost.data import blocks
+from roost.domain.datastores import Item
+from roost.domain.errors import DiskFull, InvalidInput
+
+VARIABLE = "ROOST_DATA_CACHE_GB"
+DEFAULT_LIMIT = 100 * 1000**3
+_SPARE = 64 * 1024 * 1024
+"""Bytes that stay free on the disk, whatever the limit is."""
+_LOOK_EVERY = 256 * 1024 * 1024
+_HELD_FOR_READING = 512
+
+
+class Cache:
+    """`limit` is in bytes, None for the setting's. For any number of threads; after a fork each process makes its own. Whatever
+    it gave out stays until it is closed or its process ends."""
+
+    def __init__(self, home: Path, limit: int | None = None) -> None:
+        self.home = home
+        self.limit = limit_of(os.environ) if limit is None else limit
+        self.root = home / "cache" / "data"
+        (self.root / "holds").mkdir(parents=True, exist_ok=True)
+        self._nonce = secrets.token_hex(8)
+        self._hold = -1
+        self._passing: set[str] = set()
+        self._filled = 0
+
+    def key(self, item: Item) -> str:
+        """What it is kept by. One whose server says nothing of its version is this cache's alone and goes with it."""
+        version = item.version or self._nonce
+        text = json.dumps([item.source or item.url.partition("?")[0], version, item.size])
+        key = hashlib.sha256(text.encode()).hexdigest()
+        if not item.version:
+            self._passing.add(key)
+        return key
+
+    def place(self, key: str) -> Path:
+        return self.root / key[:2] / key
+
+    def find(self, items: Iterable[Item]) -> dict[str, Path]:
+        """Those that are here whole, by key. All of them are held from now on, also those that still have to come."""
+        keys = [self.key(item) for item in items]
+        self._hold_all(keys)
+        found, now = {}, time.time()
+        for key in keys:
+            place = self.place(key)
+            with contextlib.suppress(FileNotFoundError):
+                seen = os.stat(place)
+                if now - seen.st_atime > _HELD_FOR_READING:
+                    os.utime(place, (now, seen.st_mtime))
+                found[key] = place
+        return found
+
+    def make_room(self, need: int) -> None:
+        """Makes room for so many bytes more; DiskFull when there is none even then."""
+        if need > self.limit:
+            raise DiskFull(
+                f"{_gb(need)} of data do not fit into the cache of {_gb(self.limit)} in {self.root}.",
+                hint=f"Raise the limit, {VARIABLE}, or mount the data: what is read then is kept by the block.",
+            )
+        with self._locked():
+            files = list(self._walk())
+            used = sum(file.room for file in files)
+            free = shutil.disk_usage(self.root).free - _SPARE
+            excess = max(used + need - self.limit, need - free)
+            if excess > 0:
+                excess -= self._evict(files, excess)
+        if excess > 0 and need > (free := shutil.disk_usage(self.root).free - _SPARE):
+            raise DiskFull(
+                f"The disk of the data cache {self.root} is full: {_gb(need)} are needed, {_gb(max(0, free))} can be had.",
+                hint="Free some room there, or set ROOST_HOME to a folder on a larger disk.",
+            )
+        if excess > 0:
+            raise DiskFull(
+                f"The data cache {self.root} is full: {_gb(need)} are needed, and what is in it is in use.",
+                hint=f"Raise its limit, {VARIABLE}, of {_gb(self.limit)}; or wait for other runs to end.",
+            )
+
+    def filled(self, count: int) -> None:
+        """A mount has brought so many bytes; now and then that asks for room."""
+        self._filled += count
+        step = min(_LOOK_EVERY, self.limit // 8)
+        if self._filled >= step:
+            self._filled = 0
+            with contextlib.suppress(DiskFull):  # all of it in use just now: a little more than the bound, for a while
+                self.make_room(step)
+
+    def remember(self, item: Item) -> None:
+        """What is known of an address, for the day when its server is gone."""
+        facts = json.dumps({"size": item.size, "etag": item.etag, "modified_at": item.modified_at})
+        path = self._facts(item.source)
+        with contextlib.suppress(FileNotFoundError):
+            if path.read_text() == facts:
+                return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        temporary.write_text(facts)
+        temporary.replace(path)
+
+    def recall(self, item: Item) -> Item | None:
+        """The item with what was remembered of it; None when nothing was, or the file is not here any more."""
+        try:
+            facts = json.loads(self._facts(item.source).read_text())
+            known = replace(item, size=facts["size"], etag=facts["etag"], modified_at=facts["modified_at"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return known if known.version and self.find([known]) else None
+
+    def close(self) -> None:
+        """What was given out is not held any more. May be called twice."""
+        for key in self._passing:
+            for suffix in ("", blocks.DATA, blocks.MAP):
+                Path(f"{self.place(key)}{suffix}").unlink(missing_ok=True)
+        self._passing.clear()
+        if self._hold >= 0:
+            (self.root / "holds" / self._nonce).unlink(missing_ok=True)
+            os.close(self._hold)
+            self._hold = -1
+
+    def _facts(self, source: str) -> Path:
+        return self.root / "facts" / hashlib.sha256(source.encode()).hexdigest()
+
+    def _hold_all(self, keys: Iterable[str]) -> None:
+        with self._locked(shared=True):
+            if self._hold < 0:
+                path = self.root / "holds" / self._nonce
+                self._hold = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                fcntl.flock(self._hold, fcntl.LOCK_EX)
+            write_all(self._hold, "".join(f"{key}\n" for key in keys).encode())
+
+    @contextlib.contextmanager
+    def _locked(self, *, shared: bool = False) -> Iterator[None]:
+        """Whoever takes something away is alone, and nobody is given anything meanwhile."""
+        file = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(file)
+
+    def _walk(self) -> "Iterator[_Kept]":
+        for shelf in os.scandir(self.root):
+            if len(shelf.name) != 2 or not shelf.is_dir(follow_symlinks=False):
+                continue
+            for entry in os.scandir(shelf.path):
+                with contextlib.suppress(FileNotFoundError):
+                    seen = entry.stat(follow_symlinks=False)
+                    yield _Kept(Path(entry.path), seen.st_blocks * 512, seen.st_atime)
+
+    def _evict(self, files: "list[_Kept]", excess: int) -> int:
+        """Takes away what was used least lately, until so many bytes are free; how many are."""
+        held, freed = self._held(), 0
+        busy: list[Path] = []
+        for kept in sorted(files, key=lambda file: file.used_at):
+            if freed >= excess:
+                return freed
+            if kept.path.suffix == blocks.MAP or kept.key in held:
+                continue
+            if kept.path.suffix != blocks.DATA:
+                kept.path.unlink(missing_ok=True)
+            elif not blocks.remove(kept.path.with_suffix("")):
+                busy.append(kept.path.with_suffix(""))
+                continue
+            freed += kept.room
+        return freed + _evict_blocks(busy, excess - freed)
+
+    def _held(self) -> set[str]:
+        held: set[str] = set()
+        for entry in os.scandir(self.root / "holds"):
+            with contextlib.suppress(FileNotFoundError), open(entry.path, "rb") as file:
+                if entry.name != self._nonce and _lock_now(file.fileno()):  # its process is gone
+                    os.unlink(entry.path)
+                    continue
+                held.update(file.read().decode().split())
+        return held
+
+
+@dataclass(frozen=True)
+class _Kept:
+    path: Path
+    room: int
+    used_at: float
+
+    @property
+    def key(self) -> str:
+        return self.path.name.partition(".")[0]
+
+
+def limit_of(environment: Mapping[str, str]) -> int:
+    """The bound that the environment sets, in bytes."""
+    told = environment.get(VARIABLE, "")
+    try:
+        limit = int(float(told) * 1000**3) if told else DEFAULT_LIMIT
+    except ValueError:
+        limit = -1
+    if limit <= 0:
+        raise InvalidInput(f"{VARIABLE} must be a number of gigabytes greater than 0, got {told!r}.")
+    return limit
+
+
+def _evict_blocks(places: Iterable[Path], excess: int) -> int:
+    """Takes blocks out of parts that are in use, the longest unused first; how many bytes."""
+    found = [(minutes, place, block) for place in places for block, minutes in blocks.stale(place)]
+    freed = 0
+    for _, place, block in sorted(found, key=lambda each: -each[0]):
+        if freed >= excess:
+            break
+        freed += blocks.take_away(place, block)
+    return freed
+
+
+def _lock_now(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _gb(count: int) -> str:
+    return f"{count / 1000**3:.3g} GB" if count >= 10**7 else f"{count / 1000**2:.3g} MB"

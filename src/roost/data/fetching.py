@@ -1,0 +1,245 @@
+"""Brings the files of a dataset to this machine: many at once over a few connections, large ones in stretches, once for all runs.
+
+`fetch` fills the node's cache and gives the paths in it; with a `target` it lays copies out there, which are the caller's own.
+Without a cache the files go straight to the target, and what a broken try left there is taken up by the next.
+"""
+
+import os
+import shutil
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from roost.blobs.copying import copy
+from roost.data.addresses import Addresses, Again, Locate
+from roost.data.blocks import BLOCK, Part
+from roost.data.cache import Cache
+from roost.data.transfers import Transfer, no_room
+from roost.data.web import Stopped, Web
+from roost.domain import names
+from roost.domain.datastores import Item
+from roost.domain.errors import InvalidInput, NotFound
+
+Progress = Callable[[int, int], None]
+"""Told (bytes so far, bytes in all), by the caller's thread; what is cached already counts as come."""
+Deed = Callable[[], object]
+Meanwhile = Callable[[], None]
+"""Called again and again by the caller's thread; what it raises ends the fetching."""
+
+CONNECTIONS = 6
+_STRETCH = 16 * BLOCK
+_LOOK_SECONDS = 0.1
+_OWN = ".roost-download"
+
+
+def fetch(
+    items: Sequence[Item],
+    cache: Cache | None,
+    target: Path | None = None,
+    progress: Progress = lambda *_: None,
+    meanwhile: Meanwhile = lambda: None,
+    *,
+    locate: Locate | None = None,
+    again: Again | None = None,
+    web: Web | None = None,
+) -> list[Path]:
+    """The files, in the order of the items: in the cache (read-only), or in `target` under their names. Whole files or an error
+    that says which and why. `locate` finds the control plane for relayed items, `again` has addresses signed again."""
+    check(items)
+    if cache is None:
+        if target is None:
+            raise InvalidInput("Files are fetched into a cache or a folder; neither is given.")
+        return _straight(items, target, progress, meanwhile, locate, again, web)
+    work = _Work(items, cache, progress, meanwhile, Transfer(web or Web(), Addresses(items, locate, again)))
+    paths = work.run()
+    if target is None:
+        return paths
+    with no_room(target):
+        return [_copy(path, target / item.name, meanwhile) for item, path in zip(items, paths, strict=True)]
+
+
+def check(items: Sequence[Item]) -> None:
+    """InvalidInput for names that do not stay in their folder, or that two have; NotFound for a local file that is gone."""
+    seen: set[str] = set()
+    for item in items:
+        if names.path(item.name) != item.name or item.name in seen:
+            raise InvalidInput(
+                f"Two files of the dataset would be {item.name!r}." if item.name in seen else "A name is odd."
+            )
+        seen.add(item.name)
+        if item.path and not os.path.isfile(item.path):
+            raise NotFound(f"{item.path} is not there any more.", hint="It was when the dataset was listed.")
+
+
+def _straight(
+    items: Sequence[Item],
+    target: Path,
+    progress: Progress,
+    meanwhile: Meanwhile,
+    locate: Locate | None,
+    again: Again | None,
+    web: Web | None,
+) -> list[Path]:
+    """Into the target itself: a cache of its own, whose files are moved out of it."""
+    own = Cache(target / _OWN, 2**62)
+    transfer = Transfer(web or Web(), Addresses(items, locate, again))
+    try:
+        paths = _Work(items, own, progress, meanwhile, transfer).run()
+        for item, path in zip(items, paths, strict=True):
+            place = target / item.name
+            if item.path:
+                _copy(path, place, meanwhile)
+            else:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                path.chmod(0o644)
+                path.replace(place)
+    finally:
+        own.close()
+    shutil.rmtree(target / _OWN, ignore_errors=True)
+    return [target / item.name for item in items]
+
+
+class _Work:
+    """The files of one fetch, and the threads that bring them."""
+
+    def __init__(
+        self, items: Sequence[Item], cache: Cache, progress: Progress, meanwhile: Meanwhile, transfer: Transfer
+    ) -> None:
+        self._items = items
+        self._cache = cache
+        self._progress = progress
+        self._meanwhile = meanwhile
+        self._transfer = transfer
+        transfer.came = self.came
+        self._deeds: deque[Deed] = deque()
+        self._open = 0
+        self._news = threading.Condition()
+        self._bytes = 0
+        self._problem: BaseException | None = None
+        self.parts: list[Part] = []
+
+    def run(self) -> list[Path]:
+        remote = [item for item in self._items if not item.path]
+        keys = {item.name: self._cache.key(item) for item in remote}
+        found = self._cache.find(remote)
+        missing = {keys[item.name]: item for item in remote if keys[item.name] not in found}
+        total = sum(item.size or 0 for item in remote)
+        self._bytes = total - sum(item.size or 0 for item in missing.values())
+        if missing:
+            self._cache.make_room(sum(item.size or 0 for item in missing.values()))
+            for key, item in missing.items():
+                self.add(partial(self._begin, key, item))
+            self._await(total, min(CONNECTIONS, 2 * len(missing) + total // _STRETCH))
+        self._progress(total, total)
+        return [Path(item.path) if item.path else self._cache.place(keys[item.name]) for item in self._items]
+
+    def _begin(self, key: str, item: Item) -> None:
+        place = self._cache.place(key)
+        if item.size is None or item.size <= BLOCK or not item.version:
+            self._transfer.whole(item, place)
+        elif not place.exists():
+            _Large(self, self._transfer, item, place).begin()
+
+    def add(self, deed: Deed, *, first: bool = False) -> None:
+        with self._news:
+            self._open += 1
+            (self._deeds.appendleft if first else self._deeds.append)(deed)
+            self._news.notify()
+
+    def came(self, count: int) -> None:
+        self._bytes += count  # a look at how far it is, so a lost count does no harm
+
+    def _await(self, total: int, threads: int) -> None:
+        """Lets the threads work; tells how far they are, and ends them when nobody wants it any more."""
+        workers = [threading.Thread(target=self._serve, name=f"roost-fetch-{n}", daemon=True) for n in range(threads)]
+        for worker in workers:
+            worker.start()
+        try:
+            while True:
+                with self._news:
+                    if not self._open or self._problem:
+                        break
+                    self._news.wait(_LOOK_SECONDS)
+                self._meanwhile()
+                self._progress(max(0, min(self._bytes, total)), total)
+        except BaseException:
+            self._transfer.web.stop()
+            raise
+        finally:
+            if self._problem:
+                self._transfer.web.stop()
+            with self._news:
+                self._open = 0
+                self._deeds.clear()
+                self._news.notify_all()
+            for worker in workers:
+                worker.join()
+            for part in self.parts:
+                part.close()
+            self._transfer.web.close()
+        if self._problem:
+            raise self._problem
+
+    def _serve(self) -> None:
+        while True:
+            with self._news:
+                while not self._deeds and self._open:
+                    self._news.wait()
+                if not self._deeds:
+                    return
+                deed = self._deeds.popleft()
+            try:
+                deed()
+            except BaseException as error:  # noqa: BLE001  raised again in the caller's thread
+                if not isinstance(error, Stopped) or not self._problem:
+                    self._problem = self._problem or error
+            with self._news:
+                self._open -= 1
+                if not self._open or self._problem:
+                    self._news.notify_all()
+
+
+class _Large:
+    """A large file: its first stretch tells whether its server knows ranges; the others follow over all connections."""
+
+    def __init__(self, work: _Work, transfer: Transfer, item: Item, place: Path) -> None:
+        self._work, self._transfer, self._item, self._place = work, transfer, item, place
+        self._part = Part(place, item.size or 0)
+        self._left = 0
+        self._lock = threading.Lock()
+        work.parts.append(self._part)
+        work.came(self._part.present)
+
+    def begin(self) -> None:
+        step = _STRETCH // BLOCK
+        stretches = [(first, min(first + step, self._part.count)) for first in range(0, self._part.count, step)]
+        self._left = len(stretches)
+        ranged = self._bring(*stretches[0])
+        for first, last in reversed(stretches[1:]):
+            if ranged:
+                self._work.add(partial(self._bring, first, last), first=True)
+            else:
+                self._bring(first, last)
+
+    def _bring(self, first: int, last: int) -> bool:
+        ranged = self._transfer.stretch(self._item, self._part, first, last)
+        with self._lock:
+            self._left -= 1
+            if self._left:
+                return ranged
+        self._part.finish(self._place, self._item.modified_at)
+        return ranged
+
+
+def _copy(source: Path, place: Path, meanwhile: Meanwhile) -> Path:
+    """A copy of its own, whole or not at all."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f".{place.name}.part")
+    with open(source, "rb") as reading, open(part, "wb") as writing:
+        copy(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size, lambda _: meanwhile())
+    seen = os.stat(source)
+    os.utime(part, (seen.st_atime, seen.st_mtime))
+    part.replace(place)
+    return place

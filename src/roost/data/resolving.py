@@ -1,0 +1,121 @@
+"""Which files a dataset is, now: the control plane lists its datastores, the addresses that users gave are looked at from here.
+
+An address whose server is gone is still resolved when this node's cache has the file whole as it was last seen.
+"""
+
+import hashlib
+import posixpath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from roost.data import steps
+from roost.data.cache import Cache
+from roost.data.transfers import seen
+from roost.data.web import Address, Answer, Web
+from roost.domain import globs, names
+from roost.domain.codec import decode
+from roost.domain.datasets import Definition, Source, checked_url
+from roost.domain.datastores import Item
+from roost.domain.errors import InvalidInput, RoostError, Unavailable
+
+Ask = Callable[[Definition], Mapping[str, Sequence[Any]]]
+"""What `POST …/datasets/items` answers: `items`, and in `urls` the places of the sources that are the reader's to look at."""
+_AT_ONCE = 8
+
+
+def resolve(
+    definition: Definition,
+    ask: Ask,
+    *,
+    cache: Cache | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+    web: Web | None = None,
+) -> list[Item]:
+    """The files with their sizes and versions, the dataset's steps on files applied. An address that cannot be read is an error
+    that names it and the reason."""
+    answer = ask(definition)
+    listed = [decode(Item, item) for item in answer["items"]]
+    given = [definition.sources[place] for place in answer["urls"]]
+    found = listed + _named(given, taken={item.name for item in listed})
+    unknown = [item for item in found if item.url and not item.relayed and item.size is None and not item.version]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        own = web or Web(pause=0.1)
+        looks = [pool.submit(_look, item, own, cache) for item in unknown]
+        try:
+            known = {}
+            for item, look in zip(unknown, looks, strict=True):
+                meanwhile()
+                known[item.name] = look.result()
+        except BaseException:
+            own.stop()
+            raise
+        finally:
+            own.close()
+    return steps.apply([known.get(item.name, item) for item in found], definition)
+
+
+def _named(sources: Iterable[Source], taken: set[str]) -> list[Item]:
+    """Items of addresses. Those of one host are named below the folder that all of them are in; of several, by host first."""
+    urls = [checked_url(source.url) for source in sources]
+    paths = [_path(url) for url in urls]
+    folder = globs.common([posixpath.dirname(path) for path in paths])
+    made = []
+    for url, path in zip(urls, paths, strict=True):
+        name = globs.below(path, folder)
+        if name in taken:  # the same path with another query, or a file of a datastore
+            head, dot, tail = name.partition(".")
+            name = f"{head}-{hashlib.sha256(url.encode()).hexdigest()[:8]}{dot}{tail}"
+        taken.add(name)
+        made.append(Item(name=name, url=url, source=url))
+    return made
+
+
+def _path(url: str) -> str:
+    """Host and path of an address as a relative path; a path that cannot be one is replaced by its hash."""
+    parts = urlsplit(url)
+    host = parts.netloc.replace(":", "_")
+    try:
+        return names.path(f"{host}/{unquote(parts.path).strip('/') or 'index'}")
+    except InvalidInput:
+        return f"{host}/{hashlib.sha256(url.encode()).hexdigest()[:16]}"
+
+
+def _look(item: Item, web: Web, cache: Cache | None) -> Item:
+    """The item with size and version as its server tells them; as they were last when it is gone and the file is here."""
+    try:
+        known = _asked(item, web)
+    except Unavailable:
+        remembered = cache.recall(item) if cache else None
+        if remembered is None:
+            raise
+        return remembered
+    if cache and known.version:
+        cache.remember(known)
+    return known
+
+
+def _asked(item: Item, web: Web) -> Item:
+    def head(address: Address) -> Item:
+        with web.ask("HEAD", address) as answer:
+            return _told(item, answer, answer.length)
+
+    def first_byte(address: Address) -> Item:
+        with web.ask("GET", address, {"Range": "bytes=0-0"}) as answer:
+            total = answer.head.text("content-range").rpartition("/")[2]
+            whole = answer.length if answer.status == 200 else int(total) if total.isdigit() else None
+            return _told(item, answer, whole)
+
+    try:
+        return web.persist(lambda: Address(item.url), head, lambda: 0)
+    except Unavailable:
+        raise
+    except RoostError:  # some servers, and signed addresses, answer to GET only
+        return web.persist(lambda: Address(item.url), first_byte, lambda: 0)
+
+
+def _told(item: Item, answer: Answer, size: int | None) -> Item:
+    etag, modified = seen(answer)
+    return replace(item, size=size, etag=etag, modified_at=modified)

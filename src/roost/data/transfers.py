@@ -1,0 +1,219 @@
+"""One file on its way from a server into the cache: whole, or in stretches of blocks, checked against what was listed.
+
+Every answer is held to the item: its ETag or time, its length, the place in the file that was asked for. A server that knows
+nothing of ranges sends all of it, and all of it is taken. Whatever does not fit is an error, and nothing of it is used.
+"""
+
+import email.utils
+import errno
+import fcntl
+import hashlib
+import os
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from roost.blobs.copying import write_all
+from roost.data import blocks
+from roost.data.addresses import Addresses
+from roost.data.blocks import BLOCK, Part
+from roost.data.lines import BLOCK as PIECE
+from roost.data.web import Address, Answer, Broken, Stopped, Web, changed
+from roost.domain.datastores import Item
+from roost.domain.errors import DiskFull, Forbidden, RoostError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_WAIT = 0.02
+
+
+class Transfer:
+    """What every file of one fetch or mount shares. `came` hears of bytes, in any thread."""
+
+    def __init__(self, web: Web, addresses: Addresses, came: Callable[[int], None] = lambda _: None) -> None:
+        self.web = web
+        self._addresses = addresses
+        self.came = came
+
+    def whole(self, item: Item, place: Path) -> None:
+        """Brings a file in one piece. Two that want the same one: the second waits and finds it there."""
+        file = self._first(place)
+        if file is None:
+            return
+        try:
+            done = 0
+
+            def attempt(address: Address) -> None:
+                nonlocal done
+                os.lseek(file, 0, os.SEEK_SET)
+                os.ftruncate(file, 0)
+                self.came(-done)
+                done = 0
+                with self.web.ask("GET", address, _conditions(item)) as answer:
+                    _check(item, answer, address)
+                    hasher = _hasher(answer)
+                    for piece in _pieces(answer, item, address, self.web):
+                        write_all(file, piece)
+                        done += len(piece)
+                        self.came(len(piece))
+                        if hasher:
+                            hasher.update(piece)
+                    _check_end(item, answer, address, done, hasher)
+
+            with no_room(place.parent):
+                self._persist(item, attempt, lambda: 0)
+            blocks.seal(file, item.modified_at)
+            os.rename(f"{place}{blocks.DATA}", place)
+        finally:
+            os.close(file)
+
+    def stretch(self, item: Item, part: Part, first: int, last: int) -> bool:
+        """Brings the blocks from `first` up to `last` that are not here; False when the server sent all of the file instead."""
+        ranged = True
+
+        def attempt(address: Address) -> None:
+            nonlocal ranged
+            while missing := part.missing(first, last):
+                ranged &= self._fill(item, part, missing, address)
+
+        with no_room(None), part.filling(first, last, self._wanted):
+            self._persist(item, attempt, lambda: part.present)
+        return ranged
+
+    def _fill(self, item: Item, part: Part, missing: tuple[int, int], address: Address) -> bool:
+        start, end = missing[0] * BLOCK, min(missing[1] * BLOCK, part.size)
+        headers = {**_conditions(item), "Range": f"bytes={start}-{end - 1}"}
+        with self.web.ask("GET", address, headers) as answer:
+            _check(item, answer, address)
+            ranged = answer.status == 206
+            if ranged:
+                _check_range(item, answer, address, start, end)
+            offset = start if ranged else 0
+            end = end if ranged else part.size
+            for piece in _pieces(answer, item, address, self.web):
+                if offset + len(piece) > end:
+                    raise changed(address.shown, "it is longer")
+                part.write(piece, offset)
+                before, offset = offset, offset + len(piece)
+                self.came(len(piece))
+                if offset // BLOCK > before // BLOCK or offset == part.size:
+                    part.mark(before // BLOCK, part.count if offset == part.size else offset // BLOCK)
+            if offset != end:
+                raise Broken(f"its server ended after {offset - start} of {end - start} bytes")
+        return ranged
+
+    def _persist(self, item: Item, attempt: Callable[[Address], None], done: Callable[[], int]) -> None:
+        """With an address that is signed again when it was refused."""
+        try:
+            self.web.persist(lambda: self._addresses.of(item.name), attempt, done)
+        except Forbidden:
+            if not self._addresses.renew(item.name):
+                raise
+            self.web.persist(lambda: self._addresses.of(item.name), attempt, done)
+
+    def _first(self, place: Path) -> int | None:
+        """The file to write to, held; None when another has brought it meanwhile."""
+        while not place.exists():
+            try:
+                file = blocks.open_held(f"{place}{blocks.DATA}", fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._wanted()
+                time.sleep(_WAIT)
+                continue
+            if not place.exists():
+                return file
+            os.unlink(f"{place}{blocks.DATA}")
+            os.close(file)
+        return None
+
+    def _wanted(self) -> None:
+        if self.web.stopping:
+            raise Stopped
+
+
+def seen(answer: Answer) -> tuple[str, float | None]:
+    """The version that an answer's head tells: its ETag, and the time of its last change."""
+    etag = answer.head.text("etag").strip()
+    modified = None
+    with suppress(ValueError, TypeError):
+        modified = email.utils.parsedate_to_datetime(answer.head.text("last-modified")).timestamp()
+    return etag, modified
+
+
+def _conditions(item: Item) -> dict[str, str]:
+    """Asks the server to refuse when it has another version; a weak ETag cannot be asked for."""
+    if not item.etag or item.etag.startswith("W/"):
+        return {}
+    return {"If-Match": item.etag if item.relayed else f'"{_plain(item.etag)}"'}
+
+
+def _plain(etag: str) -> str:
+    return etag.strip().removeprefix("W/").strip('"')
+
+
+def _check(item: Item, answer: Answer, address: Address) -> None:
+    etag, modified = seen(answer)
+    if etag and item.etag:
+        if _plain(etag) != _plain(item.etag):
+            raise changed(address.shown, "its server gives it another ETag")
+    elif modified is not None and item.modified_at is not None and int(modified) != int(item.modified_at):
+        raise changed(address.shown, f"its server says that it is of {answer.head.text('last-modified')}")
+    if answer.status == 200 and item.size is not None and answer.length not in (None, item.size):
+        raise changed(address.shown, f"it has {answer.length} bytes, not {item.size}")
+
+
+def _check_range(item: Item, answer: Answer, address: Address, start: int, end: int) -> None:
+    unit, _, told = answer.head.text("content-range").partition(" ")
+    place, _, total = told.partition("/")
+    if total not in ("*", str(item.size)):
+        raise changed(address.shown, f"it has {total} bytes, not {item.size}")
+    if unit.lower() != "bytes" or place.strip() != f"{start}-{end - 1}":
+        raise RoostError(f"{address.shown} cannot be read: bytes {start}-{end - 1} were asked for, {told!r} came.")
+
+
+def _check_end(item: Item, answer: Answer, address: Address, done: int, hasher: "hashlib._Hash | None") -> None:
+    expected = item.size if item.size is not None else answer.length
+    if expected is not None and done < expected:
+        raise Broken(f"its server ended after {done} of {expected} bytes")
+    if expected is not None and done > expected:
+        raise changed(address.shown, f"it has {done} bytes, not {expected}")
+    if hasher and b64encode(hasher.digest()).decode() != answer.head.text("content-md5"):
+        raise Broken("what came does not have the MD5 that its server gives it")
+
+
+def _hasher(answer: Answer) -> "hashlib._Hash | None":
+    if answer.head.text("content-md5"):
+        return hashlib.md5(usedforsecurity=False)
+    return None
+
+
+def _pieces(answer: Answer, item: Item, address: Address, web: Web) -> Iterator[memoryview]:
+    """The body, piece by piece, each good until the next."""
+    length = answer.length
+    buffer = memoryview(bytearray(PIECE if length is None else max(1, min(PIECE, length))))
+    came = 0
+    while count := answer.readinto(buffer):
+        came += count
+        if item.size is not None and came > item.size:
+            raise changed(address.shown, f"it has more than its {item.size} bytes")
+        yield buffer[:count]
+        if web.stopping:
+            raise Stopped
+        if came == length:
+            return
+
+
+@contextmanager
+def no_room(folder: Path | None) -> Iterator[None]:
+    """A disk that is full is told as such."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        where = f" {folder.parent}" if folder else ""
+        raise DiskFull(
+            f"The disk of the data cache{where} is full.",
+            hint="Free some room there, or set ROOST_HOME to a folder on a larger disk.",
+        ) from error

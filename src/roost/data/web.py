@@ -1,0 +1,232 @@
+"""GET and HEAD of any address: connections that stay open, redirects, and errors that say which address and why. For many
+threads.
+
+An address may be signed, so it is shown without its query. A connection that breaks raises `Broken`, which `persist` tries again
+with pauses; everything else is one of `domain.errors` and final.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import TypeVar
+from urllib.parse import urljoin, urlsplit
+
+from roost.data.lines import BLOCK, Head, Line, Reply, key
+from roost.domain.datasets import masked
+from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RoostError, Unavailable
+
+T = TypeVar("T")
+_MOST_REDIRECTS = 10
+_MOST_IDLE = 8
+_REDIRECTS = (301, 302, 303, 307, 308)
+_PASSING = (408, 425, 429, 500, 502, 503, 504)
+"""Answers that may be another one the next time."""
+_TRIES = 5
+"""Without a byte of progress."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to ask, and with which headers. Never shown itself."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        return masked(self.url)
+
+
+class Broken(Exception):
+    """A connection that broke, or an answer that may be another one the next time."""
+
+
+class Stopped(Exception):
+    """Nobody wants it any more."""
+
+
+class Answer:
+    """The head of an answer, and its body to be read."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.status: int = reply.status
+        self.head: Head = reply.head
+        self.reply = reply
+
+    @property
+    def length(self) -> int | None:
+        """Bytes of the body as its head says; None when it does not."""
+        text = self.head.text("content-length")
+        return int(text) if text.isdigit() else None
+
+    def readinto(self, view: memoryview) -> int:
+        """How many bytes came; 0 at the end."""
+        try:
+            return self.reply.readinto(view)
+        except (OSError, HTTPException, ValueError) as error:
+            raise Broken(_reason(error)) from error
+
+
+class Web:
+    """`silence` is how many seconds a server may say nothing before it is asked again; `pause` the first one between tries."""
+
+    def __init__(self, *, silence: float = 60.0, pause: float = 0.2) -> None:
+        self._silence = silence
+        self._pause = pause
+        self._lock = threading.Lock()
+        self._idle: dict[str, list[Line]] = {}
+        self._busy: set[Line] = set()
+        self._stopping = threading.Event()
+        self._pid = os.getpid()
+
+    @contextlib.contextmanager
+    def ask(self, method: str, address: Address, headers: Mapping[str, str] | None = None) -> Iterator[Answer]:
+        """The answer, redirects followed; one that is no success is raised."""
+        url, sent = address.url, {**address.headers, **(headers or {})}
+        for _ in range(_MOST_REDIRECTS + 1):
+            line, reply = self._send(method, url, sent)
+            try:
+                if reply.status not in _REDIRECTS:
+                    _judge(reply, address)
+                    yield Answer(reply)
+                    return
+                following = urljoin(url, reply.head.text("location"))
+                _drain(reply)
+            finally:
+                self._give_back(line, reply)
+            if key(following) != key(url):  # a token is for the one it was given for
+                sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
+            url = _followed(following, url, address)
+        raise InvalidInput(f"{address.shown} leads from one address to the next, {_MOST_REDIRECTS} times and on.")
+
+    def persist(self, address: Callable[[], Address], attempt: Callable[[Address], T], done: Callable[[], int]) -> T:
+        """Makes an attempt until it comes through. `done` counts bytes: while more come, the tries are not counted."""
+        tried, before, pause = 0, done(), self._pause
+        while True:
+            where = address()
+            try:
+                return attempt(where)
+            except Broken as error:
+                if self._stopping.is_set():
+                    raise Stopped from error
+                if done() > before:
+                    tried, before, pause = 0, done(), self._pause
+                tried += 1
+                if tried >= _TRIES:
+                    raise Unavailable(
+                        f"{where.shown} cannot be read: {error}.",
+                        hint="Is its server there, and can this machine reach it? What is cached already needs no server.",
+                    ) from error
+            if self._stopping.wait(pause):
+                raise Stopped
+            pause *= 2
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """Ends what is under way, in whatever thread: each raises Stopped or Broken."""
+        self._stopping.set()
+        with self._lock:
+            for line in self._busy:
+                if line.connection.sock is not None:
+                    with contextlib.suppress(OSError):
+                        line.connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        with self._lock:
+            for lines in self._idle.values():
+                for line in lines:
+                    line.connection.close()
+            self._idle.clear()
+
+    def _send(self, method: str, url: str, headers: Mapping[str, str]) -> tuple[Line, Reply]:
+        """An idle connection that the server had closed says nothing about the server: another is taken."""
+        while True:
+            line = self._take(url)
+            fresh = not line.used
+            try:
+                return line, line.ask(method, url, headers, self._silence)
+            except (OSError, HTTPException, ValueError) as error:
+                self._give_back(line, None)
+                if fresh or self._stopping.is_set() or isinstance(error, TimeoutError):
+                    raise Broken(_reason(error)) from error
+
+    def _take(self, url: str) -> Line:
+        with self._lock:
+            if self._pid != os.getpid():  # a fork: the parent still talks through those
+                self._idle, self._busy, self._pid = {}, set(), os.getpid()
+            waiting = self._idle.get(key(url))
+            line = waiting.pop() if waiting else Line(url)
+            self._busy.add(line)
+        return line
+
+    def _give_back(self, line: Line, reply: Reply | None) -> None:
+        """A connection whose answer was read to its end serves the next."""
+        whole = reply is not None and not reply.will_close and (reply.isclosed() or reply.length == 0)
+        if reply is not None:
+            reply.close()
+        with self._lock:
+            self._busy.discard(line)
+            waiting = self._idle.setdefault(line.key, [])
+            if whole and len(waiting) < _MOST_IDLE and not self._stopping.is_set():
+                waiting.append(line)
+                return
+        line.connection.close()
+
+
+def _judge(reply: Reply, address: Address) -> None:
+    """Raises what an answer that is no success means."""
+    status, told = reply.status, f"{reply.status} {reply.reason}".strip()
+    if status < 300:
+        return
+    _drain(reply)
+    if status in _PASSING:
+        raise Broken(f"its server answers {told}")
+    if status in (404, 410):
+        raise NotFound(f"{address.shown} is not there: its server answers {told}.", hint="Check the address.")
+    if status in (401, 403):
+        raise Forbidden(f"{address.shown} may not be read: its server answers {told}.")
+    if status == 412:
+        raise changed(address.shown)
+    raise RoostError(f"{address.shown} cannot be read: its server answers {told}.")
+
+
+def changed(shown: str, what: str = "") -> Conflict:
+    """The error for a file that is not the one that was listed."""
+    return Conflict(
+        f"{shown} has changed since it was listed{': ' + what if what else ''}.",
+        hint="Nothing of it was used. Run it again to read the file as it is now.",
+    )
+
+
+def _followed(url: str, before: str, address: Address) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput(f"{address.shown} leads to {masked(url)!r}, which is not fetched: only http and https are.")
+    if parts.scheme == "http" and urlsplit(before).scheme == "https":
+        raise InvalidInput(
+            f"{address.shown} leads from https to {masked(url)!r}, which anybody could change on its way."
+        )
+    return url
+
+
+def _drain(reply: Reply) -> None:
+    """Reads a short body, so that the connection can serve again."""
+    with contextlib.suppress(OSError, HTTPException, ValueError):
+        if reply.length is None or reply.length <= BLOCK:
+            reply.read(BLOCK)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "its server says nothing for too long"
+    if isinstance(error, socket.gaierror):
+        return f"its host is not known ({error.strerror})"
+    text = str(error) or type(error).__name__
+    return error.strerror if isinstance(error, OSError) and error.strerror else f"the connection broke ({text[:200]})"
