@@ -13,7 +13,7 @@ import pytest
 from tests.environments import channels, wheels
 
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import base, builders, conda_activation, conda_cache, conda_reach, pythons
+from roost.environments import base, builders, conda_activation, conda_cache, conda_process, conda_reach, pythons
 from roost.environments.base import BuildFailed
 from roost.environments.conda import CondaBuilder
 from roost.environments.conda_settings import Channel
@@ -199,6 +199,44 @@ def test_offline_uses_what_was_fetched_before(channel: Path, tmp_path: Path, mon
         build.lock("lower")
     assert "fetched before" in caught.value.hint
     assert any("offline" in line for line in build.said)
+
+
+def test_offline_a_folder_is_still_a_channel(channel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    channels.module(channel, "lower", "2.0")
+    monkeypatch.setenv("CONDA_OFFLINE", "true")
+    assert Build(tmp_path, channel).lock("lower").python == EXACT
+
+
+def test_a_long_reason_is_cut() -> None:
+    words = "\n".join(f"└─ p{number} would require" for number in range(60))
+    told = conda_process.failure(f"Cannot solve the request because of: {words}", "SolverError").message.splitlines()
+    assert told[0] == "The conda packages cannot be had together: └─ p0 would require"
+    assert (len(told), told[-1]) == (26, "…")
+
+
+@pytest.mark.parametrize(
+    ("words", "step"),
+    [
+        ("write failed: No space left on device (os error 28)", "disk is full"),
+        ("HTTP status client error (404 Not Found)", "not got it any more"),
+        ("HTTP status client error (403 Forbidden)", "credential"),
+        ("invalid peer certificate: UnknownIssuer", "ssl_verify"),
+        ("client error (Connect)", "when it is back"),
+        ("could not find subdir 'noarch' in channel", "noarch"),
+        ("something else", ""),
+    ],
+)
+def test_each_failure_has_its_next_step(words: str, step: str) -> None:
+    assert step in conda_process.failure(words, "InstallerError").hint
+
+
+def test_a_python_comes_from_the_channels_that_are_there(channel: Path, tmp_path: Path) -> None:
+    wanted = f"{HERE}.99"
+    channels.python(channel, wanted, pythons.choose(HERE).path)
+    build = Build(tmp_path, channel)
+    recipe = Recipe(python=wanted, requirements=BASICS, channels=("http://127.0.0.1:9/team", str(channel)))
+    assert build.builder.resolve(recipe).python == wanted
+    assert Build(tmp_path, channel).builder.resolve(recipe).python == wanted
 
 
 def test_a_python_that_is_not_here_comes_from_a_channel(channel: Path, tmp_path: Path) -> None:

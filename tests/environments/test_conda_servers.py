@@ -1,11 +1,14 @@
 """Channels behind HTTP: credentials, channels that go away, and builds that are killed while they fetch."""
 
 import base64
+import datetime
 import functools
 import http.server
+import ipaddress
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -13,6 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from tests.environments import channels
 
 from roost.domain import recipes
@@ -31,7 +38,7 @@ ANN = "Basic " + base64.b64encode(b"ann:secret").decode()
 class Server:
     """Serves a folder; `wants` says what a request must have, `hold` keeps packages from being sent until it is set."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, context: ssl.SSLContext | None = None) -> None:
         self.folder = folder
         self.closed = False
         self.asked: list[str] = []
@@ -40,6 +47,8 @@ class Server:
         self.hold.set()
         handler = functools.partial(_Handler, server_of=self, directory=str(folder))
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        if context is not None:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
         self.host = f"127.0.0.1:{self._server.server_port}"
@@ -67,7 +76,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         if self._of.secured and self.headers.get("Authorization") != ANN and not self.path.startswith("/t/secret/"):
             self.send_error(401)
             return
-        self.path = self.path.replace("/t/secret", "")
+        self.path = self.path.replace("/t/secret", "").removeprefix("http://channel.test")
         if self.path.endswith(".tar.bz2"):
             self._of.held.set()
             self._of.hold.wait(60)
@@ -167,6 +176,63 @@ def test_a_credential_that_is_missing_is_told(server: Server, tmp_path: Path) ->
     with pytest.raises(BuildFailed, match="401") as caught:
         builder(tmp_path, []).resolve(recipe(f"http://{server.host}/team"))
     assert "netrc" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["file", "variable"])
+def test_proxies(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    for name in [each for each in os.environ if each.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    if kind == "file":
+        channels.machine(tmp_path, monkeypatch, proxy_servers={"http": f"http://{server.host}"})
+    else:
+        monkeypatch.setenv("http_proxy", f"http://{server.host}")
+    builder(tmp_path, []).resolve(recipe("http://channel.test/team"))
+    assert "http://channel.test/team/noarch/repodata.json" in server.asked
+
+
+def authority(folder: Path) -> ssl.SSLContext:
+    """A server's certificate, signed by an authority whose own is in `authority.pem`."""
+    now = datetime.datetime.now(datetime.UTC)
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+
+    def certificate(subject: str, key: ec.EllipticCurvePrivateKey, root: bool) -> bytes:
+        names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (subject, "authority")]
+        alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        made = (
+            x509.CertificateBuilder(names[1], names[0], key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=root, path_length=None), critical=True)
+        )
+        made = made if root else made.add_extension(alternative, critical=False)
+        return made.sign(keys[0], hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    (folder / "authority.pem").write_bytes(certificate("authority", keys[0], root=True))
+    (folder / "server.pem").write_bytes(certificate("server", keys[1], root=False))
+    private = keys[1].private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / "key.pem").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.pem", folder / "key.pem")
+    return context
+
+
+def test_certificates(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    secure = Server(server.folder, authority(tmp_path))
+    address = f"https://{secure.host}/team"
+    try:
+        with pytest.raises(BuildFailed, match="UnknownIssuer") as caught:
+            builder(tmp_path, []).resolve(recipe(address))
+        assert "ssl_verify" in caught.value.hint
+        for number, value in enumerate((str(tmp_path / "authority.pem"), False)):
+            channels.machine(tmp_path, monkeypatch, ssl_verify=value)
+            monkeypatch.setenv("RATTLER_CACHE_DIR", str(tmp_path / f"cache{number}"))
+            assert builder(tmp_path, []).resolve(recipe(address)).python == EXACT
+    finally:
+        secure.close()
 
 
 def test_a_channel_that_went_away_is_told_and_what_was_fetched_is_used(server: Server, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -75,15 +75,17 @@ class CondaBuilder:
     def _python_alone(self, recipe: Recipe) -> list[dict[str, Any]]:
         """Python from the channels; BuildFailed at once when they were out of reach a short while ago."""
         channels = self._channels(recipe)
-        remembered = self._reach.away(channels)
-        if remembered:
-            raise BuildFailed(f"{_and(remembered)} could not be reached lately.")
-        self._say(f"There is no Python {recipe.python} on this node; asking {_and(each.name for each in channels)}.")
-        away = {} if self._settings.offline else self._worker.away(channels)
-        self._reach.note(channels, away)
-        if away:
+        lately = set(self._reach.away(channels))
+        asked = [each for each in channels if each.name not in lately]
+        if not asked:
+            raise BuildFailed(f"{_and(lately)} could not be reached lately.")
+        self._say(f"There is no Python {recipe.python} on this node; asking {_and(each.name for each in asked)}.")
+        away = {} if self._settings.offline else self._worker.away(asked)
+        self._reach.note(asked, away)
+        there = [each for each in asked if each.name not in away]
+        if not there:
             raise BuildFailed(f"{_and(away)} cannot be reached.")
-        return self._solve(recipe, channels, (), _PATIENCE)
+        return self._solve(recipe, there, (), _PATIENCE)
 
     def _solve(
         self, recipe: Recipe, channels: Sequence[Channel], cached: Sequence[str], seconds: int | None = None
@@ -176,9 +178,9 @@ def _python(wanted: str) -> str:
     return f"python={wanted}" if _EXACT.fullmatch(wanted) else f"python{wanted}"
 
 
-def _and(names: Any) -> str:
-    *first, last = list(names)
-    return f"{', '.join(first)} and {last}" if first else str(last)
+def _and(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _write(packages: Sequence[Mapping[str, Any]], pip: str) -> str:

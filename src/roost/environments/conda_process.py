@@ -16,6 +16,8 @@ from roost.environments.conda_settings import Channel, Settings
 from roost.environments.running import Runner, Words
 
 _PROBE_SECONDS = 8
+_MOST_LINES = 25
+"""Of a solver's reason, which goes into every detail."""
 _NOISE = "Caused by: failed to interact with the package cache layer.\n"
 _NOT_CACHED = "no usable repodata cache"
 _CERTIFICATE = re.compile(r"certificate|UnknownIssuer", re.IGNORECASE)
@@ -134,7 +136,8 @@ def _json(line: str) -> dict[str, Any]:
 def failure(words: str, kind: str = "") -> BuildFailed:
     """rattler's words, with the next step."""
     if kind == "SolverError":
-        words = re.sub(r"^Cannot solve the request because of:\s*", "", words).strip()
+        lines = re.sub(r"^Cannot solve the request because of:\s*", "", words).strip().splitlines()
+        words = "\n".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
         return BuildFailed(
             f"The conda packages cannot be had together: {words}",
             hint="Loosen the versions in the conda file, or add a channel that has them.",
