@@ -248,6 +248,8 @@ def test_locked_and_pruned_from_the_command_line(shelf: Path, workspace: Workspa
     wheels.wheel(shelf, "lower", "2.1")
     assert "lower==2.0" in roost("env", "lock", "mine")
     assert "lower==2.1" in roost("env", "lock", "mine", "--fresh")
+    locked = json.loads(roost("env", "lock", "mine", "--json"))
+    assert (locked["kind"], locked["python"].startswith(HERE)) == ("pip", True)
     (listed,) = json.loads(roost("env", "list", "--json"))
     assert (listed["name"], listed["version"]) == ("mine", "1")
     assert listed["bytes"] > 0

@@ -121,9 +121,12 @@ def lock(
     version: str | None = _VERSION,
     output: Path | None = typer.Option(None, "--output", "-o", help="Write it to this file."),
     fresh: bool = _FRESH,
+    as_json: bool = _AS_JSON,
 ) -> None:
     """Print exactly what an environment installs: versions, hashes, the Python. What is not locked yet is built first."""
-    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+    from dataclasses import asdict  # noqa: PLC0415 - loaded when called: main.py
+
+    from roost.cli import rendering, session  # noqa: PLC0415
     from roost.sdk import building, waiting  # noqa: PLC0415
 
     ws = session.workspace()
@@ -133,12 +136,16 @@ def lock(
         run = building.build(found, ws, fresh)
         waiting.raise_for_failure(waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), sys.stderr))
         standing = building.standing(found, ws)
-    text = building.locked(ws._connection, standing).text
-    if output is None:
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
-        return
-    output.write_text(text, encoding="utf-8")
-    print(f"Written to {output}.")
+    found_lock = building.locked(ws._connection, standing)
+    text = found_lock.text if found_lock.text.endswith("\n") else f"{found_lock.text}\n"
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    if as_json:
+        rendering.as_json({"lock": standing.lock, **asdict(found_lock)})
+    elif output is None:
+        sys.stdout.write(text)
+    else:
+        print(f"Written to {output}.")
 
 
 @app.command()
