@@ -48,7 +48,7 @@ def listing(
         rendering.table(columns, rows, drop=("packages", "used", "built here"))
     else:
         print(f"No environments in workspace {ws.name!r} yet. Submitting with one registers it.")
-    if not curated:
+    if not curated and not as_json:
         print(f"\n{len(catalogue.names())} curated ones: roost env list --curated", file=sys.stderr)
 
 
