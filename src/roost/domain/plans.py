@@ -8,10 +8,20 @@ from roost.domain.runs import RunSpec
 LOOPBACK = "127.0.0.1"
 
 
-def mark(run_id: str, device: int, inode: int) -> str:
+def mark(seat: str, device: int, inode: int) -> str:
     """What the processes of a run carry, to be found again by their own control plane alone: the run, and its home's folder by
     device and inode. A home that was copied or restored has the same runs, and is another folder."""
-    return f"{run_id}@{device:x}-{inode:x}"
+    return f"{seat}@{device:x}-{inode:x}"
+
+
+def seat(run_id: str, node_rank: int = 0, attempt: int = 1) -> str:
+    """One agent's place in a run: what its folder is called. The run's id alone for the first node at the first attempt."""
+    return run_id + (f"+{node_rank}" if node_rank else "") + (f"~{attempt}" if attempt > 1 else "")
+
+
+def run_of(seat: str) -> str:
+    """The run that a seat is in; neither sign can stand in a run's id."""
+    return seat.partition("~")[0].partition("+")[0]
 
 
 class Errand(StrEnum):
@@ -40,6 +50,9 @@ class Plan:
     image: str = ""
     """Id of the image that the script runs in, once the node has it; empty for no container."""
     node_rank: int = 0
+    """Of `spec.node_count`; each node has an agent of its own."""
+    attempt: int = 1
+    """Counts up when a run that lost a node of low priority begins again."""
     node: str = ""
     """Id of the cluster's node it runs on; empty on `local`, which has none."""
     address: str = LOOPBACK

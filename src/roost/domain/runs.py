@@ -12,6 +12,7 @@ from roost.domain.containers import DockerUse
 from roost.domain.datasets import Input, Output
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict
+from roost.domain.topology import Topology
 
 
 class RunStatus(StrEnum):
@@ -111,8 +112,13 @@ class RunSpec:
     timeout_seconds: float | None = None
     """Counted from the start of the script on the node's own clock."""
     node_count: int = 1
+    """It gets all of them at once, or waits."""
     launch: str = "single"
     """A key of `roost.launch.LAUNCHES`."""
+    topology: Topology = Topology()
+    """Which processes it has on its nodes."""
+    priority: int = 0
+    """Of those who wait for a cluster, the highest is next."""
     environment: EnvironmentUse | None = None
     """None for the interpreter as it is; else what its definition asks for is installed first."""
     docker: DockerUse | None = None

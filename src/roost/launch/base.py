@@ -14,6 +14,12 @@ class Place:
     node_rank: int = 0
     addresses: tuple[str, ...] = ("127.0.0.1",)
     """One per node, by rank."""
+    nodes: tuple[str, ...] = ("",)
+    """The nodes' own names, by rank: each is a hostname that no other node of the run has."""
+    ports: tuple[tuple[int, ...], ...] = ((),)
+    """Ports that were free on each node a moment ago, by rank: one for each of its processes and one beside."""
+    shared: str = ""
+    """A folder that all nodes of the run see, empty at its start; empty where they share none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +29,8 @@ class Process:
     """What this launch adds to the run's own variables."""
     rank: int = 0
     """Among all processes of the run."""
+    waited_for: bool = True
+    """Whether the run goes on for it. One that is not (a parameter server) is ended when all others have ended."""
     expands: bool = True
     """Whether `$VAR` in its words is filled in for it; a shell does that itself, by its own rules."""
 

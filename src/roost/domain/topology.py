@@ -1,0 +1,63 @@
+"""How the processes of one run lie on its nodes: what a distributed configuration asks for, without addresses. Pure.
+
+Addresses exist once nodes are given: then `launch` makes processes of a Topology and a Place.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roost.domain.errors import InvalidInput
+
+MAX_RUN_NODES = 1000
+MAX_PROCESSES = 1024
+"""On one node."""
+
+
+class LaunchKind(StrEnum):
+    """What `RunSpec.launch` names."""
+
+    SINGLE = "single"
+    """The script or command, once on each node."""
+    MPI = "mpi"
+    """`mpirun` on the first node starts ranks on all of them."""
+    PYTORCH = "pytorch"
+    TENSORFLOW = "tensorflow"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """Which processes there are; the number of nodes stands in the RunSpec."""
+
+    processes_per_node: int = 1
+    """Of MPI and PyTorch: so many ranks on each node."""
+    backend: str = ""
+    """Of PyTorch: `nccl`, `gloo` or `mpi`; empty for the script's own choice."""
+    workers: int = 0
+    parameter_servers: int = 0
+    """Of TensorFlow: its tasks, dealt out over the nodes in turn; they end with the workers."""
+
+
+def check(launch: str, node_count: int, topology: Topology) -> None:
+    """InvalidInput says which rule is broken, and by which value."""
+    if launch not in set(LaunchKind):
+        known = ", ".join(sorted(LaunchKind))
+        raise InvalidInput(f"No launch named {launch!r}.", hint=f"The launches here are: {known}.")
+    if not 1 <= node_count <= MAX_RUN_NODES:
+        raise InvalidInput(f"A run has 1 to {MAX_RUN_NODES} nodes, got {node_count}.")
+    if not 1 <= topology.processes_per_node <= MAX_PROCESSES:
+        raise InvalidInput(f"A node has 1 to {MAX_PROCESSES} processes, got {topology.processes_per_node}.")
+    if launch == LaunchKind.TENSORFLOW and (topology.workers < 1 or topology.parameter_servers < 0):
+        raise InvalidInput(
+            f"A TensorFlow run has at least one worker and 0 or more parameter servers, got {topology.workers} and "
+            f"{topology.parameter_servers}."
+        )
+    if launch == LaunchKind.TENSORFLOW and topology.workers + topology.parameter_servers > node_count * MAX_PROCESSES:
+        raise InvalidInput(f"{topology.workers} workers are too many for {node_count} nodes.")
+    if launch == LaunchKind.SINGLE and topology != Topology():
+        raise InvalidInput("A run that is launched singly has one process on each node, and no workers.")
+
+
+def ports_on_a_node(launch: str, node_count: int, topology: Topology) -> int:
+    """How many free ports each node's agent looks for: one for each of its processes, and one beside."""
+    tasks = topology.workers + topology.parameter_servers
+    return 1 + max(topology.processes_per_node, -(-tasks // node_count) if launch == LaunchKind.TENSORFLOW else 0)
