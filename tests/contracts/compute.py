@@ -1,14 +1,15 @@
 """What every store promises of compute targets and nodes (`roost.store.base.Computes`), as tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 from tests.contracts.store import WS, at_once, event, submission
 
 from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, NodeState, adjust
-from roost.domain.errors import ComputeConflict, ComputeNotFound
-from roost.domain.runs import Run, RunEvent, RunSpec, RunStatus
+from roost.domain.errors import ComputeConflict, ComputeNotFound, NotFound
+from roost.domain.gangs import Phase
+from roost.domain.runs import Reason, Run, RunEvent, RunSpec, RunStatus
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import Load, Store
 
@@ -32,12 +33,12 @@ def cluster(name: str = "gpu", **changes: object) -> Compute:
     return Compute(**values)  # type: ignore[arg-type]
 
 
-def given(run: Run, node: Node) -> RunEvent:
-    return event(RunStatus.PROVISIONING, message=f"{run.id} on {node.id}")
+def given(run: Run, nodes: Sequence[Node]) -> RunEvent:
+    return event(RunStatus.PROVISIONING, message=f"{run.id} on {', '.join(node.id for node in nodes)}")
 
 
 def deciding(at: float) -> Callable[[Compute, Load], Adjustment]:
-    return lambda compute, load: adjust(compute, load.nodes, load.held, load.waiting, at)
+    return lambda compute, load: adjust(compute, load.nodes, load.held, load.asked, at)
 
 
 class ComputeContract:
@@ -126,12 +127,11 @@ class ComputeContract:
         self.grow(store, gpu)
         assert self.claim(store, gpu) == "r0"
         assert self.claim(store, gpu) is None
-        node = store.computes.node_of("r0")
-        assert node is not None
+        (node,) = store.computes.nodes_of("r0")
         assert (node.id, node.state, node.run_id, node.since) == ("gpu-1", NodeState.RUNNING, "r0", 11.0)
         assert store.runs.get("r0").message == "r0 on gpu-1"
         assert store.computes.load(gpu).held == {"r0"}
-        assert store.computes.node_of("r1") is None
+        assert store.computes.nodes_of("r1") == []
         store.runs.apply("r0", event(RunStatus.COMPLETED))
         assert store.computes.load(gpu).held == frozenset()
         self.grow(store, gpu, at=30.0)
@@ -228,3 +228,117 @@ class ComputeContract:
         nodes = store.computes.load(gpu).nodes
         assert len(nodes) == 6
         assert {node.run_id for node in nodes} == set(taken)
+
+    def gang(self, store: Store, run_id: str, nodes: int, user: str = "ann", priority: int = 0) -> None:
+        spec = RunSpec(target="gpu", node_count=nodes, priority=priority)
+        store.runs.create(WS, submission(run_id, spec=spec), user=user, at=2.0)
+        store.runs.apply(run_id, event(RunStatus.QUEUED))
+
+    def test_a_gang_gets_all_its_nodes_at_once_or_keeps_its_turn(self, store: Store) -> None:
+        gpu = store.computes.create(cluster(max_nodes=4))[0]
+        self.gang(store, "g0", 3)
+        self.gang(store, "g1", 3)
+        self.queue(store, "r0")
+        self.queue(store, "b0", user="bob")
+        self.grow(store, gpu)
+        assert store.computes.load(gpu).asked == 8
+        assert self.claim(store, gpu) == "g0"
+        assert [node.id for node in store.computes.nodes_of("g0")] == ["gpu-1", "gpu-2", "gpu-3"]
+        assert [(m.node_rank, m.node) for m in store.gangs.members("g0")] == [(0, "gpu-1"), (1, "gpu-2"), (2, "gpu-3")]
+        assert store.runs.get("g0").message == "g0 on gpu-1, gpu-2, gpu-3"
+        # Bob has no node yet and is next; then it is the second gang's turn, and nobody overtakes it.
+        assert self.claim(store, gpu) == "b0"
+        assert self.claim(store, gpu) is None
+        store.runs.apply("b0", event(RunStatus.COMPLETED))
+        self.queue(store, "b1", user="bob")
+        self.grow(store, gpu)
+        assert self.claim(store, gpu) is None
+        assert store.computes.queue(gpu)[0][0] == "g1"
+        store.runs.apply("g0", event(RunStatus.COMPLETED))
+        self.grow(store, gpu)
+        assert [self.claim(store, gpu) for _ in range(3)] == ["g1", "b1", None]
+        assert store.gangs.members("b1") == []
+
+    def test_the_most_urgent_is_next_even_before_a_gang_that_waits(self, store: Store) -> None:
+        gpu = store.computes.create(cluster(max_nodes=2))[0]
+        self.queue(store, "r0")
+        self.grow(store, gpu)
+        assert self.claim(store, gpu) == "r0"
+        self.gang(store, "g0", 2)
+        self.grow(store, gpu)
+        assert self.claim(store, gpu) is None
+        self.gang(store, "now", 1, priority=5)
+        assert store.computes.queue(gpu)[0] == ["g0", "now"]
+        assert self.claim(store, gpu) == "now"
+        assert self.claim(store, gpu) is None
+
+    def test_a_gang_that_became_too_large_lets_others_pass(self, store: Store) -> None:
+        gpu = store.computes.create(cluster(max_nodes=3))[0]
+        self.gang(store, "g0", 3)
+        self.queue(store, "r0")
+        gpu = store.computes.update(replace(gpu, max_nodes=2))
+        assert store.computes.load(gpu).asked == 1
+        self.grow(store, gpu)
+        assert self.claim(store, gpu) == "r0"
+        assert store.runs.get("g0").status is RunStatus.QUEUED
+
+    def test_a_run_that_waits_again_has_no_nodes(self, store: Store) -> None:
+        gpu = store.computes.create(cluster(max_nodes=2))[0]
+        self.gang(store, "g0", 2)
+        self.grow(store, gpu)
+        assert self.claim(store, gpu) == "g0"
+        taken = store.computes.preempt(gpu, "gpu-2", at=20.0)
+        assert (taken.state, taken.run_id) == (NodeState.PREEMPTED, "g0")
+        with pytest.raises(NotFound, match="no node 'gpu-9'"):
+            store.computes.preempt(gpu, "gpu-9", at=20.0)
+        again, _ = store.runs.apply("g0", event(RunStatus.QUEUED, reason=Reason.PREEMPTED))
+        assert (again.attempt, again.status) == (2, RunStatus.QUEUED)
+        assert store.computes.nodes_of("g0") == []
+        assert store.gangs.members("g0") == []
+        self.grow(store, gpu, at=30.0)
+        assert [node.id for node in store.computes.load(gpu).nodes] == ["gpu-1", "gpu-3"]
+        assert self.claim(store, gpu) == "g0"
+
+    def test_members_speak_end_once_and_send_commands(self, store: Store) -> None:
+        gpu = store.computes.create(cluster(max_nodes=2))[0]
+        self.gang(store, "g0", 2)
+        self.grow(store, gpu)
+        assert self.claim(store, gpu) == "g0"
+        one, two = store.gangs.update("g0", 1, phase=Phase.MET, ports=(5, 6), heard_at=12.0)
+        assert (one.phase, two.phase, two.ports, two.heard_at) == (Phase.GIVEN, Phase.MET, (5, 6), 12.0)
+        ended = {"phase": Phase.ENDED, "to": RunStatus.FAILED, "reason": Reason.EXIT_CODE, "ended_at": 13.0}
+        store.gangs.update("g0", 1, message="boom", exit_code=3, **ended)
+        (_, two) = store.gangs.update("g0", 1, phase=Phase.ENDED, to=RunStatus.COMPLETED, message="", heard_at=14.0)
+        assert (two.to, two.message, two.exit_code, two.heard_at) == (RunStatus.FAILED, "boom", 3, 14.0)
+        with pytest.raises(NotFound):
+            store.gangs.update("g0", 2, heard_at=1.0)
+        first = store.gangs.send("g0", 1, ["a", "b"])
+        second = store.gangs.send("g0", 0, ["c"])
+        store.gangs.end_command("g0", first, 7)
+        assert [(c.number, c.node_rank, c.argv, c.exit_code) for c in store.gangs.commands("g0")] == [
+            (first, 1, ("a", "b"), 7),
+            (second, 0, ("c",), None),
+        ]
+        assert [c.number for c in store.gangs.commands("g0", after=first)] == [second]
+        with pytest.raises(NotFound):
+            store.gangs.end_command("g0", second + 1, 0)
+
+    def test_local_has_a_place_for_each_node_and_one_that_wants_more_has_it_alone(self, store: Store) -> None:
+        store.computes.ensure(Compute(name="local", engine="local", max_nodes=2))
+        for run_id, nodes in (("a", 1), ("wide", 3), ("b", 1)):
+            spec = RunSpec(node_count=nodes)
+            store.runs.create(WS, submission(run_id, spec=spec), user="ann", at=2.0)
+            store.runs.apply(run_id, event(RunStatus.QUEUED))
+
+        def claim() -> str | None:
+            found = store.runs.claim("local", 2, event=lambda _: event(RunStatus.PROVISIONING))
+            return found and found.id
+
+        assert [claim(), claim()] == ["a", None]
+        store.runs.apply("a", event(RunStatus.COMPLETED))
+        assert [claim(), claim()] == ["wide", None]
+        members = store.gangs.members("wide")
+        assert [member.node for member in members] == ["local-0", "local-1", "local-2"]
+        assert len({member.address for member in members}) == 3
+        store.runs.apply("wide", event(RunStatus.COMPLETED))
+        assert claim() == "b"

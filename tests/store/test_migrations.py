@@ -25,7 +25,7 @@ def shape(connection: sa.Connection) -> dict[str, set[str]]:
         "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'"
     )
     # A column that was added later stands on the line of the one before it.
-    parts = {name: re.split(r"\n|, (?=\w+ TEXT, )", sql) for name, sql in found}
+    parts = {name: re.split(r"\n|, (?=\w+ (?:TEXT|VARCHAR|INTEGER|BIGINT)\b)", sql) for name, sql in found}
     return {name: {each.strip(" ,\t").replace('"', "") for each in lines} for name, lines in parts.items()}
 
 

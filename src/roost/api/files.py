@@ -29,8 +29,8 @@ def listing(house: TheHouse, run_id: str, prefix: str = "") -> Response:
 
 
 @desk.route("PUT", "/api/runs/{run_id}/files", Access.RUN, body=FileList, answer=Count)
-def put(house: TheHouse, run_id: str, body: FilesBytes) -> Response:
-    return answer(Count(count=files.put(house, run_id, record(FileList, body).files)))
+def put(house: TheHouse, run_id: str, body: FilesBytes, node: int = 0) -> Response:
+    return answer(Count(count=files.put(house, run_id, record(FileList, body).files, node_rank=node)))
 
 
 @desk.route("GET", "/api/runs/{run_id}/files/{path:path}", Access.RUN, answer=bytes)

@@ -83,7 +83,7 @@ def pairs(given: list[str] | None) -> dict[str, str | None]:
 
 @desk.route("GET", "/api/runs/{run_id}", Access.RUN, answer=Run)
 async def get(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0) -> Response:
-    return answer(await _changed(house, run_id, after, wait, lambda: runs.get(house, run_id)))
+    return answer(await changed(house, run_id, after, wait, lambda: runs.get(house, run_id)))
 
 
 @desk.route("POST", "/api/runs/{run_id}/heartbeat", Access.RUN, answer=Run)
@@ -92,10 +92,10 @@ async def heartbeat(house: TheHouse, run_id: str, after: After = None, wait: Wai
     if after is None or run.revision > after or wait <= 0:
         return answer(run)
     longest = min(wait, LONGEST_HEARTBEAT)
-    return answer(await _changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
+    return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
 
 
-async def _changed(house: House, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:
+async def changed(house: House, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:
     return await until(
         house,
         run_topic(run_id),

@@ -1,4 +1,5 @@
-"""The patience a cluster needs: nodes come when runs wait and go when they have been idle; each run that has its turn gets one.
+"""The patience a cluster needs: nodes come when runs wait and go when they have been idle; each run that has its turn
+gets as many as it asked for, at once.
 
 Turned by the runs' loop between queueing and watching, so that a run which was just queued finds its node in the same turn.
 Every decision is one transaction on what stands in the store; nothing is remembered here, so a restarted control plane goes on.
@@ -33,7 +34,9 @@ class ComputeControl:
         house = self._house
 
         def given(run: Run) -> RunEvent:
-            return _given(f"Was given a place on {run.spec.target}.", house.clock())
+            count = run.spec.node_count
+            what = "a place" if count == 1 else f"{count} places"
+            return _given(f"Was given {what} on {run.spec.target}.", house.clock())
 
         while run := house.store.runs.claim(compute.name, compute.max_nodes, event=given):
             house.signals.ring(run_topic(run.id))
@@ -42,7 +45,7 @@ class ComputeControl:
         store, now = self._house.store.computes, self._house.clock()
 
         def decide(current: Compute, load: Load) -> Adjustment:
-            return adjust(current, load.nodes, load.held, load.waiting, now)
+            return adjust(current, load.nodes, load.held, load.asked, now)
 
         load = store.load(compute, most=compute.max_nodes)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.
@@ -61,8 +64,10 @@ class ComputeControl:
         house = self._house
         handed = []
 
-        def given(run: Run, node: Node) -> RunEvent:
-            return _given(f"Was given node {node.id} of {run.spec.target}.", house.clock())
+        def given(run: Run, nodes: Sequence[Node]) -> RunEvent:
+            what = "node" if len(nodes) == 1 else "nodes"
+            words = f"Was given {what} {', '.join(node.id for node in nodes)} of {run.spec.target}."
+            return _given(words, house.clock())
 
         while found := house.store.computes.claim(compute, at=house.clock(), event=given):
             run, _ = found

@@ -113,7 +113,7 @@ class BuildWatch(Watch):
             return Finding(seconds=LOOK_SECONDS)  # an agent of an earlier control plane is at it
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
-                return Finding(seconds=self._later(run))
+                return Finding(seconds=self._later(run.id))
             self._attempts.pop(run.id, None)
             message = f"Its build agent could not be started: {words_of(error)}"
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)

@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from roost.control.compute import ComputeControl
-from roost.control.environments import BuildWatch, first_step
+from roost.control.environments import first_step
+from roost.control.gangs import GangWatch
 from roost.control.loop import LEASE_SECONDS
 from roost.control.watching import Finding
 from roost.domain.errors import Conflict
@@ -41,7 +42,7 @@ class RunsControl:
         """`engines` by name; `access` makes an agent's access from its token."""
         self._house = house
         self._compute = ComputeControl(house)
-        self._watch = BuildWatch(house, engines, access)
+        self._watch = GangWatch(house, engines, access)
 
     def key(self, work: Lease) -> str:
         return work.run.id
@@ -72,10 +73,12 @@ class RunsControl:
             return self._watch.client(run)
         if run.status is RunStatus.PREPARING:
             return self._watch.build(run)
+        if run.spec.node_count > 1:
+            return self._watch.gang(run)
+        if run.status is RunStatus.CANCEL_REQUESTED or run.ending:
+            return self._watch.cancelled(run)
         if run.status is RunStatus.PROVISIONING and not run.handle:
             return self._watch.begin(run)
-        if run.status is RunStatus.CANCEL_REQUESTED:
-            return self._watch.cancelled(run)
         return self._watch.agent(run)
 
     def apply(self, work: Lease, outcome: Finding) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailable
+from roost.domain.gangs import Member
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import AgentState, Engine
@@ -67,7 +68,7 @@ class Watch:
             return Finding(seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
-                return Finding(seconds=self._later(run))
+                return Finding(seconds=self._later(run.id))
             self._attempts.pop(run.id, None)
             message = f"Its agent could not be started: {words_of(error)}"
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
@@ -94,22 +95,30 @@ class Watch:
         return Finding(seconds=LOOK_SECONDS)
 
     def cancelled(self, run: Run) -> Finding:
-        """A run that was asked to end: its agent hears of it by itself; one that does not end in time is stopped."""
+        """A run that was asked to end, or that lost its node: its agent hears of it by itself; one that does not end in time is stopped."""
         quiet = self._quiet(run)
         if not run.handle and run.heard_at is None:
             if quiet < QUIET_SECONDS:
                 return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
-            return self._end(run, "It was cancelled before its agent had started.")
+            return self._end(run, "It was to be ended before its agent had started.")
         state = self._state(run)
         if state is AgentState.GONE:
             return self._lost(run) if quiet >= QUIET_SECONDS else Finding(seconds=QUIET_SECONDS - quiet + 0.1)
-        asked = [event.at for event in self._events(run) if event.to is RunStatus.CANCEL_REQUESTED]
-        waited = self._house.clock() - (asked[0] if asked else self._up_since)
+        waited = self._asked_ago(run)
         if waited < CANCEL_SECONDS:
             return Finding(seconds=min(LOOK_SECONDS, CANCEL_SECONDS - waited))
         if state is AgentState.ALIVE:
             self.stop(run, run.handle)
         return Finding(seconds=LOOK_SECONDS)
+
+    def _asked_ago(self, run: Run) -> float:
+        """Seconds since its agents were first told to end it."""
+        told = [
+            event.at
+            for event in self._events(run)
+            if event.to is RunStatus.CANCEL_REQUESTED or (run.ending and event.reason is run.ending)
+        ]
+        return self._house.clock() - (told[-1] if run.ending and told else told[0] if told else self._up_since)
 
     def client(self, run: Run) -> Finding:
         """An interactive run: its process is the user's own, nobody can be asked about it."""
@@ -137,7 +146,7 @@ class Watch:
             return Finding(seconds=LOOK_SECONDS)  # somebody holds its folder after all
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
-                return Finding(seconds=self._later(run))
+                return Finding(seconds=self._later(run.id))
             return self._end(run, f"Its agent was lost, and what it left could not be salvaged: {words_of(error)}")
         message = "Its agent is gone; what it left is being kept."
         return Finding(seconds=QUIET_SECONDS, reason=Reason.AGENT_LOST, message=message, handle=handle)
@@ -147,9 +156,13 @@ class Watch:
             return Finding(seconds=0, to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message)
         return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.AGENT_LOST, message=message)
 
-    def _start(self, run: Run, errand: Errand) -> str:
+    def _start(self, run: Run, errand: Errand, member: Member | None = None) -> str:
         token = people.mint_run_token(self._house, run.id, user=run.user)
-        node = self._house.store.computes.node_of(run.id)
+        if member is None:
+            nodes = self._house.store.computes.nodes_of(run.id)
+            node, address = (nodes[0].id, nodes[0].address) if nodes else ("", LOOPBACK)
+        else:
+            node, address = member.node, member.address
         workspace = self._house.store.workspaces.get(run.workspace)
         plan = Plan(
             run_id=run.id,
@@ -160,8 +173,10 @@ class Watch:
             spec=run.spec,
             errand=errand,
             lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
-            node=node.id if node else "",
-            address=node.address if node else LOOPBACK,
+            node_rank=member.node_rank if member else 0,
+            attempt=run.attempt,
+            node=node,
+            address=address,
         )
         return self._engine(run).start(plan, self._access(token))
 
@@ -188,15 +203,16 @@ class Watch:
     def _events(self, run: Run) -> list[RunEvent]:
         return list(self._house.store.runs.events(run.id))
 
-    def _may_pass(self, run: Run, error: Exception) -> bool:
+    def _may_pass(self, run: Run, error: Exception, key: str = "") -> bool:
         """Whether a start is worth another attempt: a refusal on the facts is not."""
         passing = isinstance(error, Unavailable) or not isinstance(error, RoostError)
-        attempts = self._attempts[run.id] = self._attempts.get(run.id, 0) + 1
+        key = key or run.id
+        attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
         log.warning("start %d of an agent for run %s failed: %s", attempts, run.id, words_of(error))
         return passing and attempts < START_ATTEMPTS
 
-    def _later(self, run: Run) -> float:
-        return float(RETRY_SECONDS * 2 ** self._attempts.get(run.id, 0))
+    def _later(self, key: str) -> float:
+        return float(RETRY_SECONDS * 2 ** self._attempts.get(key, 0))
 
 
 def words_of(error: Exception) -> str:

@@ -23,13 +23,13 @@ class ComputeKind(StrEnum):
     LOCAL = "local"
     """This machine: as many runs at once as its limit says, in the order of submission. Every workspace has it."""
     CLUSTER = "cluster"
-    """Nodes that come on demand and go when idle, one run on each. Belongs to one workspace."""
+    """Nodes that come on demand and go when idle, one run on each or on several. Belongs to one workspace."""
 
 
 class Priority(StrEnum):
     DEDICATED = "dedicated"
     LOW = "lowpriority"
-    """Nodes that may be taken away; the embedded engine never does."""
+    """Nodes that may be taken away; then the runs on them begin again on others."""
 
 
 class NodeState(StrEnum):
@@ -38,6 +38,8 @@ class NodeState(StrEnum):
     RUNNING = "running"
     LEAVING = "leaving"
     """It goes as soon as the run on it has ended."""
+    PREEMPTED = "preempted"
+    """It was taken away: the run on it is ended there and waits again, then it goes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class ComputeSpec:
     """What is asked for."""
 
     max_nodes: int
-    """How many runs are there at once; the rest wait."""
+    """How many nodes there are at once; runs that do not find theirs wait."""
     min_nodes: int = 0
     """So many nodes stay, also when idle."""
     idle_seconds: float = 1800.0
@@ -115,9 +117,9 @@ class ComputeStatus:
     compute: Compute
     nodes: tuple[Node, ...]
     queued: int
-    """Runs that wait for a node."""
+    """Runs that wait for nodes."""
     running: int
-    """Runs that hold one."""
+    """Runs that have theirs."""
     wanted: int
     """How many nodes it goes towards."""
     machine: Machine
@@ -170,7 +172,8 @@ def wanted(compute: Compute, busy: int, waiting: int) -> int:
 
 
 def adjust(compute: Compute, nodes: Sequence[Node], held: Collection[str], waiting: int, now: float) -> Adjustment:
-    """What to change of a cluster's nodes. `held` are the ids of runs that still hold a node, `waiting` how many are queued.
+    """What to change of a cluster's nodes. `held` are the ids of runs that still hold a node, `waiting` how many nodes those who
+    are queued ask for.
 
     A node whose run has ended, or is not there any more, is free. Idle nodes go when they have been idle long enough and are
     neither needed nor kept; at once when there are more than the limit. A busy node beyond the limit leaves after its run.
@@ -181,7 +184,10 @@ def adjust(compute: Compute, nodes: Sequence[Node], held: Collection[str], waiti
     leaving: list[Node] = []
     remove: list[str] = []
     for node in nodes:
-        if node.run_id and node.run_id in held:
+        if node.state is NodeState.PREEMPTED:  # whatever is wanted, it is no node any more
+            if node.run_id not in held:
+                remove.append(node.id)
+        elif node.run_id and node.run_id in held:
             (leaving if node.state is NodeState.LEAVING else busy).append(node)
         elif node.state is NodeState.LEAVING:
             remove.append(node.id)
@@ -212,9 +218,9 @@ def adjust(compute: Compute, nodes: Sequence[Node], held: Collection[str], waiti
 
 
 def turns(waiting: Iterable[tuple[str, str]], running: Mapping[str, int]) -> list[str]:
-    """The runs in the order they get nodes: of those who wait, the user with the fewest runs first, then by submission.
+    """The runs in the order they get nodes: of those who wait, the user with the fewest nodes first, then by submission.
 
-    `waiting` has (run, user) in the order of submission, `running` how many runs each user has on nodes.
+    `waiting` has (run, user) in the order of submission, `running` how many nodes each user has.
     """
     lines: dict[str, list[tuple[int, str]]] = {}
     for place, (run_id, user) in enumerate(waiting):

@@ -5,6 +5,7 @@ kind, mode (octal, the run bit only: 644 or 755), size, blob hash or link target
 `names.path` allows, so neither a tab nor a line break.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +17,22 @@ STD_LOG = "user_logs/std_log.txt"
 """Everything a run's processes print."""
 ALIASES = {"azureml-logs/70_driver_log.txt": STD_LOG}
 """Older names under which a file is read as well; nothing is stored under them."""
+
+
+RANK_LOG = "user_logs/std_log_process_{}.txt"
+"""What one process of several prints, by its rank among all of the run."""
+_RANK_LOG = re.compile(r"user_logs/std_log_process_(\d+)\.txt")
+
+
+def rank_of(path: str) -> int | None:
+    """The rank whose log this is; None for any other file."""
+    found = _RANK_LOG.fullmatch(path)
+    return int(found[1]) if found else None
+
+
+def beside(path: str, node_rank: int) -> str:
+    """Where a node's file stands when an earlier node has another one of its path."""
+    return f"{path}.node{node_rank}"
 
 
 class EntryKind(StrEnum):

@@ -80,6 +80,16 @@ class Reason(StrEnum):
     UPLOAD_FAILED = "upload_failed"
     SILENT = "silent"
     PARENT_ENDED = "parent_ended"
+    NODE_FAILED = "node_failed"
+    """One of its nodes failed: the others are ended."""
+    NODES_DONE = "nodes_done"
+    """Those of its nodes that it waits for are done: the others are ended."""
+    PREEMPTED = "preempted"
+    """A node of low priority was taken away: it begins again on others."""
+
+
+ENDINGS = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
+"""Why agents are told to end a run that nobody has cancelled."""
 
 
 class RunKind(StrEnum):
@@ -115,7 +125,7 @@ class RunSpec:
     """It gets all of them at once, or waits."""
     launch: str = "single"
     """A key of `roost.launch.LAUNCHES`."""
-    topology: Topology = Topology()
+    topology: Topology = field(default_factory=Topology)
     """Which processes it has on its nodes."""
     priority: int = 0
     """Of those who wait for a cluster, the highest is next."""
@@ -173,6 +183,10 @@ class Run:
     """The engine's own word for the agents of this run; opaque."""
     heard_at: float | None = None
     """When an agent or client last spoke."""
+    attempt: int = 1
+    """Counts up when it begins again after its nodes were taken away."""
+    ending: Reason = Reason.NONE
+    """One of ENDINGS from the moment when its agents are to end it; they hear of it as of a cancel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,9 +210,9 @@ MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     _S.PREPARING: frozenset({_S.QUEUED, _S.CANCEL_REQUESTED, _S.FAILED, _S.CANCELED}),
     _S.QUEUED: frozenset({_S.PROVISIONING, _S.FAILED, _S.CANCELED}),
     _S.PROVISIONING: frozenset({_S.QUEUED, _S.RUNNING, _S.CANCEL_REQUESTED, _S.FINALIZING, *_END}),
-    _S.RUNNING: frozenset({_S.FINALIZING, _S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
-    _S.FINALIZING: frozenset({_S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
-    _S.NOT_RESPONDING: frozenset({_S.RUNNING, _S.FINALIZING, _S.CANCEL_REQUESTED, *_END}),
+    _S.RUNNING: frozenset({_S.QUEUED, _S.FINALIZING, _S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
+    _S.FINALIZING: frozenset({_S.QUEUED, _S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
+    _S.NOT_RESPONDING: frozenset({_S.QUEUED, _S.RUNNING, _S.FINALIZING, _S.CANCEL_REQUESTED, *_END}),
     _S.CANCEL_REQUESTED: frozenset({*_END}),
     _S.COMPLETED: frozenset(),
     _S.FAILED: frozenset(),
@@ -206,11 +220,29 @@ MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
 }
 
 
+MAX_ATTEMPTS = 10
+"""So often is a run begun that loses its nodes of low priority."""
+
+
+def resumed(run: Run, event: RunEvent) -> RunEvent:
+    """What becomes of an event: a run that fails because its nodes were taken away waits again instead, up to a limit."""
+    if run.ending is not Reason.PREEMPTED or event.to is not RunStatus.FAILED:
+        return event
+    if run.status.is_terminal or run.status is RunStatus.CANCEL_REQUESTED:
+        return event
+    if run.attempt >= MAX_ATTEMPTS:
+        words = f"Its nodes were taken away {run.attempt} times; it is not begun again."
+        return replace(event, reason=Reason.PREEMPTED, message=words)
+    words = f"Attempt {run.attempt} lost its nodes; it waits for others and goes on with the outputs that it has kept."
+    return RunEvent(to=RunStatus.QUEUED, at=event.at, reason=Reason.PREEMPTED, message=words)
+
+
 def advance(run: Run, event: RunEvent) -> Run:
     """The run after the event. The same run, unchanged, when the event says nothing new; Conflict when it is not allowed.
 
     Said twice is said once: an end that is reported again, or another end after the first one, changes nothing.
     An agent that reports progress (Running, Finalizing) while a cancel is on its way does not undo the cancel.
+    A run whose nodes were taken away waits again, with the next attempt; why agents have to end it stays until then.
     """
     if run.status.is_terminal:
         if event.to.is_terminal:
@@ -223,6 +255,7 @@ def advance(run: Run, event: RunEvent) -> Run:
         return run
     if event.to is not run.status and event.to not in MOVES[run.status]:
         raise Conflict(f"Run {run.id} is {run.status.value} and cannot become {event.to.value}.")
+    waits_again = event.to is RunStatus.QUEUED
     return replace(
         run,
         status=event.to,
@@ -232,6 +265,8 @@ def advance(run: Run, event: RunEvent) -> Run:
         ended_at=event.at if event.to.is_terminal else run.ended_at,
         exit_code=event.exit_code if event.exit_code is not None else run.exit_code,
         # A run that waits for a node has no agent: the one that built its environment is done.
-        handle=event.handle or ("" if event.to is RunStatus.QUEUED else run.handle),
+        handle=event.handle or ("" if waits_again else run.handle),
+        attempt=run.attempt + 1 if waits_again and event.reason is Reason.PREEMPTED else run.attempt,
+        ending=Reason.NONE if waits_again else event.reason if event.reason in ENDINGS else run.ending,
         revision=run.revision + 1,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from roost.domain import names
 from roost.domain.codec import encode
 from roost.domain.errors import Conflict, DiskFull, RoostError
-from roost.domain.plans import Access, Plan, mark
+from roost.domain.plans import Access, Plan, mark, seat
 
 
 def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
@@ -16,12 +16,12 @@ def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
 
     Nothing is written before the lock is held, so a second start leaves the first one's plan alone.
     """
-    folder = home / "runs" / names.run_id(plan.run_id)
+    folder = home / "runs" / seat(names.run_id(plan.run_id), plan.node_rank, plan.attempt)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _take(lock, plan.run_id)
+            _take(lock, folder.name)
             _write(folder / "plan.json", json.dumps({"plan": encode(plan), "access": encode(access)}).encode())
         except BaseException:
             os.close(lock)
@@ -31,10 +31,10 @@ def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
     return folder, lock
 
 
-def mark_of(home: Path, run_id: str) -> str:
-    """What the run's processes of this home carry."""
+def mark_of(home: Path, seat: str) -> str:
+    """What the processes of this agent of this home carry."""
     found = os.stat(home)
-    return mark(run_id, found.st_dev, found.st_ino)
+    return mark(seat, found.st_dev, found.st_ino)
 
 
 def is_locked(folder: Path) -> bool:
@@ -52,11 +52,11 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def _take(lock: int, run_id: str) -> None:
+def _take(lock: int, seat: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise Conflict(f"Run {run_id} has an agent on this machine already.") from None
+        raise Conflict(f"Run {seat} has an agent on this machine already.") from None
 
 
 def _write(path: Path, data: bytes) -> None:

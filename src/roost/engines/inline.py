@@ -37,7 +37,7 @@ class InlineEngine:
 
     def start(self, plan: Plan, access: Access) -> str:
         folder, lock = folders.make(self._home, plan, access)
-        handle = json.dumps({"run_id": plan.run_id})
+        handle = json.dumps({"run_id": folder.name})
         try:
             command = [sys.executable, "-P", "-m", "roost.agent", str(folder), "--lock", str(lock)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[lock], start_new_session=True)

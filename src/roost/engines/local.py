@@ -1,5 +1,5 @@
 """The embedded engine: agents are processes on this machine, forked from a warm one. Handles are JSON: the keeper's pid, its
-start time, the run and its mark; they outlive the control plane, and mean nothing to that of another home. Start with
+start time, its seat in the run and its mark; they outlive the control plane, and mean nothing to that of another home. Start with
 `LocalEngine.start`.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from roost.domain.errors import Unavailable
-from roost.domain.plans import Access, Errand, Plan
+from roost.domain.plans import Access, Errand, Plan, seat
 from roost.engines import folders
 from roost.engines.base import AgentState
 
@@ -48,8 +48,9 @@ class LocalEngine:
             return self._start(plan, access)
         except _WarmDied:
             # It may have died after the fork: then the new keeper has the lock, and a second one must not be made.
-            if folders.is_locked(self._folder(plan.run_id)):
-                return self._handle(0, 0, plan.run_id)
+            place = seat(plan.run_id, plan.node_rank, plan.attempt)
+            if folders.is_locked(self._folder(place)):
+                return self._handle(0, 0, place)
             return self._start(plan, access)
 
     def _start(self, plan: Plan, access: Access) -> str:
@@ -60,7 +61,7 @@ class LocalEngine:
             os.close(lock)
         if "error" in answer:
             raise Unavailable(str(answer["error"]), hint="Look at the limits on processes and memory of this machine.")
-        return self._handle(int(answer["pid"]), int(answer["started"]), plan.run_id)
+        return self._handle(int(answer["pid"]), int(answer["started"]), folder.name)
 
     def status(self, handle: str) -> AgentState:
         return AgentState.ALIVE if any(self._living(handle)) else AgentState.GONE
@@ -78,8 +79,8 @@ class LocalEngine:
     def close(self) -> None:
         self._warm.close()
 
-    def _folder(self, run_id: str) -> Path:
-        return self._home / "runs" / run_id
+    def _folder(self, seat: str) -> Path:
+        return self._home / "runs" / seat
 
     def _living(self, handle: str) -> tuple[int, int]:
         """The pids of agent and keeper; 0 for one that is gone. One that another home's control plane started is none of ours,
@@ -93,9 +94,9 @@ class LocalEngine:
         )
         return agent_pid, keeper_pid
 
-    def _handle(self, pid: int, started: int, run_id: str) -> str:
-        mark = folders.mark_of(self._home, run_id)
-        return json.dumps({"pid": pid, "started": started, "run_id": run_id, "mark": mark})
+    def _handle(self, pid: int, started: int, seat: str) -> str:
+        mark = folders.mark_of(self._home, seat)
+        return json.dumps({"pid": pid, "started": started, "run_id": seat, "mark": mark})
 
     def _insist(self, handle: str) -> None:
         agent, keeper = self._living(handle)

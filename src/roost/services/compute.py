@@ -11,6 +11,7 @@ from roost.domain.runs import Run
 from roost.services import submissions
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic
+from roost.store.base import Load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,26 +118,43 @@ def why_queued(house: House, run: Run) -> str:
         total = ahead + running
         count = "1 run is" if total == 1 else f"{total} runs are"
         return f"{count} ahead of it on {target}, which runs {compute.max_nodes} at once. {look}"
-    nodes = len(house.store.computes.load(compute).nodes)
-    towards = wanted(compute, running, len(queue))
+    if run.spec.node_count > compute.max_nodes:
+        return (
+            f"It asks for {run.spec.node_count} nodes, and cluster {target} has at most {compute.max_nodes} by now; others go "
+            "ahead of it until there may be more."
+        )
+    load = house.store.computes.load(compute)
+    nodes, busy = len(load.nodes), _busy(load)
+    towards = wanted(compute, busy, load.asked)
     if towards > nodes:
         return f"Cluster {target} is scaling from {nodes} to {towards} nodes; {words.lower()} ahead of it."
-    if running >= compute.max_nodes:
+    if run.spec.node_count > 1 and not ahead and busy < compute.max_nodes:
+        free = compute.max_nodes - busy
+        return (
+            f"It is next on cluster {target} and waits for {run.spec.node_count} nodes at once; {free} of "
+            f"{compute.max_nodes} are free, and nobody overtakes it."
+        )
+    if busy >= compute.max_nodes:
         return f"All {compute.max_nodes} nodes of cluster {target} are taken; {words.lower()} ahead of it. {look}"
     return f"{words} ahead of it on cluster {target}, which has {nodes} nodes of at most {compute.max_nodes}."
 
 
 def _status(house: House, compute: Compute) -> ComputeStatus:
     load = house.store.computes.load(compute)
-    busy = len(load.held) if compute.kind is ComputeKind.CLUSTER else house.store.runs.holding(compute.name)
+    running = len(load.held) if compute.kind is ComputeKind.CLUSTER else house.store.runs.holding(compute.name)
     return ComputeStatus(
         compute=compute,
         nodes=load.nodes,
         queued=load.waiting,
-        running=busy,
-        wanted=wanted(compute, busy, load.waiting) if compute.kind is ComputeKind.CLUSTER else 0,
+        running=running,
+        wanted=wanted(compute, _busy(load), load.asked) if compute.kind is ComputeKind.CLUSTER else 0,
         machine=house.machine,
     )
+
+
+def _busy(load: Load) -> int:
+    """Nodes that have a run."""
+    return sum(node.run_id in load.held for node in load.nodes)
 
 
 def _check(spec: ComputeSpec) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from roost.domain import names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import ALIASES, RunFile
+from roost.services import rank_logs
 from roost.services.house import House
 from roost.services.signals import run_topic
 
@@ -40,13 +41,17 @@ def _under(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(folder + "/")
 
 
-def put(house: House, run_id: str, files: Sequence[RunFile]) -> int:
-    """Adds files whose blobs are here. Streams of the same names are sealed by it: their rows go once the files stand."""
+def put(house: House, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> int:
+    """Adds files whose blobs are here. Streams of the same names are sealed by it: their rows go once the files stand. Where two
+    nodes of a run have other content under one path, both are kept, and the run's log says where."""
     house.store.runs.get(names.run_id(run_id))
     checked = [_checked(house, file) for file in files]
-    house.store.files.put(run_id, checked)
+    for path, place in house.store.files.put(run_id, checked, node_rank=node_rank).items():
+        rank_logs.say(house, run_id, f"Two nodes have made {path!r}; the later one's is kept as {place!r}.")
     sealed = sorted({file.path for file in checked} & set(house.store.streams.names(run_id)))
     if sealed:
+        for path in sealed:
+            rank_logs.merge_rest(house, run_id, path)
         house.store.streams.drop(run_id, sealed)
     house.signals.ring(run_topic(run_id))
     return len(checked)

@@ -7,7 +7,7 @@ from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
-from roost.services import compute, datasets, experiments, lineage, people, submissions, upkeep
+from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
 from roost.store.base import RunQuery
@@ -188,6 +188,8 @@ def move(
         if run.status.is_terminal:
             people.expire_run_tokens(house, run_id)
             end_children(house, run)
+        elif run.status is RunStatus.QUEUED and run.attempt > 1:
+            rank_logs.put_aside(house, run)
         house.signals.ring(run_topic(run_id), CONTROL)
     return run, moved
 
@@ -210,7 +212,9 @@ def why(house: House, run: Run) -> str:
     if run.status is RunStatus.QUEUED:
         return compute.why_queued(house, run)
     if run.status is RunStatus.PROVISIONING:
-        return f"It was given a node of {target}; its agent is starting there."
+        several = run.spec.node_count > 1
+        what = f"{run.spec.node_count} nodes of {target}; its agents prepare there, and start together."
+        return f"It was given {what if several else f'a node of {target}; its agent is starting there.'}"
     if run.status is RunStatus.CANCEL_REQUESTED:
         return "It was asked to end; its processes have a few seconds to do so before they are killed."
     if run.status is RunStatus.NOT_RESPONDING:

@@ -7,7 +7,7 @@ from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import ALIASES
 from roost.domain.runs import RunStatus
-from roost.services import files
+from roost.services import files, rank_logs
 from roost.services.house import House
 from roost.services.signals import run_topic
 
@@ -39,7 +39,7 @@ def append(house: House, run_id: str, name: str, offset: int, data: bytes, *, re
         sealed = _sealed_size(house, run_id, path)
         if sealed is not None:
             return sealed
-    mark = house.store.streams.append(run_id, path, offset, data, reset=reset)
+    mark = house.store.streams.append(run_id, path, offset, data, reset=reset, into=rank_logs.merge(path))
     house.signals.ring(run_topic(run_id))
     return mark
 

@@ -4,7 +4,8 @@ import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from roost.domain import environments, names, recipes
+from roost.domain import environments, names, recipes, topology
+from roost.domain.compute import Compute, ComputeKind
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
 from roost.services.house import House
@@ -13,6 +14,7 @@ MAX_TAGS = 1000
 MAX_KEY = 255
 MAX_VALUE = 8192
 MAX_DISPLAY_NAME = 255
+MAX_PRIORITY = 1_000_000
 MAX_TEXT = 128 * 1024
 """Of one argument or variable; the kernel takes no longer one."""
 MAX_MANIFEST = 256 * 1024 * 1024
@@ -28,7 +30,7 @@ def check(house: House, workspace: str, submission: Submission) -> None:
     _check_texts(submission.spec)
     _check_environment(house, submission.spec)
     if submission.spec.kind is RunKind.SCRIPT:
-        house.store.computes.get(workspace, submission.spec.target)
+        _check_width(house.store.computes.get(workspace, submission.spec.target), submission.spec)
         _check_program(submission.spec)
     _check_snapshot(house, submission.spec)
     if submission.parent_id is not None:
@@ -73,6 +75,16 @@ def _check_program(spec: RunSpec) -> None:
         raise InvalidInput("The command's first word, its program, is empty.")
 
 
+def _check_width(compute: Compute, spec: RunSpec) -> None:
+    """That its nodes can be had at all. On `local` nodes are logical ones, and there may be more than places."""
+    if compute.kind is ComputeKind.CLUSTER and spec.node_count > compute.max_nodes:
+        raise InvalidInput(
+            f"The run asks for {spec.node_count} nodes, and cluster {compute.name!r} has at most {compute.max_nodes}.",
+            hint="Lower node_count, or raise the cluster's limit: cluster.update(max_nodes=…).",
+            cli_hint=f"Ask for fewer, or raise its limit: roost compute update {compute.name} --max {spec.node_count}",
+        )
+
+
 def _check_environment(house: House, spec: RunSpec) -> None:
     """That the environment can be had at all."""
     if spec.environment is None:
@@ -95,10 +107,9 @@ def _check_limits(spec: RunSpec) -> None:
     timeout = spec.timeout_seconds
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise InvalidInput(f"The time-out must be more than 0 seconds, got {timeout}.")
-    if spec.node_count != 1:
-        raise InvalidInput(f"node_count must be 1 with launch {spec.launch!r}, got {spec.node_count}.")
-    if spec.launch != "single":
-        raise InvalidInput(f"No launch named {spec.launch!r}.", hint="The launches here are: single.")
+    topology.check(spec.launch, spec.node_count, spec.topology)
+    if not -MAX_PRIORITY <= spec.priority <= MAX_PRIORITY:
+        raise InvalidInput(f"A priority is -{MAX_PRIORITY} to {MAX_PRIORITY}, got {spec.priority}.")
 
 
 def _check_texts(spec: RunSpec) -> None:

@@ -17,6 +17,7 @@ from roost.domain.datasets import Dataset, DataUse
 from roost.domain.datastores import Datastore
 from roost.domain.environments import Build, Environment
 from roost.domain.files import RunFile
+from roost.domain.gangs import Member
 from roost.domain.metrics import Series, Space
 from roost.domain.people import Token, TokenKind
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
@@ -53,6 +54,27 @@ class Lease:
     until: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What one agent of a gang asks another to execute."""
+
+    number: int
+    node_rank: int
+    """Where."""
+    argv: tuple[str, ...]
+    exit_code: int | None = None
+    """Once it has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Where lines of several streams come together."""
+
+    name: str
+    prefix: bytes
+    """Before each line."""
+
+
 MANY = 10**9
 """More than there ever are."""
 
@@ -66,6 +88,8 @@ class Load:
     """Runs of those nodes that still hold theirs."""
     waiting: int
     """Runs that are queued for it."""
+    asked: int
+    """Nodes that those ask for, each no more than the cluster can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +178,8 @@ class Runs(Protocol):
         """An agent or client spoke. Does not change the revision."""
 
     def claim(self, target: str, limit: int, *, event: Callable[[Run], RunEvent]) -> Run | None:
-        """The oldest Queued run of a target, moved by `event`, if fewer than `limit` runs hold a node there; else None."""
+        """The oldest Queued run of a target, moved by `event`, if there is room for it: each run takes as many of the `limit`
+        places as it has nodes, and one that asks for more than there are takes them all. Nobody overtakes it. Else None."""
 
     def holding(self, target: str) -> int:
         """How many runs hold a node there."""
@@ -214,10 +239,35 @@ class Computes(Protocol):
         """What `decide` says of the cluster as it is now, done; and whether anything changed. Who waits is counted up to its
         limit. New nodes are preparing, with an address that no other node of any cluster has. One that is gone is left alone."""
 
-    def claim(self, compute: Compute, *, at: float, event: Callable[[Run, Node], RunEvent]) -> tuple[Run, Node] | None:
-        """The run whose turn it is, moved by `event`, and the idle node that is now its own; None when either is missing."""
+    def claim(
+        self, compute: Compute, *, at: float, event: Callable[[Run, Sequence[Node]], RunEvent]
+    ) -> tuple[Run, Sequence[Node]] | None:
+        """The run whose turn it is, moved by `event`, and the idle nodes that are now its own, all that it asked for; None when
+        nobody waits or there are too few: then it keeps its turn, and nobody overtakes it but one of higher priority. A run
+        that asks for more than the cluster can have is passed over."""
 
-    def node_of(self, run_id: str) -> Node | None: ...
+    def nodes_of(self, run_id: str) -> Sequence[Node]: ...
+    def preempt(self, compute: Compute, node_id: str, *, at: float) -> Node:
+        """The node is taken away: it goes as soon as its run has left it. NotFound when there is no such node."""
+
+
+class Gangs(Protocol):
+    """The agents of runs that have several nodes; the members of a run are made by the claim that gives it its nodes."""
+
+    def members(self, run_id: str) -> Sequence[Member]:
+        """By rank; none for a run of one node, or one that has no nodes now."""
+
+    def update(self, run_id: str, node_rank: int, **changes: object) -> Sequence[Member]:
+        """Fields of one member as given; all of them afterwards. How a member ended is written once: another end changes
+        nothing. NotFound when the run has no such member."""
+
+    def send(self, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
+        """Keeps a command for a member; its number."""
+
+    def commands(self, run_id: str, after: int = 0) -> Sequence[Command]:
+        """Those with a larger number, of all members."""
+
+    def end_command(self, run_id: str, number: int, exit_code: int) -> None: ...
 
 
 class Metrics(Protocol):
@@ -239,8 +289,14 @@ class Metrics(Protocol):
 class Streams(Protocol):
     """Live text of a run (stdout, files under ./logs), addressed by offset, until it is sealed into a blob."""
 
-    def append(self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False) -> int:
-        """As for spools: taken in only at the mark; returns the mark. `reset` empties the stream first."""
+    def append(
+        self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False, into: Merge | None = None
+    ) -> int:
+        """As for spools: taken in only at the mark; returns the mark. `reset` empties the stream first. Whole lines are added to
+        the stream that `into` names too, in the same transaction; after a reset that one is made anew."""
+
+    def merge_rest(self, run_id: str, name: str, into: Merge) -> None:
+        """A stream's last line, which no line break has ended, is merged too."""
 
     def read(self, run_id: str, name: str, offset: int, limit: int) -> bytes:
         """Bytes from `offset`, at most `limit`; empty past the end or when there is no such stream."""
@@ -254,8 +310,9 @@ class Streams(Protocol):
 
 
 class Files(Protocol):
-    def put(self, run_id: str, files: Sequence[RunFile]) -> None:
-        """Adds or replaces by path."""
+    def put(self, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> Mapping[str, str]:
+        """Adds or replaces by path. Of two nodes that have the same path with other content, the first one's stands there and
+        the other's beside it; which ones, by their path and where they stand."""
 
     def get(self, run_id: str, path: str) -> RunFile: ...
     def list(self, run_id: str, prefix: str = "") -> Sequence[RunFile]:
@@ -426,6 +483,8 @@ class Store(Protocol):
     def experiments(self) -> Experiments: ...
     @property
     def computes(self) -> Computes: ...
+    @property
+    def gangs(self) -> Gangs: ...
     @property
     def runs(self) -> Runs: ...
     @property

@@ -9,10 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, NodeState, Priority, next_address, turns
-from roost.domain.errors import ComputeConflict, ComputeNotFound
+from roost.domain.errors import ComputeConflict, ComputeNotFound, NotFound
 from roost.domain.runs import HOLDS_NODE, TERMINAL, Run, RunEvent, RunKind, RunStatus
 from roost.store.base import MANY, Load
-from roost.store.sql import rows
+from roost.store.sql import gangs, rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 from roost.store.sql.runs import move
@@ -28,6 +28,7 @@ _ON = sa.and_(
 )
 _QUEUED = sa.and_(_ON, t.runs.c.status == RunStatus.QUEUED.value)
 _KEY = sa.and_(t.computes.c.workspace == sa.bindparam("ws"), t.computes.c.name == sa.bindparam("target"))
+_LOOK = Statement(sa.select(t.computes).where(_KEY))
 _LOCKED = Statement(sa.select(t.computes).where(_KEY).with_for_update())
 _NODES = Statement(
     sa.select(t.nodes)
@@ -43,20 +44,32 @@ _HELD = Statement(
         t.runs.c.status.in_(_HOLDS),
     )
 )
-_SOME_QUEUED = sa.select(t.runs.c.seq).where(_QUEUED).limit(sa.bindparam("most")).subquery()
-_WAITING = Statement(sa.select(sa.func.count().label("runs")).select_from(_SOME_QUEUED))
+_WIDTH = sa.func.coalesce(t.runs.c.node_count, 1)
+_PRIORITY = sa.func.coalesce(t.runs.c.priority, 0)
+_FITS = sa.and_(_QUEUED, sa.bindparam("widest", type_=sa.Integer) >= _WIDTH)
+_SOME_QUEUED = sa.select(_WIDTH.label("width")).where(_FITS).limit(sa.bindparam("most")).subquery()
+_WAITING = Statement(
+    sa.select(sa.func.count().label("runs"), sa.func.sum(_SOME_QUEUED.c.width).label("nodes")).select_from(_SOME_QUEUED)
+)
 _RUNNING = Statement(
-    sa.select(t.runs.c.user, sa.func.count().label("runs"))
+    sa.select(t.runs.c.user, sa.func.count().label("runs"), sa.func.sum(_WIDTH).label("nodes"))
     .where(_ON, t.runs.c.status.in_(_HOLDS))
     .group_by(t.runs.c.user)
 )
-_QUEUE = Statement(sa.select(t.runs.c.id, t.runs.c.user).where(_QUEUED).order_by(t.runs.c.seq))
-_FIRST_OF_EACH = sa.select(sa.func.min(t.runs.c.seq)).where(_QUEUED).group_by(t.runs.c.user).scalar_subquery()
+_QUEUE = Statement(
+    sa.select(t.runs.c.id, t.runs.c.user, _PRIORITY.label("priority")).where(_QUEUED).order_by(t.runs.c.seq)
+)
+_HIGHEST = sa.select(sa.func.max(_PRIORITY)).where(_FITS).scalar_subquery()
+_FIRST_OF_EACH = (
+    sa.select(sa.func.min(t.runs.c.seq)).where(_FITS, _PRIORITY == _HIGHEST).group_by(t.runs.c.user).scalar_subquery()
+)
 _FRONT = Statement(sa.select(t.runs).where(t.runs.c.seq.in_(_FIRST_OF_EACH)).order_by(t.runs.c.seq).with_for_update())
 _OPEN = Statement(
     sa.select(sa.func.count().label("runs")).select_from(t.runs).where(_ON, t.runs.c.status.not_in(_ENDED))
 )
-_OF_RUN = Statement(sa.select(t.nodes).where(t.nodes.c.run_id == sa.bindparam("run")))
+_OF_RUN = Statement(sa.select(t.nodes).where(t.nodes.c.run_id == sa.bindparam("run")).order_by(t.nodes.c.number))
+_THE_RUN = Statement(sa.select(t.runs).where(_FITS, t.runs.c.id == sa.bindparam("run")).with_for_update())
+_TURN = Statement(t.computes.update().where(_KEY).values(turn=sa.bindparam("run")))
 _THE_NODE = sa.and_(
     t.nodes.c.workspace == sa.bindparam("ws"),
     t.nodes.c.compute == sa.bindparam("target"),
@@ -152,14 +165,19 @@ class SqlComputes:
         self._database.write(work)
 
     def load(self, compute: Compute, *, most: int = MANY) -> Load:
-        return self._database.read(lambda connection: _load(connection, compute.workspace, compute.name, most))
+        widest = compute.max_nodes if compute.kind is ComputeKind.CLUSTER else MANY
+        return self._database.read(lambda connection: _load(connection, compute.workspace, compute.name, most, widest))
 
     def queue(self, compute: Compute) -> tuple[Sequence[str], int]:
         def work(connection: sa.Connection) -> tuple[Sequence[str], int]:
-            waiting = [(row.id, row.user) for row in _QUEUE.all(connection, ws=compute.workspace, target=compute.name)]
-            running = _running(connection, compute.workspace, compute.name)
-            fair = compute.kind is ComputeKind.CLUSTER
-            return turns(waiting, running) if fair else [run for run, _ in waiting], sum(running.values())
+            key = {"ws": compute.workspace, "target": compute.name}
+            waiting = _QUEUE.all(connection, **key)
+            running = sum(int(row.runs) for row in _RUNNING.all(connection, **key))
+            if compute.kind is ComputeKind.LOCAL:
+                return [row.id for row in waiting], running
+            order = _in_turn(connection, waiting, key)
+            (turn,) = [row.turn for row in _LOOK.all(connection, **key)] or [None]
+            return sorted(order, key=lambda run_id: run_id != turn), running
 
         return self._database.read(work)
 
@@ -169,7 +187,7 @@ class SqlComputes:
             if row is None:
                 return False
             now = _compute(row)
-            load = _load(connection, now.workspace, now.name, now.max_nodes)
+            load = _load(connection, now.workspace, now.name, now.max_nodes, now.max_nodes)
             change = decide(now, load)
             if change:
                 _apply(connection, row, load, change, at)
@@ -177,29 +195,79 @@ class SqlComputes:
 
         return self._database.write(work)
 
-    def claim(self, compute: Compute, *, at: float, event: Callable[[Run, Node], RunEvent]) -> tuple[Run, Node] | None:
-        def work(connection: sa.Connection) -> tuple[Run, Node] | None:
+    def claim(
+        self, compute: Compute, *, at: float, event: Callable[[Run, Sequence[Node]], RunEvent]
+    ) -> tuple[Run, Sequence[Node]] | None:
+        def work(connection: sa.Connection) -> tuple[Run, Sequence[Node]] | None:
             key = {"ws": compute.workspace, "target": compute.name}
-            _LOCKED.all(connection, **key)
-            idle = [row for row in _NODES.all(connection, **key) if row.state == NodeState.IDLE.value]
-            front = {row.id: row for row in _FRONT.all(connection, **key)} if idle else {}
-            if not front:
+            now = _LOCKED.one(connection, **key)
+            first = _next(connection, now, key) if now is not None else None
+            if now is None or first is None:
                 return None
-            first = turns([(row.id, row.user) for row in front.values()], _running(connection, **key))[0]
-            node = replace(_node(idle[0]), state=NodeState.RUNNING, since=at, run_id=first)
-            run, _ = move(connection, front[first], event(rows.run(front[first]), node))
-            _SET_NODE.run(connection, **key, which=idle[0].number, to=node.state.value, at=at, run=first)
+            idle = [row for row in _NODES.all(connection, **key) if row.state == NodeState.IDLE.value]
+            count = first.node_count or 1
+            if len(idle) < count:
+                if now.turn != first.id:
+                    _TURN.run(connection, **key, run=first.id)
+                return None
+            taken = idle[:count]
+            nodes = [replace(_node(row), state=NodeState.RUNNING, since=at, run_id=first.id) for row in taken]
+            run, _ = move(connection, first, event(rows.run(first), nodes))
+            for row in taken:
+                _SET_NODE.run(connection, **key, which=row.number, to=NodeState.RUNNING.value, at=at, run=first.id)
+            if count > 1:
+                gangs.seat(connection, first, [(node.id, node.address) for node in nodes], at)
+            _TURN.run(connection, **key, run=None)
             _BUMP.run(connection, **key)
-            return run, node
+            return run, nodes
 
         return self._database.write(work)
 
-    def node_of(self, run_id: str) -> Node | None:
-        def work(connection: sa.Connection) -> Node | None:
-            row = _OF_RUN.one(connection, run=run_id)
-            return None if row is None else _node(row)
+    def nodes_of(self, run_id: str) -> Sequence[Node]:
+        return self._database.read(lambda connection: [_node(row) for row in _OF_RUN.all(connection, run=run_id)])
 
-        return self._database.read(work)
+    def preempt(self, compute: Compute, node_id: str, *, at: float) -> Node:
+        def work(connection: sa.Connection) -> Node:
+            key = {"ws": compute.workspace, "target": compute.name}
+            _LOCKED.all(connection, **key)
+            there = {node.id: node for node in map(_node, _NODES.all(connection, **key))}
+            if node_id not in there:
+                raise NotFound(
+                    f"Cluster {compute.name!r} has no node {node_id!r}.",
+                    hint=f"Its nodes are: {', '.join(there) or 'none'}.",
+                )
+            node = replace(there[node_id], state=NodeState.PREEMPTED, since=at)
+            _SET_NODE.run(
+                connection, **key, which=_number(node.id), to=NodeState.PREEMPTED.value, at=at, run=node.run_id
+            )
+            _BUMP.run(connection, **key)
+            return node
+
+        return self._database.write(work)
+
+
+def _next(connection: sa.Connection, compute: Any, key: Mapping[str, str]) -> Any | None:
+    """The run whose turn it is: the one that has waited for enough nodes since its turn came, unless another is more urgent."""
+    front = {row.id: row for row in _FRONT.all(connection, **key, widest=compute.max_nodes)}
+    if not front:
+        return None
+    urgent = max(row.priority or 0 for row in front.values())
+    if compute.turn:
+        kept = _THE_RUN.one(connection, **key, run=compute.turn, widest=compute.max_nodes)
+        if kept is not None and (kept.priority or 0) >= urgent:
+            return kept
+    return front[turns([(row.id, row.user) for row in front.values()], _running(connection, **key))[0]]
+
+
+def _in_turn(connection: sa.Connection, waiting: Sequence[Any], key: Mapping[str, str]) -> Sequence[str]:
+    """Everybody, the most urgent first, fairly among those."""
+    running = _running(connection, **key)
+    levels = sorted({row.priority for row in waiting}, reverse=True)
+    return [
+        run_id
+        for level in levels
+        for run_id in turns([(row.id, row.user) for row in waiting if row.priority == level], running)
+    ]
 
 
 _SETTINGS = (
@@ -245,16 +313,18 @@ def _missing(connection: sa.Connection, workspace: str, name: str) -> ComputeNot
     )
 
 
-def _load(connection: sa.Connection, ws: str, target: str, most: int) -> Load:
+def _load(connection: sa.Connection, ws: str, target: str, most: int, widest: int = MANY) -> Load:
+    (waiting,) = _WAITING.all(connection, ws=ws, target=target, most=most, widest=widest)
     return Load(
         nodes=tuple(_node(row) for row in _NODES.all(connection, ws=ws, target=target)),
         held=frozenset(row.run_id for row in _HELD.all(connection, ws=ws, target=target)),
-        waiting=int(_WAITING.all(connection, ws=ws, target=target, most=most)[0].runs),
+        waiting=int(waiting.runs),
+        asked=int(waiting.nodes or 0),
     )
 
 
 def _running(connection: sa.Connection, ws: str, target: str) -> dict[str, int]:
-    return {row.user: int(row.runs) for row in _RUNNING.all(connection, ws=ws, target=target)}
+    return {row.user: int(row.nodes) for row in _RUNNING.all(connection, ws=ws, target=target)}
 
 
 def _apply(connection: sa.Connection, row: rows.Row, load: Load, change: Adjustment, at: float) -> None:
@@ -279,7 +349,7 @@ def _apply(connection: sa.Connection, row: rows.Row, load: Load, change: Adjustm
 
 
 def _add(connection: sa.Connection, row: rows.Row, count: int, at: float) -> None:
-    taken = set(connection.execute(sa.select(t.nodes.c.address)).scalars())
+    taken = gangs.addresses(connection)
     for number in range(row.node_number + 1, row.node_number + 1 + count):
         address = next_address(taken)
         taken.add(address)

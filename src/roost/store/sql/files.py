@@ -1,15 +1,17 @@
 """A run's files: a path and the blob that holds its bytes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from roost.domain.errors import NotFound
-from roost.domain.files import RunFile
+from roost.domain.files import RunFile, beside
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 
+_AT_ONCE = 500
 _COLUMNS = [t.files.c[name] for name in ("path", "blob", "size", "modified_at")]
 
 
@@ -17,19 +19,28 @@ class SqlFiles:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, run_id: str, files: Sequence[RunFile]) -> None:
-        def work(connection: sa.Connection) -> None:
+    def put(self, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> Mapping[str, str]:
+        def work(connection: sa.Connection) -> dict[str, str]:
             seq = rows.run_seq(connection, run_id)
             upsert = insert(connection, t.files)
-            new = {name: upsert.excluded[name] for name in ("blob", "size", "modified_at")}
+            new = {name: upsert.excluded[name] for name in ("blob", "size", "modified_at", "node_rank")}
             values = [
-                {"run_seq": seq, "path": f.path, "blob": f.blob, "size": f.size, "modified_at": f.modified_at}
+                {
+                    "run_seq": seq,
+                    "path": f.path,
+                    "blob": f.blob,
+                    "size": f.size,
+                    "modified_at": f.modified_at,
+                    "node_rank": node_rank,
+                }
                 for f in files
             ]
+            aside = _make_room(connection, values)
             if values:
                 connection.execute(upsert.on_conflict_do_update(index_elements=["run_seq", "path"], set_=new), values)
+            return aside
 
-        self._database.write(work)
+        return self._database.write(work)
 
     def get(self, run_id: str, path: str) -> RunFile:
         def work(connection: sa.Connection) -> rows.Row | None:
@@ -58,3 +69,33 @@ class SqlFiles:
             return [RunFile(**row._mapping) for row in connection.execute(wanted.order_by(t.files.c.path))]
 
         return self._database.read(work)
+
+
+def _make_room(connection: sa.Connection, values: list[dict[str, Any]]) -> dict[str, str]:
+    """Where another node has put a file of the same path and other content: the later node's gets a path of its own. Changes
+    `values` where that is the new one; says what stands aside, by its path."""
+    aside: dict[str, str] = {}
+    paths = [each["path"] for each in values]
+    for start in range(0, len(paths), _AT_ONCE):
+        there = sa.select(t.files).where(
+            t.files.c.run_seq == values[0]["run_seq"],
+            t.files.c.path.in_(paths[start : start + _AT_ONCE]),
+            sa.func.coalesce(t.files.c.node_rank, 0) != values[0]["node_rank"],
+        )
+        for row in connection.execute(there):
+            own = next(each for each in values if each["path"] == row.path)
+            other = row.node_rank or 0
+            if row.blob == own["blob"]:
+                own["node_rank"] = min(other, own["node_rank"])
+            elif other < own["node_rank"]:
+                own["path"] = aside[row.path] = beside(row.path, own["node_rank"])
+            else:
+                aside[row.path] = beside(row.path, other)
+                _place(connection, {**row._mapping, "path": aside[row.path]})
+    return aside
+
+
+def _place(connection: sa.Connection, value: dict[str, Any]) -> None:
+    upsert = insert(connection, t.files)
+    new = {name: upsert.excluded[name] for name in ("blob", "size", "modified_at", "node_rank")}
+    connection.execute(upsert.on_conflict_do_update(index_elements=["run_seq", "path"], set_=new), value)

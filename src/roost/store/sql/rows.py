@@ -69,6 +69,8 @@ def run(row: Row) -> Run:
         revision=row.revision,
         handle=row.handle,
         heard_at=row.heard_at,
+        attempt=row.attempt or 1,
+        ending=Reason(row.ending or ""),
     )
 
 
@@ -83,6 +85,8 @@ def moved(run: Run) -> dict[str, Any]:
         "exit_code": run.exit_code,
         "handle": run.handle,
         "revision": run.revision,
+        "attempt": run.attempt,
+        "ending": run.ending.value,
     }
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import sqlalchemy as sa
 
 from roost.domain.errors import Conflict, InvalidInput, NotFound
-from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance
+from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance, resumed
 from roost.store.base import Lease, RunQuery
-from roost.store.sql import deletion, rows
+from roost.store.sql import deletion, gangs, rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 from roost.store.sql.searches import search
@@ -71,6 +71,19 @@ _HOLDING = Statement(
         t.runs.c.target == sa.bindparam("target"),
         t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
         t.runs.c.kind == RunKind.SCRIPT.value,  # an interactive run lives in its user's own process
+    )
+)
+_NODES = sa.func.coalesce(t.runs.c.node_count, 1)
+_PLACES = Statement(
+    # One that asks for more than there is has it all, alone.
+    sa.select(
+        sa.func.sum(
+            sa.case((sa.bindparam("most") > _NODES, _NODES), else_=sa.bindparam("most", type_=sa.Integer))
+        ).label("runs")
+    ).where(
+        t.runs.c.target == sa.bindparam("target"),
+        t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
+        t.runs.c.kind == RunKind.SCRIPT.value,
     )
 )
 _ACTIVE = Statement(
@@ -178,10 +191,17 @@ class SqlRuns:
         def work(connection: sa.Connection) -> Run | None:
             # Two control planes on one PostgreSQL take turns here; SQLite has one writer anyway.
             _COMPUTE.all(connection, target=target)
-            if _count(connection, _HOLDING, target=target) >= limit:
-                return None
             row = _OLDEST.one(connection, target=target)
-            return None if row is None else move(connection, row, event(rows.run(row)))[0]
+            if row is None:
+                return None
+            (held,) = _PLACES.all(connection, target=target, most=limit)
+            if int(held.runs or 0) + min(row.node_count or 1, limit) > limit:
+                return None
+            happened = event(rows.run(row))
+            run, _ = move(connection, row, happened)
+            if run.spec.node_count > 1:
+                gangs.seat_at_home(connection, row, happened.at)
+            return run
 
         return self._database.write(work)
 
@@ -251,10 +271,13 @@ def _row(connection: sa.Connection, run_id: str, statement: Statement = _BY_ID) 
 def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run, bool]:
     """The run after the event, written with it; and whether it moved."""
     before = rows.run(row)
+    event = resumed(before, event)
     after = advance(before, event)
     if after is before:
         return before, False
     _BY_SEQ.run(connection, run_seq=row.seq, **rows.moved(after))
+    if after.status is RunStatus.QUEUED and before.status.holds_node:
+        gangs.leave(connection, row, event.at)
     _ADD_EVENT.run(connection, **rows.event_values(row.seq, event))
     return after, True
 
@@ -281,6 +304,8 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "user": run.user,
         "kind": run.spec.kind.value,
         "target": run.spec.target,
+        "node_count": run.spec.node_count,
+        "priority": run.spec.priority,
         "parent_id": run.parent_id or "",
         "spec": spec,
         "submission": digest,

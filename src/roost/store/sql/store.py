@@ -8,6 +8,7 @@ from roost.store.sql.engine import MEMORY, Database, SqliteDatabase
 from roost.store.sql.environments import SqlEnvironments
 from roost.store.sql.experiments import SqlExperiments
 from roost.store.sql.files import SqlFiles
+from roost.store.sql.gangs import SqlGangs
 from roost.store.sql.metrics import SqlMetrics
 from roost.store.sql.people import SqlPeople
 from roost.store.sql.runs import SqlRuns
@@ -26,6 +27,7 @@ class SqlStore:
         self.workspaces = SqlWorkspaces(database)
         self.experiments = SqlExperiments(database)
         self.computes = SqlComputes(database)
+        self.gangs = SqlGangs(database)
         self.runs = SqlRuns(database)
         self.metrics = SqlMetrics(database)
         self.streams = SqlStreams(database)

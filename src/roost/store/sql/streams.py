@@ -1,9 +1,11 @@
 """Streams: chunks of bytes by offset. Small appends grow the last chunk, so a chatty script leaves no row per line."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
+from roost.store.base import Merge
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database
@@ -13,7 +15,7 @@ _CHUNK = 256 * 1024
 _SMALL = 16 * 1024  # a last chunk below this is written again with what follows: cheap, and bounds the number of rows
 
 _STREAM = (
-    sa.select(t.streams.c.id, t.streams.c.size, t.streams.c.tail)
+    sa.select(t.streams.c.id, t.streams.c.size, t.streams.c.tail, t.streams.c.merged)
     .join(t.runs, t.runs.c.seq == t.streams.c.run_seq)
     .where(t.runs.c.id == sa.bindparam("run_id"), t.streams.c.name == sa.bindparam("name"))
 )
@@ -39,24 +41,43 @@ class SqlStreams:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def append(self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False) -> int:
+    def append(
+        self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False, into: Merge | None = None
+    ) -> int:
         def work(connection: sa.Connection) -> int:
+            # The merged stream first, always: then two ranks that come at once wait, and do not deadlock.
+            whole = _LOCK.one(connection, run_id=run_id, name=into.name) if into else None
             row = _LOCK.one(connection, run_id=run_id, name=name)
             if row is None:
-                stream, size, tail = _make(connection, run_id, name), 0, 0
+                stream, size, tail, merged = _make(connection, run_id, name), 0, 0, None
             else:
-                stream, size, tail = row
+                stream, size, tail, merged = row
             if reset and size:
                 _EMPTY.run(connection, stream=stream)
                 _MARK.run(connection, stream=stream, size=0, tail=0)
                 size = tail = 0
+                if into and merged:
+                    _unmerge(connection, run_id, whole)
+                    merged, whole = None, _FIND.one(connection, run_id=run_id, name=into.name)
             if offset != size or not data:
                 return size
             tail = _write(connection, stream, tail, size, data)
             _MARK.run(connection, stream=stream, size=size + len(data), tail=tail)
+            if into:
+                end = offset + data.rfind(b"\n") + 1 if b"\n" in data else 0
+                _merge(connection, run_id, stream, merged or 0, end, into, whole)
             return size + len(data)
 
         return self._database.write(work)
+
+    def merge_rest(self, run_id: str, name: str, into: Merge) -> None:
+        def work(connection: sa.Connection) -> None:
+            whole = _LOCK.one(connection, run_id=run_id, name=into.name)
+            row = _LOCK.one(connection, run_id=run_id, name=name)
+            if row is not None:
+                _merge(connection, run_id, row.id, row.merged or 0, row.size, into, whole)
+
+        self._database.write(work)
 
     def read(self, run_id: str, name: str, offset: int, limit: int) -> bytes:
         def work(connection: sa.Connection) -> bytes:
@@ -93,6 +114,31 @@ class SqlStreams:
 def _make(connection: sa.Connection, run_id: str, name: str) -> int:
     (made,) = _MAKE.all(connection, run_seq=rows.run_seq(connection, run_id), name=name, size=0, tail=0)
     return int(made.id)
+
+
+def _merge(
+    connection: sa.Connection, run_id: str, stream: int, start: int, end: int, into: Merge, whole: Any | None
+) -> None:
+    """Adds what a stream has between the two to the merged one, line by line, each with its prefix."""
+    if end <= start:
+        return
+    found = _RANGE.all(connection, stream=stream, low=start, high=end)
+    text = b"".join(chunk.data for chunk in found)[start - found[0].start : end - found[0].start]
+    lines = text.removesuffix(b"\n").split(b"\n")
+    data = b"".join(into.prefix + line + b"\n" for line in lines)
+    to, size, tail = (_make(connection, run_id, into.name), 0, 0) if whole is None else whole[:3]
+    tail = _write(connection, to, tail, size, data)
+    _MARK.run(connection, stream=to, size=size + len(data), tail=tail)
+    _MARK.run(connection, stream=stream, merged=end)
+
+
+def _unmerge(connection: sa.Connection, run_id: str, whole: Any | None) -> None:
+    """A rank's log has become another, perhaps because it had a secret in it: the merged one is made anew from all of them."""
+    seq = rows.run_seq(connection, run_id)
+    connection.execute(t.streams.update().where(t.streams.c.run_seq == seq).values(merged=None))
+    if whole is not None:
+        _EMPTY.run(connection, stream=whole.id)
+        _MARK.run(connection, stream=whole.id, size=0, tail=0)
 
 
 def _write(connection: sa.Connection, stream: int, tail: int, size: int, data: bytes) -> int:

@@ -87,6 +87,7 @@ computes = Table(
     Column("scaled_at", Float, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("node_number", Integer, nullable=False),  # of its newest node
+    Column("turn", Name),  # the run whose turn it is and that waits for enough nodes: nobody overtakes it
 )
 
 nodes = Table(
@@ -134,6 +135,10 @@ runs = Table(
     Column("due_at", Float, nullable=False),  # control loops take it from then on; 0 once touched
     Column("lease_token", Name, nullable=False),
     Column("lease_until", Float, nullable=False),
+    Column("node_count", Integer),  # these four are empty in rows from before revision 0004: 1, 0, 1 and none
+    Column("priority", Integer),
+    Column("attempt", Integer),
+    Column("ending", Name),
     UniqueConstraint("workspace", "experiment", "number"),
     Index("ix_runs_workspace", "workspace", "seq"),
     Index("ix_runs_workspace_parent", "workspace", "parent_id", "seq"),
@@ -157,6 +162,37 @@ run_events = Table(
     Column("exit_code", Integer),
     Column("handle", Text, nullable=False),
     Index("ix_run_events_run", "run_seq", "id"),
+)
+
+gang_members = Table(
+    "gang_members",
+    metadata,
+    Column("run_seq", Serial, ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("node_rank", Integer, primary_key=True, autoincrement=False),
+    Column("node", Name, nullable=False),
+    Column("address", Name, nullable=False),
+    Column("given_at", Float, nullable=False),
+    Column("ports", Text, nullable=False),  # JSON
+    Column("phase", Name, nullable=False),
+    Column("handle", Text, nullable=False),
+    Column("salvaged", Boolean, nullable=False),
+    Column("heard_at", Float),
+    Column("ended_at", Float),
+    Column("to", Name),
+    Column("reason", Name, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("exit_code", Integer),
+)
+
+gang_commands = Table(
+    "gang_commands",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    _run(),
+    Column("node_rank", Integer, nullable=False),  # where it is to be executed
+    Column("argv", Text, nullable=False),  # JSON
+    Column("exit_code", Integer),
+    Index("ix_gang_commands_run", "run_seq", "node_rank", "id"),
 )
 
 run_labels = Table(
@@ -240,6 +276,7 @@ streams = Table(
     Column("name", Name, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("tail", BigInteger, nullable=False),  # where its last chunk begins
+    Column("merged", BigInteger),  # of a rank's log: so many bytes stand in the run's log too
     UniqueConstraint("run_seq", "name"),
 )
 
@@ -259,6 +296,7 @@ files = Table(
     Column("blob", Name, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("modified_at", Float, nullable=False),
+    Column("node_rank", Integer),  # of the node that put it; empty for the first
     Index("ix_files_blob", "blob"),
     sqlite_with_rowid=False,
 )

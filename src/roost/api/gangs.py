@@ -1,0 +1,108 @@
+"""Routes: the agents of a run with several nodes. They meet, tell how they are, and ask each other to execute commands."""
+
+from dataclasses import dataclass
+
+from fastapi import Response
+from starlette.concurrency import run_in_threadpool
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheHouse
+from roost.api.runs import After, Wait, changed
+from roost.api.waiting import LONGEST_HEARTBEAT, until
+from roost.domain.gangs import Member, all_met
+from roost.domain.runs import Run
+from roost.services import gangs, runs
+from roost.services.gangs import Meeting, MemberReport
+from roost.services.signals import run_topic
+from roost.store.base import Command
+
+desk = Desk("gangs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberList:
+    members: tuple[Member, ...]
+    met: bool
+    """Whether all are ready to start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argv:
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandList:
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandEnd:
+    exit_code: int
+
+
+@desk.route("GET", "/api/runs/{run_id}/agents", Access.RUN, answer=MemberList)
+def listing(house: TheHouse, run_id: str) -> Response:
+    return answer(_list(tuple(gangs.members(house, run_id))))
+
+
+@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Access.RUN, body=Meeting, answer=MemberList)
+async def meet(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes, wait: Wait = 0) -> Response:
+    said = record(Meeting, body)
+    everyone = await run_in_threadpool(gangs.meet, house, run_id, node_rank, said)
+    if not all_met(everyone):
+        everyone = await until(house, run_topic(run_id), wait, lambda: gangs.members(house, run_id), all_met)
+    return answer(_list(tuple(everyone)))
+
+
+def _list(members: tuple[Member, ...]) -> MemberList:
+    return MemberList(members=members, met=all_met(members))
+
+
+@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Access.RUN, answer=Run)
+async def heartbeat(house: TheHouse, run_id: str, node_rank: int, after: After = None, wait: Wait = 0) -> Response:
+    run = await run_in_threadpool(gangs.heartbeat, house, run_id, node_rank)
+    if after is None or run.revision > after or wait <= 0:
+        return answer(run)
+    longest = min(wait, LONGEST_HEARTBEAT)
+    return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
+
+
+@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/events", Access.RUN, body=MemberReport, answer=Run)
+def report(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes) -> Response:
+    return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body)))
+
+
+@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Argv)
+def send(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes) -> Response:
+    return answer({"number": gangs.send(house, run_id, node_rank, record(Argv, body).argv)}, 201)
+
+
+@desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, answer=CommandList)
+async def commands(house: TheHouse, run_id: str, node_rank: int, after: int = 0, wait: Wait = 0) -> Response:
+    """Those for one node with a larger number than `after`, as soon as there is one."""
+
+    def look() -> tuple[Command, ...]:
+        return tuple(each for each in gangs.commands(house, run_id, after) if each.node_rank == node_rank)
+
+    return answer(CommandList(commands=await until(house, run_topic(run_id), wait, look, bool)))
+
+
+@desk.route("GET", "/api/runs/{run_id}/commands/{number}", Access.RUN, answer=CommandList)
+async def command(house: TheHouse, run_id: str, number: int, wait: Wait = 0) -> Response:
+    """That command, as soon as it has ended."""
+
+    def look() -> tuple[Command, ...]:
+        return tuple(each for each in gangs.commands(house, run_id, number - 1) if each.number == number)
+
+    def enough(found: tuple[Command, ...]) -> bool:
+        return not found or found[0].exit_code is not None
+
+    return answer(CommandList(commands=await until(house, run_topic(run_id), wait, look, enough)))
+
+
+@desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd)
+def end_command(house: TheHouse, run_id: str, number: int, body: JsonBytes) -> Response:
+    gangs.end_command(house, run_id, number, record(CommandEnd, body).exit_code)
+    return answer({"number": number})

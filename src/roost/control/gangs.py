@@ -1,0 +1,112 @@
+"""The patience a gang needs: each of its agents is started, watched and salvaged by itself; the run ends when all have.
+
+What stands where is in the store (`gang_members`), so a restarted control plane goes on where it was. Nothing here decides
+about the run: members are told apart or given up, and `services/gangs.settle` draws the conclusion.
+"""
+
+import logging
+
+from roost.control.environments import AGAIN_SECONDS, BuildWatch
+from roost.control.watching import CANCEL_SECONDS, LOOK_SECONDS, QUIET_SECONDS, Finding, words_of
+from roost.domain.errors import Conflict
+from roost.domain.gangs import Member, Phase
+from roost.domain.plans import Errand, seat
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.engines.base import AgentState
+from roost.services import gangs
+from roost.services.gangs import MemberReport
+
+log = logging.getLogger("roost.control")
+
+JOIN_SECONDS = 60.0
+"""A node whose agent was started and has not said a word for so long never comes."""
+
+
+class GangWatch(BuildWatch):
+    """A Watch that also looks after runs of several nodes."""
+
+    def gang(self, run: Run) -> Finding:
+        """Looks at every member that has not ended; in how many seconds to look again."""
+        members = self._house.store.gangs.members(run.id)
+        if not members:
+            message = "Its nodes are not known any more."
+            return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
+        pauses = [self._member(run, member) for member in members if member.phase is not Phase.ENDED]
+        gangs.settle(self._house, run.id)
+        return Finding(seconds=min(pauses, default=LOOK_SECONDS))
+
+    def _member(self, run: Run, member: Member) -> float:
+        ending = run.status is RunStatus.CANCEL_REQUESTED or bool(run.ending)
+        if not member.handle and member.heard_at is None and seat(run.id, member.node_rank) not in self._there:
+            if ending:
+                return self._give_up(run, member, "It was ended before its agent had started.")
+            return self._begin_member(run, member)
+        quiet = self._house.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
+        state = self._engine(run).status(member.handle) if member.handle else AgentState.GONE
+        if state is AgentState.GONE and quiet >= QUIET_SECONDS:
+            return self._member_lost(run, member)
+        if member.phase is Phase.GIVEN and quiet >= JOIN_SECONDS:
+            self._stop_member(run, member)
+            return self._give_up(run, member, f"Its agent was started and did not come within {JOIN_SECONDS:.0f} s.")
+        if ending and self._asked_ago(run) >= CANCEL_SECONDS and state is AgentState.ALIVE:
+            self._stop_member(run, member)
+        return LOOK_SECONDS if ending or quiet >= QUIET_SECONDS else QUIET_SECONDS - quiet + 0.1
+
+    def _begin_member(self, run: Run, member: Member) -> float:
+        key = seat(run.id, member.node_rank)
+        try:
+            handle = self._start(run, Errand.RUN, member)
+        except Conflict:
+            if self._built_lately(run):  # its build agent is on the way out
+                return AGAIN_SECONDS
+            log.info("%s of run %s has an agent already; its handle is not known", member.name, run.id)
+            self._there.add(key)
+            return LOOK_SECONDS
+        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+            if self._may_pass(run, error, key):
+                return self._later(key)
+            self._attempts.pop(key, None)
+            return self._give_up(run, member, f"Its agent could not be started: {words_of(error)}")
+        self._attempts.pop(key, None)
+        self._house.store.gangs.update(run.id, member.node_rank, handle=handle)
+        return QUIET_SECONDS
+
+    def _member_lost(self, run: Run, member: Member) -> float:
+        """No process of its agent is left: one salvage pass, and when that is gone too, its end."""
+        if member.salvaged:
+            return self._give_up(
+                run, member, "Its agent was lost, and so was the one sent to keep what it left.", Reason.AGENT_LOST
+            )
+        log.warning("the agent of %s of run %s is gone; what it left is salvaged", member.name, run.id)
+        key = seat(run.id, member.node_rank)
+        try:
+            handle = self._start(run, Errand.SALVAGE, member)
+        except Conflict:
+            return LOOK_SECONDS  # somebody holds its folder after all
+        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+            if self._may_pass(run, error, key):
+                return self._later(key)
+            words = f"Its agent was lost, and what it left could not be salvaged: {words_of(error)}"
+            return self._give_up(run, member, words, Reason.AGENT_LOST)
+        now = self._house.clock()
+        self._house.store.gangs.update(run.id, member.node_rank, handle=handle, salvaged=True, heard_at=now)
+        return QUIET_SECONDS
+
+    def _give_up(self, run: Run, member: Member, words: str, reason: Reason = Reason.START_FAILED) -> float:
+        """The member has ended, though nobody said so."""
+        to = RunStatus.FAILED
+        if run.status is RunStatus.CANCEL_REQUESTED:
+            to, reason = RunStatus.CANCELED, Reason.CANCELED_BY_USER
+        elif run.ending:
+            reason = run.ending if reason is Reason.START_FAILED else reason
+        gangs.conclude(
+            self._house,
+            run.id,
+            member.node_rank,
+            MemberReport(to=to, reason=reason, message=f"Node {member.node}: {words}"),
+        )
+        return LOOK_SECONDS
+
+    def _stop_member(self, run: Run, member: Member) -> None:
+        if member.handle:
+            self._engine(run).stop(member.handle)

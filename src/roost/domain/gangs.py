@@ -1,0 +1,114 @@
+"""A gang: the agents of a run that has several nodes. They are given their nodes together, meet, start together and end together.
+
+Pure. `ending` says when those that still run have to end, `end` how the run ended once all have; both look at nothing but the
+members as they stand in the store.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roost.domain.runs import Reason, RunStatus
+
+
+class Phase(StrEnum):
+    GIVEN = "given"
+    """Its node is there; its agent has not spoken yet."""
+    PREPARING = "preparing"
+    MET = "met"
+    """It is ready to start, and waits for the others."""
+    RUNNING = "running"
+    SERVING = "serving"
+    """It has no process that the run goes on for: it ends when all others have ended."""
+    FINALIZING = "finalizing"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """One node's agent."""
+
+    run_id: str
+    node_rank: int
+    node: str
+    """The node's name; a hostname."""
+    address: str
+    given_at: float
+    ports: tuple[int, ...] = ()
+    """Free on its node when it met the others."""
+    phase: Phase = Phase.GIVEN
+    handle: str = ""
+    """The engine's own word for its agent."""
+    salvaged: bool = False
+    """Its agent was lost, and another was sent to keep what it left."""
+    heard_at: float | None = None
+    ended_at: float | None = None
+    to: RunStatus | None = None
+    """How it ended."""
+    reason: Reason = Reason.NONE
+    message: str = ""
+    exit_code: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"node {self.node_rank} ({self.node})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    to: RunStatus
+    reason: Reason
+    message: str = ""
+    exit_code: int | None = None
+
+
+ECHOES = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
+"""Ends of members that were told to end, for what happened elsewhere."""
+
+
+def all_met(members: Sequence[Member]) -> bool:
+    """Whether all may start. One that has come further has met the others before."""
+    return all(member.phase not in (Phase.GIVEN, Phase.PREPARING) for member in members)
+
+
+def ending(members: Sequence[Member]) -> End | None:
+    """Why those that still run have to end; None while they go on. Never for the end of all."""
+    if all(member.phase is Phase.ENDED for member in members):
+        return None
+    cause = _cause(members)
+    if cause is not None and cause.to is RunStatus.FAILED:
+        return End(to=RunStatus.FAILED, reason=Reason.NODE_FAILED, message=_words(cause, members))
+    if all(member.phase in (Phase.ENDED, Phase.SERVING) for member in members) and any(
+        member.phase is Phase.ENDED for member in members
+    ):
+        return End(to=RunStatus.COMPLETED, reason=Reason.NODES_DONE, message="All that it waits for have ended.")
+    return None
+
+
+def end(members: Sequence[Member]) -> End | None:
+    """How the run ended; None while one member has not."""
+    if not all(member.phase is Phase.ENDED for member in members):
+        return None
+    cause = _cause(members)
+    if cause is not None and cause.to is RunStatus.FAILED:
+        words = _words(cause, members)
+        return End(to=RunStatus.FAILED, reason=cause.reason, message=words, exit_code=cause.exit_code)
+    if cause is not None:
+        return End(to=RunStatus.CANCELED, reason=cause.reason, message=cause.message, exit_code=cause.exit_code)
+    if any(member.reason is Reason.PREEMPTED for member in members):
+        return End(to=RunStatus.FAILED, reason=Reason.PREEMPTED, message="Its nodes were taken away.")
+    return End(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0)
+
+
+def _cause(members: Sequence[Member]) -> Member | None:
+    """The first that failed by itself; else the first that was cancelled."""
+    told = sorted((m for m in members if m.to is not None), key=lambda m: (m.ended_at or 0.0, m.node_rank))
+    own = [m for m in told if m.to is not RunStatus.COMPLETED and m.reason not in ECHOES]
+    failed = [m for m in own if m.to is RunStatus.FAILED]
+    return next(iter(failed or own), None)
+
+
+def _words(cause: Member, members: Sequence[Member]) -> str:
+    others = ", ".join(m.name for m in members if m.reason is Reason.NODE_FAILED)
+    also = f"\nIt was ended on {others} too." if others else ""
+    return f"On {cause.name}: {cause.message}{also}"

@@ -1,0 +1,167 @@
+"""Gangs: what the agents of a run with several nodes say, and what follows from it for the run. Start with `report`.
+
+Each member ends by itself; the run's own end is written once, when all have (`settle`). Until then the first failure, or the end
+of all that the run waits for, is told to the rest through the run's `ending`, which they hear in their heartbeats.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roost.domain import gangs, names
+from roost.domain.errors import Conflict, InvalidInput, NotFound
+from roost.domain.gangs import End, Member, Phase
+from roost.domain.runs import ENDINGS, Reason, Run, RunStatus
+from roost.services import rank_logs, runs
+from roost.services.house import House
+from roost.services.runs import MAX_MESSAGE, Report
+from roost.services.signals import CONTROL, run_topic
+from roost.store.base import Command
+
+MAX_PORTS = 2048
+MAX_ARGV = 128 * 1024
+_TRIES = 20
+_PHASES = {RunStatus.RUNNING: Phase.RUNNING, RunStatus.FINALIZING: Phase.FINALIZING}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """What an agent brings to the meeting; its address is known."""
+
+    ports: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemberReport:
+    """What a member says happened on its node."""
+
+    to: RunStatus
+    reason: Reason = Reason.NONE
+    message: str = ""
+    exit_code: int | None = None
+    serving: bool = False
+    """It runs, with no process that the run goes on for."""
+
+
+def members(house: House, run_id: str) -> Sequence[Member]:
+    runs.get(house, run_id)
+    return house.store.gangs.members(run_id)
+
+
+def meet(house: House, run_id: str, node_rank: int, said: Meeting) -> Sequence[Member]:
+    """A member is ready; all of them, to see who else is."""
+    if len(said.ports) > MAX_PORTS or not all(1 <= port <= 65535 for port in said.ports):
+        raise InvalidInput(f"At most {MAX_PORTS} ports of 1 to 65535 can be brought, got {list(said.ports)[:20]}.")
+    now = house.clock()
+    there = _member(house, run_id, node_rank)
+    if there.phase in (Phase.GIVEN, Phase.PREPARING):
+        everyone = house.store.gangs.update(run_id, node_rank, phase=Phase.MET, ports=said.ports, heard_at=now)
+        house.signals.ring(run_topic(run_id))
+        return everyone
+    return house.store.gangs.members(run_id)
+
+
+def heartbeat(house: House, run_id: str, node_rank: int) -> Run:
+    """A member lives. A run that was given up as silent goes on where it was."""
+    first = _member(house, run_id, node_rank).phase is Phase.GIVEN
+    now = house.clock()
+    if first:
+        house.store.gangs.update(run_id, node_rank, heard_at=now, phase=Phase.PREPARING)
+    else:
+        house.store.gangs.update(run_id, node_rank, heard_at=now)
+    return runs.heartbeat(house, run_id)
+
+
+def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
+    """A member tells what happened on its node."""
+    _member(house, run_id, node_rank)
+    now = house.clock()
+    if said.to.is_terminal:
+        return conclude(house, run_id, node_rank, said)
+    if said.to not in _PHASES:
+        raise Conflict(f"{said.to.value} is not a member's to report.")
+    phase = Phase.SERVING if said.serving else _PHASES[said.to]
+    everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now)
+    last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
+    if said.to is RunStatus.RUNNING or last:
+        return runs.report(house, run_id, Report(to=said.to, reason=said.reason, message=said.message))
+    house.signals.ring(run_topic(run_id))
+    return settle(house, run_id)
+
+
+def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
+    """How a member ended; said again it changes nothing."""
+    message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
+    now = house.clock()
+    house.store.gangs.update(
+        run_id,
+        node_rank,
+        phase=Phase.ENDED,
+        to=said.to,
+        reason=said.reason,
+        message=message,
+        exit_code=said.exit_code,
+        ended_at=now,
+        heard_at=now,
+    )
+    return settle(house, run_id)
+
+
+def settle(house: House, run_id: str) -> Run:
+    """Writes what follows from where the members stand. Safe to call at any time, and twice."""
+    for _ in range(_TRIES):
+        run = runs.get(house, run_id)
+        everyone = house.store.gangs.members(run_id)
+        if run.status.is_terminal or not everyone:
+            return run
+        over = gangs.end(everyone)
+        try:
+            if over is not None:
+                return _end(house, run, over)
+            return _tell(house, run, gangs.ending(everyone))
+        except Conflict:  # it moved between the look and the word
+            continue
+    raise Conflict(f"Run {run_id} changes too fast to be settled.")
+
+
+def _end(house: House, run: Run, over: End) -> Run:
+    if run.ending is not Reason.PREEMPTED or over.to is not RunStatus.FAILED:
+        rank_logs.seal(house, run.id)
+    return runs.move(house, run.id, over.to, over.reason, over.message, exit_code=over.exit_code)[0]
+
+
+def _tell(house: House, run: Run, why: End | None) -> Run:
+    """Those that still run are told to end; a run that is being ended already is told nothing new."""
+    if why is None or run.ending in ENDINGS or run.status is RunStatus.CANCEL_REQUESTED:
+        return run
+    told, _ = runs.move(house, run.id, run.status, why.reason, why.message)
+    house.store.runs.touch(run.id)
+    house.signals.ring(CONTROL)
+    return told
+
+
+def send(house: House, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
+    """A command for the agent of a node; its number."""
+    if not argv or sum(map(len, argv)) > MAX_ARGV or any("\0" in word for word in argv):
+        raise InvalidInput(f"A command has words of together 1 to {MAX_ARGV} characters, without zero bytes.")
+    member = _member(house, run_id, node_rank)
+    if member.phase is Phase.ENDED:
+        raise Conflict(f"Nothing is executed on {member.name} any more: it has ended.")
+    number = house.store.gangs.send(run_id, node_rank, argv)
+    house.signals.ring(run_topic(run_id))
+    return number
+
+
+def commands(house: House, run_id: str, after: int = 0) -> Sequence[Command]:
+    return house.store.gangs.commands(names.run_id(run_id), after)
+
+
+def end_command(house: House, run_id: str, number: int, exit_code: int) -> None:
+    house.store.gangs.end_command(names.run_id(run_id), number, exit_code)
+    house.signals.ring(run_topic(run_id))
+
+
+def _member(house: House, run_id: str, node_rank: int) -> Member:
+    there = members(house, run_id)
+    if not 0 <= node_rank < len(there):
+        raise NotFound(f"Run {run_id} has no node {node_rank} now.")
+    return there[node_rank]

@@ -1,0 +1,190 @@
+"""The agents of runs that have several nodes, and the commands that they send each other."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from roost.domain.compute import NodeState, next_address
+from roost.domain.errors import NotFound
+from roost.domain.gangs import Member, Phase
+from roost.domain.runs import Reason, RunStatus
+from roost.store.base import Command
+from roost.store.sql import rows
+from roost.store.sql import tables as t
+from roost.store.sql.engine import Database
+from roost.store.sql.statements import Statement
+
+_MEMBERS = Statement(
+    sa.select(t.gang_members)
+    .join(t.runs, t.runs.c.seq == t.gang_members.c.run_seq)
+    .where(t.runs.c.id == sa.bindparam("run_id"))
+    .order_by(t.gang_members.c.node_rank)
+)
+_LOCK = Statement(sa.select(t.runs.c.seq).where(t.runs.c.id == sa.bindparam("run_id")).with_for_update())
+_SEAT = Statement(sa.insert(t.gang_members))
+_MEMBER = sa.and_(t.gang_members.c.run_seq == sa.bindparam("seq"), t.gang_members.c.node_rank == sa.bindparam("which"))
+_SET = Statement(t.gang_members.update().where(_MEMBER))
+_LEAVE = Statement(t.gang_members.delete().where(t.gang_members.c.run_seq == sa.bindparam("seq")))
+_NODES_OF = t.nodes.update().where(t.nodes.c.run_id == sa.bindparam("run"))
+_STAYING = (NodeState.LEAVING.value, NodeState.PREEMPTED.value)
+_FREE_IDLE = Statement(
+    _NODES_OF.where(t.nodes.c.state.not_in(_STAYING)).values(
+        state=NodeState.IDLE.value, since=sa.bindparam("at"), run_id=""
+    )
+)
+_FREE_OTHERS = Statement(_NODES_OF.values(since=sa.bindparam("at"), run_id=""))
+_COMMANDS = Statement(
+    sa.select(t.gang_commands)
+    .join(t.runs, t.runs.c.seq == t.gang_commands.c.run_seq)
+    .where(t.runs.c.id == sa.bindparam("run_id"), t.gang_commands.c.id > sa.bindparam("after"))
+    .order_by(t.gang_commands.c.id)
+)
+_ADD_COMMAND = Statement(sa.insert(t.gang_commands).returning(t.gang_commands.c.id))
+_END_COMMAND = Statement(
+    t.gang_commands.update()
+    .where(t.gang_commands.c.id == sa.bindparam("number"), t.gang_commands.c.run_seq == sa.bindparam("seq"))
+    .values(exit_code=sa.bindparam("code"))
+)
+
+
+class SqlGangs:
+    """Keeps the promises of `roost.store.base.Gangs`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def members(self, run_id: str) -> Sequence[Member]:
+        return self._database.read(lambda connection: _members(connection, run_id))
+
+    def update(self, run_id: str, node_rank: int, **changes: object) -> Sequence[Member]:
+        def work(connection: sa.Connection) -> Sequence[Member]:
+            found = _LOCK.one(connection, run_id=run_id)
+            there = _members(connection, run_id)
+            if found is None or node_rank not in {member.node_rank for member in there}:
+                raise NotFound(f"Run {run_id} has no node {node_rank} now.")
+            if there[node_rank].phase is Phase.ENDED:  # the first end counts
+                for name in _ENDS:
+                    changes.pop(name, None)
+            if changes:
+                _SET.run(connection, seq=found.seq, which=node_rank, **_values(changes))
+                there = _members(connection, run_id)
+            return there
+
+        return self._database.write(work)
+
+    def send(self, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
+        def work(connection: sa.Connection) -> int:
+            seq = rows.run_seq(connection, run_id)
+            values = {"run_seq": seq, "node_rank": node_rank, "argv": json.dumps(list(argv)), "exit_code": None}
+            return int(_ADD_COMMAND.all(connection, **values)[0].id)
+
+        return self._database.write(work)
+
+    def commands(self, run_id: str, after: int = 0) -> Sequence[Command]:
+        def work(connection: sa.Connection) -> list[Command]:
+            return [
+                Command(
+                    number=row.id, node_rank=row.node_rank, argv=tuple(json.loads(row.argv)), exit_code=row.exit_code
+                )
+                for row in _COMMANDS.all(connection, run_id=run_id, after=after)
+            ]
+
+        return self._database.read(work)
+
+    def end_command(self, run_id: str, number: int, exit_code: int) -> None:
+        def work(connection: sa.Connection) -> None:
+            seq = rows.run_seq(connection, run_id)
+            if not _END_COMMAND.run(connection, number=number, seq=seq, code=exit_code):
+                raise NotFound(f"Run {run_id} has no command {number}.")
+
+        self._database.write(work)
+
+
+_ENDS = ("phase", "ended_at", "to", "reason", "message", "exit_code")
+
+
+def seat(connection: sa.Connection, run: rows.Row, places: Iterable[tuple[str, str]], at: float) -> None:
+    """The run's members on these nodes (name, address), by rank; within the transaction that claims them."""
+    _LEAVE.run(connection, seq=run.seq)
+    _SEAT.many(
+        connection,
+        [
+            {
+                "run_seq": run.seq,
+                "node_rank": rank,
+                "node": node,
+                "address": address,
+                "given_at": at,
+                "ports": "[]",
+                "phase": Phase.GIVEN.value,
+                "handle": "",
+                "salvaged": False,
+                "reason": Reason.NONE.value,
+                "message": "",
+            }
+            for rank, (node, address) in enumerate(places)
+        ],
+    )
+
+
+def seat_at_home(connection: sa.Connection, run: rows.Row, at: float) -> None:
+    """On logical nodes of this machine, each with a loopback address of its own."""
+    taken = addresses(connection)
+    places = []
+    for rank in range(run.node_count):
+        address = next_address(taken)
+        taken.add(address)
+        places.append((f"{run.target}-{rank}", address))
+    seat(connection, run, places, at)
+
+
+def addresses(connection: sa.Connection) -> set[str]:
+    """Those that a node has, or a run that has not ended."""
+    living = (
+        sa.select(t.gang_members.c.address)
+        .join(t.runs, t.runs.c.seq == t.gang_members.c.run_seq)
+        .where(t.runs.c.status.in_(sorted(status.value for status in RunStatus if status.holds_node)))
+    )
+    return {*connection.execute(sa.select(t.nodes.c.address)).scalars(), *connection.execute(living).scalars()}
+
+
+def leave(connection: sa.Connection, run: rows.Row, at: float) -> None:
+    """A run that waits again has no nodes; those that go anyway go."""
+    _LEAVE.run(connection, seq=run.seq)
+    _FREE_IDLE.run(connection, run=run.id, at=at)
+    _FREE_OTHERS.run(connection, run=run.id, at=at)
+
+
+def _members(connection: sa.Connection, run_id: str) -> list[Member]:
+    return [_member(row, run_id) for row in _MEMBERS.all(connection, run_id=run_id)]
+
+
+def _member(row: Any, run_id: str) -> Member:
+    return Member(
+        run_id=run_id,
+        node_rank=row.node_rank,
+        node=row.node,
+        address=row.address,
+        given_at=row.given_at,
+        ports=tuple(json.loads(row.ports)),
+        phase=Phase(row.phase),
+        handle=row.handle,
+        salvaged=bool(row.salvaged),
+        heard_at=row.heard_at,
+        ended_at=row.ended_at,
+        to=RunStatus(row.to) if row.to else None,
+        reason=Reason(row.reason),
+        message=row.message,
+        exit_code=row.exit_code,
+    )
+
+
+def _values(changes: dict[str, Any]) -> dict[str, Any]:
+    plain = {
+        name: str(value) if isinstance(value, Phase | Reason | RunStatus) else value for name, value in changes.items()
+    }
+    if "ports" in plain:
+        plain["ports"] = json.dumps(list(plain["ports"]))
+    return plain
