@@ -40,14 +40,15 @@ def mounts(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[M
     found = [Mount(folder.tmp, TMP), Mount(folder.work), Mount(folder.spool), Mount(Path(environment["ROOST_DOOR"]))]
     library = environment["PYTHONPATH"].split(os.pathsep)[0]
     found.append(Mount(Path(library), read_only=True))
+    found += [Mount(Path(environment[name])) for name in ("ROOST_LOGS", "ROOST_SHARED") if name in environment]
     prefix = Path(plan.spec.interpreter).parent.parent
     if prefix.parent == folder.home / "envs":
         found.append(Mount(prefix))
     return found
 
 
-def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], rank: int) -> Box:
-    """One process in a container of its own. Raises CannotStart."""
+def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], log: Path, name: str) -> Box:
+    """One process in a container of its own, with a name that no other of this agent has. Raises CannotStart."""
     engine = container_engine.find()
     write(folder.container, json.dumps({"engine": engine.path}).encode())
     definition = plan.spec.environment.definition if plan.spec.environment else {}
@@ -57,8 +58,8 @@ def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[
         environment=environment,
         mounts=mounts(folder, plan, environment),
         folder=folder.work,
-        log=folder.std_log,
-        end=folder.root / "box" / str(rank) / "code",
+        log=log,
+        end=folder.root / "box" / name / "code",
         mark=folder.mark,
         wishes=containers.wishes(definition, plan.spec.docker),
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from roost.agent import commands
 from roost.agent.family import Family, absolute, wait_of
 from roost.agent.folder import Folder
 from roost.agent.link import Link
@@ -56,6 +57,7 @@ class Door:
             "flush": self._flush,
             "secrets": self._secrets,
             "secret_names": self._secret_names,
+            "exec": self._exec,
         }
 
     def listen(self) -> None:
@@ -155,6 +157,10 @@ class Door:
 
     def _secret_names(self, _: Request) -> object:
         return [each["name"] for each in self._link.client.call("GET", self._link.path("secrets"))["secrets"]]
+
+    def _exec(self, request: Request) -> object:
+        """A command for another node of the run."""
+        return {"exit_code": commands.execute(self._link, request.get("node"), request.get("argv"))}
 
     def _settle(self) -> None:
         """What the script has uploaded is among the run's files when it looks."""

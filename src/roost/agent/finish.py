@@ -7,15 +7,19 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from roost.agent.folder import Folder
+from roost.agent import ranks
+from roost.agent.folder import Folder, shared
 from roost.agent.keeping import find, keep
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
 from roost.domain.errors import Forbidden, NotFound
+from roost.domain.files import of_attempt
+from roost.domain.runs import Reason, RunStatus
 
 log = logging.getLogger("roost.agent")
 
@@ -25,6 +29,8 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
     try:
         found = find(folder)
         files = keep(folder, link, masks, found)
+        if outcome.reason is Reason.PREEMPTED:  # it begins again, and its next attempt has logs of its own
+            files = [replace(file, path=of_attempt(file.path, _attempt(folder))) for file in files]
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
@@ -35,8 +41,20 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
     except (NotFound, Forbidden) as error:
         log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
         return
+    if run.status.is_terminal or run.status is RunStatus.QUEUED:
+        remove_shared(folder)
     if not found.losses:
         remove(folder.root)
+
+
+def _attempt(folder: Folder) -> int:
+    plan = ranks.plan_of(folder)
+    return plan.attempt if plan else 1
+
+
+def remove_shared(folder: Folder) -> None:
+    """What the nodes of the run shared; its last one takes it away."""
+    shutil.rmtree(shared(folder, _attempt(folder)), ignore_errors=True)
 
 
 def remove(root: Path) -> None:

@@ -1,4 +1,5 @@
-"""The run's folder on a node, `ROOST_HOME/runs/<run id>/`: every path the agent uses, and what it was sent to do.
+"""The run's folder on a node, `ROOST_HOME/runs/<seat>/`: every path the agent uses, and what it was sent to do. The seat is the
+run's id; with `+<node rank>` on its further nodes, and `~<attempt>` when it was begun again.
 
 plan.json      plan and access, written by the engine (0600)       work/       the script's working copy
 lock           held by keeper and agent as long as either lives    spool/      what the run's processes log
@@ -6,6 +7,7 @@ agent.json     who works here now: pid, its start, errand, mark    staged/     u
 ended.json     how the script ended, as soon as that is known      std_log.txt, build_log.txt, agent.log
 laid.json      what came with the snapshot as ./outputs, ./logs    tmp/, box/  of a run in a container: its /tmp, its end
 container.json which engine has containers of the run
+ranks/         logs of single processes, where there are several
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
 """
 
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from roost.domain.codec import decode
 from roost.domain.errors import InvalidInput
-from roost.domain.plans import Access, Plan, mark
+from roost.domain.plans import Access, Plan, mark, run_of, seat
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Folder:
 
     @property
     def run_id(self) -> str:
-        return self.root.name
+        return run_of(self.root.name)
 
     @property
     def home(self) -> Path:
@@ -36,7 +38,7 @@ class Folder:
     def mark(self) -> str:
         """Of the run's processes; the keeper reads it first of all, for a home that is deleted cannot tell it any more."""
         found = os.stat(self.home)
-        return mark(self.run_id, found.st_dev, found.st_ino)
+        return mark(self.root.name, found.st_dev, found.st_ino)
 
     @property
     def plan(self) -> Path:
@@ -75,6 +77,11 @@ class Folder:
         return self.root / "std_log.txt"
 
     @property
+    def ranks(self) -> Path:
+        """Logs of single processes, `<rank>.txt`, where there are several."""
+        return self.root / "ranks"
+
+    @property
     def build_log(self) -> Path:
         return self.root / "build_log.txt"
 
@@ -100,6 +107,11 @@ class Folder:
             return decode(Plan, data["plan"]), decode(Access, data["access"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InvalidInput(f"{self.plan} cannot be read: {error}.") from error
+
+
+def shared(folder: Folder, attempt: int) -> Path:
+    """What the nodes of a run share where they are on one machine."""
+    return folder.home / "shared" / seat(folder.run_id, 0, attempt)
 
 
 def write(path: Path, data: bytes) -> None:

@@ -10,16 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roost.agent import stale
+from roost.agent import ranks, stale
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
 from roost.domain import names
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, RoostError
-from roost.domain.files import STD_LOG, RunFile
+from roost.domain.files import RunFile
 
-AGENT_LOG = "system_logs/agent.log"
 _AT_ONCE = 500
 _PATIENCE = 600.0  # seconds for a full disk to be freed; what is not kept then is named, and stays on the node
 log = logging.getLogger("roost.agent")
@@ -36,8 +35,7 @@ class Found:
 def find(folder: Folder) -> Found:
     """What there is to keep. Things that are no files (links outside, sockets) are passed over and named in the agent's log."""
     found = Found()
-    if folder.std_log.exists():
-        found.files.append((STD_LOG, folder.std_log))
+    found.files += ranks.logs(folder)
     if folder.build_log.exists():  # of a build that was lost
         found.files.append((BUILD_LOG, folder.build_log))
     made = _made(folder)
@@ -99,13 +97,14 @@ def keep(folder: Folder, link: Link, masks: Masks, found: Found) -> list[RunFile
     if folder.agent_log.exists():
         data = folder.agent_log.read_bytes()  # it still grows: what is read here is what is kept
         blob = persist(lambda: link.carrier.put(data))
-        kept.append(RunFile(path=AGENT_LOG, blob=blob, size=len(data), modified_at=folder.agent_log.stat().st_mtime))
+        name = ranks.agent_log(folder)
+        kept.append(RunFile(path=name, blob=blob, size=len(data), modified_at=folder.agent_log.stat().st_mtime))
     return kept
 
 
 def _shown(masks: Masks, name: str, path: Path) -> Path:
     """Logs are kept without the secrets that the run has read; what it made on purpose is kept as it is."""
-    return masks.sealed(name, path) if name == STD_LOG or name.startswith("logs/") else path
+    return masks.sealed(name, path) if name.startswith(("user_logs/", "logs/")) else path
 
 
 def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: list[str]) -> Iterator[RunFile]:

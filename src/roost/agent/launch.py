@@ -2,10 +2,12 @@
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from roost import launch
-from roost.agent import contained
+from roost.agent import contained, ranks
 from roost.agent.folder import Folder
 from roost.agent.processes import Running, Started
 from roost.domain.errors import RoostError
@@ -14,20 +16,38 @@ from roost.launch.base import Place
 from roost.launch.expansion import expand
 
 
-def start(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[Running]:
+@dataclass(frozen=True)
+class Launched:
+    """A process of the run on this node."""
+
+    running: Running
+    rank: int
+    log: Path
+    waited_for: bool
+
+
+def start(folder: Folder, plan: Plan, environment: Mapping[str, str], place: Place) -> list[Launched]:
     """All processes, or RoostError with the reason; then those that did start are in the run's tree and end with it."""
-    started: list[Running] = []
-    for process in launch.find(plan.spec.launch)(plan.spec, Place(node_rank=plan.node_rank)):
-        env = {**environment, **process.env, "ROOST_RANK": str(process.rank)}
+    started: list[Launched] = []
+    for process in launch.find(plan.spec.launch)(plan.spec, place):
+        env = {**environment, **process.env, "ROOST_RANK": str(max(process.rank, 0))}
         argv = expand(process.argv, env) if process.expands else process.argv
-        if plan.image:
-            started.append(contained.start(folder, plan, argv, env, process.rank))
-            continue
-        try:
-            started.append(Started(argv, folder=folder.work, environment=env, log=folder.std_log))
-        except (OSError, ValueError) as error:
-            raise _explain(argv, error) from error
+        log = ranks.log_of(folder, process.rank)
+        running = start_one(folder, plan, argv, env, log, str(process.rank))
+        started.append(Launched(running, process.rank, log, process.waited_for))
     return started
+
+
+def start_one(
+    folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], log: Path, name: str
+) -> Running:
+    """One process, on the node itself or in a container; `name` is one that no other of this agent has."""
+    if plan.image:
+        return contained.start(folder, plan, argv, environment, log, name)
+    try:
+        return Started(argv, folder=folder.work, environment=environment, log=log)
+    except (OSError, ValueError) as error:
+        raise _explain(tuple(argv), error) from error
 
 
 def _explain(argv: tuple[str, ...], error: OSError | ValueError) -> RoostError:

@@ -29,25 +29,36 @@ _FILES_AT_ONCE = 5000
 class Link:
     """May be used from any thread."""
 
-    def __init__(self, folder: Folder, access: Access, *, patience: float = math.inf) -> None:
-        """`patience` is how many seconds it tries while nobody answers; less than for ever only where a script waits."""
+    def __init__(self, folder: Folder, access: Access, *, patience: float = math.inf, rank: int | None = None) -> None:
+        """`patience` is how many seconds it tries while nobody answers; less than for ever only where a script waits. `rank` is
+        that of the node among several: then this agent speaks for its node, and the control plane for the run."""
         self.run_id = folder.run_id
+        self.rank = rank
         self.client = Client(lambda: locate(access), patience=patience, wanted=folder.root.exists)
         self.carrier = Carrier(self.client, folder.home / "cache" / "blobs")
 
-    def say(self, to: RunStatus, reason: Reason, message: str = "", exit_code: int | None = None) -> Run:
-        """Reports an event. Said twice is said once."""
+    def say(
+        self, to: RunStatus, reason: Reason, message: str = "", exit_code: int | None = None, *, serving: bool = False
+    ) -> Run:
+        """Reports an event. Said twice is said once. `serving`: this node has no process that the run goes on for."""
         event = {"to": to.value, "reason": reason.value, "message": message, "exit_code": exit_code}
-        return decode(Run, self.client.call("POST", self.path("events"), json=event))
+        if serving and self.rank is not None:
+            event["serving"] = True
+        return decode(Run, self.client.call("POST", self.own_path("events"), json=event))
 
     def put_files(self, files: Sequence[RunFile], run_id: str = "") -> None:
         """Names blobs as files of the run, or of one below it."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             named = {"files": encode(files[start : start + _FILES_AT_ONCE])}
-            self.client.call("PUT", path_of("runs", run_id or self.run_id, "files"), json=named)
+            node = {"node": self.rank} if self.rank and not run_id else None
+            self.client.call("PUT", path_of("runs", run_id or self.run_id, "files"), json=named, params=node)
 
     def path(self, *parts: str) -> str:
         return path_of("runs", self.run_id, *parts)
+
+    def own_path(self, *parts: str) -> str:
+        """Of what concerns this agent alone, where the run has several."""
+        return self.path(*parts) if self.rank is None else self.path("agents", str(self.rank), *parts)
 
 
 def locate(access: Access) -> Endpoint:

@@ -3,18 +3,23 @@
 While the script runs three threads work for it: `orders` listens, `ship` sends, `vitals` measures; and the door is open.
 """
 
+import itertools
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from roost.agent import contained, environments, launch, outcomes
+from roost.agent.commands import Commands
 from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
+from roost.agent.launch import Launched
 from roost.agent.link import Link
 from roost.agent.masking import Masks
+from roost.agent.meet import meet
 from roost.agent.orders import Halt, Orders
 from roost.agent.outcomes import Outcome
 from roost.agent.prepare import Prepared, prepare
@@ -24,7 +29,8 @@ from roost.agent.staging import Staging
 from roost.agent.vitals import Vitals
 from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
-from roost.domain.runs import Reason
+from roost.domain.runs import Reason, RunStatus
+from roost.domain.topology import LaunchKind
 from roost.environments.container_box import Box
 
 log = logging.getLogger("roost.agent")
@@ -66,13 +72,14 @@ def run(folder: Folder, keeper: Known) -> None:
 def _gather(folder: Folder, keeper: Known) -> _Crew:
     plan, access = folder.read_plan()
     log.info("Run %s begins.", plan.run_id)
-    link = Link(folder, access)
+    rank = plan.node_rank if plan.spec.node_count > 1 else None
+    link = Link(folder, access, rank=rank)
     orders = Orders(link)
     staging = Staging(folder)
     masks = Masks(folder)
     cargo = Cargo(folder, link, staging, masks)
     ship = Ship(folder, link, cargo, orders)
-    door = Door(folder, Link(folder, access, patience=PATIENCE), ship, staging, masks)
+    door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank), ship, staging, masks)
     tree = Tree(folder.mark, keeper, known(os.getpid()))
     return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree)
 
@@ -97,22 +104,50 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
         if prepared.plan.image:
             crew.tree.everywhere = True
             crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
-        processes = launch.start(crew.folder, prepared.plan, prepared.environment)
+        place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)
+        processes = launch.start(crew.folder, prepared.plan, prepared.environment, place)
     except (RoostError, OSError) as error:
         _end(crew, ())
-        return outcomes.failed(Reason.START_FAILED, str(error))
-    log.info("Started: %s.", ", ".join(process.name for process in processes))
+        return (
+            _halted(crew.orders.halted, None)
+            if crew.orders.halted
+            else outcomes.failed(Reason.START_FAILED, str(error))
+        )
+    log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
+    crew.ship.serving = not any(process.waited_for for process in processes)
     crew.ship.start()
-    vitals = Vitals(crew.folder, crew.plan.node_rank, lambda: crew.tree.members(marks=crew.tree.everywhere))
+    several = crew.plan.spec.node_count > 1
+    members = partial(crew.tree.members, marks=crew.tree.everywhere)
+    vitals = Vitals(crew.folder, crew.plan.node_rank, members, several=several)
     vitals.start()
+    commands = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
+    if several and crew.plan.spec.launch == LaunchKind.MPI:
+        commands.start()
     outcome = _watch(crew, processes)
+    commands.close()
     vitals.stop()
+    if several and outcome.to is RunStatus.FAILED and not crew.orders.halted:
+        _say_failed(crew, outcome)
     return outcome
 
 
-def _end(crew: _Crew, processes: Sequence[Running]) -> int:
+def _command(crew: _Crew, prepared: Prepared, numbers: Iterator[int], argv: Sequence[str]) -> Running:
+    """What another node asks for: in the run's environment, its words in this node's own log."""
+    name = f"command-{next(numbers)}"
+    return launch.start_one(crew.folder, prepared.plan, argv, prepared.environment, crew.folder.std_log, name)
+
+
+def _say_failed(crew: _Crew, outcome: Outcome) -> None:
+    """At once: the other nodes need not wait until this one has shipped what it made."""
+    try:
+        crew.link.say(RunStatus.FINALIZING, outcome.reason, outcome.message, outcome.exit_code)
+    except RoostError as error:
+        log.warning("The failure is not told ahead: %s", error.message)
+
+
+def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
     """Ends all that there is of the run, and takes its containers away; how many processes there were."""
-    boxes = [process for process in processes if isinstance(process, Box)]
+    boxes = [process.running for process in processes if isinstance(process.running, Box)]
     if boxes and not crew.tree.members():  # the engine has them where this machine's /proc does not show them
         for box in boxes:
             box.end(POLITE_SECONDS)
@@ -125,25 +160,23 @@ def _end(crew: _Crew, processes: Sequence[Running]) -> int:
     return left
 
 
-def _watch(crew: _Crew, processes: Sequence[Running]) -> Outcome:
+def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
     """Waits for the script's end, or brings it about; then ends whatever it left behind."""
     limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
     in_time = True
-    while in_time and not crew.orders.halted and _all_well(processes):
-        in_time = wait(processes, crew.orders.wake, deadline)
-    code = _exit_code(processes)
-    if code is not None:
-        log.info("The script ended with %d.", code)
-        memory = next(filter(None, (contained.memory_words(each) for each in processes if isinstance(each, Box))), "")
-        outcome = outcomes.of_exit(code, crew.folder.std_log, crew.masks.hide, memory)
+    while in_time and not crew.orders.halted and (pending := _pending(processes)) is not None:
+        in_time = wait(pending, crew.orders.wake, deadline)
+    ended = _ended(processes)
+    if ended is not None:
+        outcome = _own_end(crew, *ended)
         _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
         left = _end(crew, processes)
         if left:
             log.info("%d processes that the script left behind were ended.", left)
         return outcome
     _end(crew, processes)
-    code = _exit_code(processes)
+    code = next((code for process in processes if (code := process.running.exit_code())), None)
     if crew.orders.halted:
         outcome = _halted(crew.orders.halted, code)
     else:
@@ -153,21 +186,38 @@ def _watch(crew: _Crew, processes: Sequence[Running]) -> Outcome:
     return outcome
 
 
-def _all_well(processes: Sequence[Running]) -> bool:
-    """Some still run, and none has failed."""
-    codes = [process.exit_code() for process in processes]
-    return None in codes and not any(codes)
+def _pending(processes: Sequence[Launched]) -> list[Running] | None:
+    """Those that still run; None when one has failed, or all that are waited for have ended. A node where none is waited for
+    goes on until it is told."""
+    codes = [(process, process.running.exit_code()) for process in processes]
+    waited = [code for process, code in codes if process.waited_for]
+    if any(code for _, code in codes) or (waited and None not in waited):
+        return None
+    return [process.running for process, code in codes if code is None]
 
 
-def _exit_code(processes: Sequence[Running]) -> int | None:
-    """Of all together: the first failure, else 0; None while they run."""
-    codes = [process.exit_code() for process in processes]
-    return next((code for code in codes if code), None if None in codes else 0)
+def _ended(processes: Sequence[Launched]) -> tuple[int, Launched] | None:
+    """The exit code of all together and whose it is: the first failure, else 0; None while they run."""
+    codes = [(process.running.exit_code(), process) for process in processes]
+    failed = [(code, process) for code, process in codes if code]
+    if failed:
+        return failed[0]
+    waited = [(code, process) for code, process in codes if process.waited_for]
+    return (0, waited[0][1]) if waited and all(code == 0 for code, _ in waited) else None
+
+
+def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
+    log.info("The script ended with %d.", code)
+    memory = contained.memory_words(process.running) if isinstance(process.running, Box) else ""
+    who = f"Rank {process.rank}" if process.log != crew.folder.std_log else "The script"
+    return outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
 
 
 def _halted(why: Halt, code: int | None) -> Outcome:
     if why is Halt.TERMINATED:
         return outcomes.canceled("The agent was told to stop (SIGTERM).", code)
+    if why in (Halt.NODE_FAILED, Halt.NODES_DONE, Halt.PREEMPTED):
+        return outcomes.told(Reason(why.value), code)
     return outcomes.canceled("", code)
 
 

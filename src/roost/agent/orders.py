@@ -28,6 +28,12 @@ class Halt(StrEnum):
     """A person asked for it."""
     TERMINATED = "terminated"
     """This process got SIGTERM: the engine stops it, or the machine goes down."""
+    NODE_FAILED = "node_failed"
+    """Another node of the run has failed."""
+    NODES_DONE = "nodes_done"
+    """This node has no process that the run goes on for, and the others are done."""
+    PREEMPTED = "preempted"
+    """A node of the run is taken away: it begins again on others."""
     OVER = "over"
     """The control plane has closed the run already."""
     DISOWNED = "disowned"
@@ -95,6 +101,8 @@ class Orders:
         self._revision = max(self._revision, run.revision)
         if run.status is RunStatus.CANCEL_REQUESTED:
             self.halt(Halt.CANCELED)
+        elif run.ending and not run.status.is_terminal:
+            self.halt(Halt(run.ending.value))
         elif run.status.is_terminal and not self._over.is_set():
             self.halt(Halt.OVER)
         self._first_word.set()
@@ -106,7 +114,7 @@ class Orders:
         while not self._over.is_set():
             try:
                 params = {"after": self._revision, "wait": _WAIT_SECONDS}
-                answer = self._link.client.call("POST", self._link.path("heartbeat"), params=params)
+                answer = self._link.client.call("POST", self._link.own_path("heartbeat"), params=params)
                 self.heard(decode(Run, answer))
             except NotFound:
                 self.halt(Halt.DISOWNED)

@@ -51,22 +51,32 @@ def canceled(message: str, exit_code: int | None = None) -> Outcome:
     return Outcome(to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message, exit_code=exit_code)
 
 
-def of_exit(code: int, log: Path, hide: Callable[[str], str] = str, memory: str = "") -> Outcome:
-    """The end of a script that ended by itself; `memory` says that the want of it was the reason."""
+def told(ending: Reason, exit_code: int | None = None) -> Outcome:
+    """The end of a node that was told to end, for what happened elsewhere."""
+    if ending is Reason.NODES_DONE:
+        return Outcome(to=RunStatus.COMPLETED, reason=ending, exit_code=0)
+    words = "A node of the run was taken away." if ending is Reason.PREEMPTED else "Another node of the run failed."
+    return failed(ending, words, exit_code)
+
+
+def of_exit(
+    code: int, log: Path, hide: Callable[[str], str] = str, memory: str = "", who: str = "The script"
+) -> Outcome:
+    """The end of a script that ended by itself; `memory` says that the want of it was the reason, `who` which process it was."""
     if code == 0:
         return DONE
-    return failed(Reason.EXIT_CODE, f"{memory or _fate(code)}\n{last_words(log, hide)}".strip(), code)
+    return failed(Reason.EXIT_CODE, f"{memory or _fate(code, who)}\n{last_words(log, hide)}".strip(), code)
 
 
-def _fate(code: int) -> str:
+def _fate(code: int, who: str) -> str:
     if code > 0:
-        return f"The script ended with exit code {code}."
+        return f"{who} ended with exit code {code}."
     try:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
     hint = " Perhaps the machine ran out of memory." if name == "SIGKILL" else ""
-    return f"The script was ended by {name}.{hint}"
+    return f"{who} was ended by {name}.{hint}"
 
 
 def last_words(log: Path, hide: Callable[[str], str] = str) -> str:

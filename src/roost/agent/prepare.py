@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roost.agent import contained, job_library
-from roost.agent.folder import Folder
+from roost.agent.folder import Folder, shared
 from roost.agent.keeping import note_laid
 from roost.agent.processes import MARK
 from roost.agent.variables import passed
@@ -16,6 +16,7 @@ from roost.domain import names
 from roost.domain.errors import NotFound
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import RunSpec
+from roost.domain.topology import by_rank
 from roost.domain.workspaces import NO_RESOURCE_GROUP, NO_SUBSCRIPTION
 from roost.transport.carrying import Carrier, Meanwhile
 
@@ -36,6 +37,9 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     with it."""
     lay_out(folder, plan.spec, carrier, meanwhile)
     check(folder, plan.spec, plan.image)
+    if by_rank(plan.spec.launch, plan.spec.node_count, plan.spec.topology):
+        folder.ranks.mkdir(mode=0o700, exist_ok=True)
+        shared(folder, plan.attempt).mkdir(mode=0o700, parents=True, exist_ok=True)
     library = job_library.ensure(folder.home)
     own = contained.variables(plan.image) if plan.image else os.environ
     return Prepared(variables(plan, access, folder, library, door, own), plan)
@@ -99,6 +103,9 @@ def variables(
         "ROOST_DOOR": str(door),
         "ROOST_NODE": plan.node,
         "ROOST_NODE_ADDRESS": plan.address,
+        "ROOST_NODE_RANK": str(plan.node_rank),
+        "ROOST_ATTEMPT": str(plan.attempt),
+        **_several(plan, access, folder),
         MARK: folder.mark,
         "AZUREML_RUN_ID": plan.run_id,
         "AZUREML_ARM_SUBSCRIPTION": plan.subscription_id or NO_SUBSCRIPTION,
@@ -110,6 +117,14 @@ def variables(
         "AZUREML_SERVICE_ENDPOINT": access.url,
         "AZUREML_RUN_TOKEN": NO_TOKEN,
     }
+
+
+def _several(plan: Plan, access: Access, folder: Folder) -> dict[str, str]:
+    """What only a run of several processes has: where ranks print to, and what its nodes share on the control plane's machine."""
+    if not by_rank(plan.spec.launch, plan.spec.node_count, plan.spec.topology):
+        return {}
+    together = {"ROOST_SHARED": str(shared(folder, plan.attempt))} if access.endpoint_file else {}
+    return {"ROOST_LOGS": str(folder.ranks), **together}
 
 
 def _joined(*parts: str) -> str:

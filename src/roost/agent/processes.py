@@ -228,13 +228,11 @@ class Started:
         return self._process.poll()
 
 
-def wait(processes: Sequence[Running], wake: int, deadline: float | None) -> bool:
-    """Waits until one of the processes ends, `wake` becomes readable or the deadline (monotonic) passes; False for the deadline.
+def wait(processes: Sequence[Running], wake: int | None = None, deadline: float | None = None) -> bool:
+    """Waits until one of the processes has ended, `wake` is readable or the deadline (monotonic) passes; False for the deadline.
 
-    Returns at once when all of them have ended.
+    Returns at once when one has ended already.
     """
-    running = [process.fd for process in processes if process.exit_code() is None]
-    if not running:
-        return True
     left = None if deadline is None else deadline - time.monotonic()
-    return bool(_readable([*running, wake], left))
+    fds = [process.fd for process in processes]
+    return bool(_readable([*fds, wake] if wake is not None else fds, left))

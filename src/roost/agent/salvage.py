@@ -2,7 +2,7 @@
 
 import logging
 
-from roost.agent import contained, door, outcomes
+from roost.agent import contained, door, outcomes, ranks
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -22,7 +22,7 @@ LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 
 
 def salvage(folder: Folder) -> None:
-    _, access = folder.read_plan()
+    plan, access = folder.read_plan()
     link = Link(folder, access)
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
@@ -35,6 +35,8 @@ def salvage(folder: Folder) -> None:
     except NotFound as error:
         log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
         return
+    if plan.spec.node_count > 1 and run.status is not RunStatus.PREPARING:
+        link.rank = plan.node_rank
     masks = Masks(folder)
     cargo = Cargo(folder, link, Staging(folder), masks)
     orders = Orders(link)
@@ -52,7 +54,9 @@ def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
         return ended
     if run.status is RunStatus.CANCEL_REQUESTED:
         return outcomes.canceled("It was canceled; its agent was killed on the way.")
+    if run.ending:
+        return outcomes.told(run.ending)
     if run.status is RunStatus.PREPARING:
         return outcomes.failed(Reason.AGENT_LOST, BUILD_LOST)
-    words = outcomes.last_words(folder.std_log, masks.hide)
+    words = "\n".join(filter(None, (outcomes.last_words(path, masks.hide) for _, path in ranks.logs(folder)[:4])))
     return outcomes.failed(Reason.AGENT_LOST, f"{LOST}\n{words}".strip())

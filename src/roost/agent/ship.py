@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 
-from roost.agent import stale
+from roost.agent import ranks, stale
 from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.masking import Masks
@@ -20,7 +20,6 @@ from roost.agent.orders import Halt, Orders
 from roost.agent.staging import Staging
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
-from roost.domain.files import STD_LOG
 from roost.domain.runs import Reason, RunStatus
 from roost.transport.shipping import Shipper
 
@@ -49,7 +48,8 @@ class Cargo:
 
     def round(self, *, last: bool = False) -> None:
         """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
-        self._stream(STD_LOG, self._folder.std_log, last)
+        for name, path in ranks.logs(self._folder):
+            self._stream(name, path, last)
         self._shipper.ship_spools(self._folder.spool)
         began = time.monotonic()
         if last or began >= self._logs_due:
@@ -97,6 +97,8 @@ class Ship(threading.Thread):
         self._turn = threading.Condition()
         self._begun = self._done = 0
         self._told = ""
+        self.serving = False
+        """Whether this node has no process that the run goes on for."""
 
     def run(self) -> None:
         self._try(self._say_running)
@@ -141,7 +143,7 @@ class Ship(threading.Thread):
 
     def _say_running(self) -> None:
         with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
-            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED))
+            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=self.serving))
 
     def _try(self, deed: Callable[[], object]) -> bool:
         try:

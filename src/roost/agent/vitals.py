@@ -39,10 +39,12 @@ def load() -> tuple[Any, Any]:
 class Vitals(threading.Thread):
     """Measures until `stop`. `members` gives the run's processes."""
 
-    def __init__(self, folder: Folder, rank: int, members: Callable[[], list[Known]]) -> None:
+    def __init__(self, folder: Folder, rank: int, members: Callable[[], list[Known]], *, several: bool = False) -> None:
+        """`rank` is the node's; with `several` nodes each has metrics of its own, `node_1/cpu_percent`."""
         super().__init__(name="vitals", daemon=True)
         self._folder = folder
         self._rank = rank
+        self._several = several
         self._members = members
         self._over = threading.Event()
 
@@ -64,7 +66,10 @@ class Vitals(threading.Thread):
         while not self._over.wait(_EVERY if writer.path else 0.2):  # rates need a first look behind them
             for source in (node, run, gpus):
                 for name, value in source.sample():
-                    writer.number(name, float(value))
+                    writer.number(self._named(name), float(value))
+
+    def _named(self, name: str) -> str:
+        return f"node_{self._rank}/{name.removeprefix('node/')}" if self._several else name
 
 
 class _Node:

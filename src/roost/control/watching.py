@@ -95,7 +95,8 @@ class Watch:
         return Finding(seconds=LOOK_SECONDS)
 
     def cancelled(self, run: Run) -> Finding:
-        """A run that was asked to end, or that lost its node: its agent hears of it by itself; one that does not end in time is stopped."""
+        """A run that was asked to end, or that lost its node: its agent hears of it by itself, and is stopped if it does not end
+        in time."""
         quiet = self._quiet(run)
         if not run.handle and run.heard_at is None:
             if quiet < QUIET_SECONDS:

@@ -21,13 +21,20 @@ ALIASES = {"azureml-logs/70_driver_log.txt": STD_LOG}
 
 RANK_LOG = "user_logs/std_log_process_{}.txt"
 """What one process of several prints, by its rank among all of the run."""
-_RANK_LOG = re.compile(r"user_logs/std_log_process_(\d+)\.txt")
+NODE_LOG = "user_logs/std_log_node_{}.txt"
+"""What is printed on one node of several by no rank: by a launcher, or a command of another node."""
+_APART = re.compile(r"user_logs/std_log_(?:process_(\d+)|node_(\d+))\.txt")
 
 
-def rank_of(path: str) -> int | None:
-    """The rank whose log this is; None for any other file."""
-    found = _RANK_LOG.fullmatch(path)
-    return int(found[1]) if found else None
+def speaker(path: str) -> str:
+    """Whose log this is, as the run's log calls it: a rank's number, a node; empty for any other file."""
+    found = _APART.fullmatch(path)
+    return "" if not found else found[1] or f"node {found[2]}"
+
+
+def of_attempt(path: str, attempt: int) -> str:
+    """Where the log of an attempt that was not the last is kept."""
+    return path.replace("user_logs/", f"user_logs/attempt_{attempt}/", 1)
 
 
 def beside(path: str, node_rank: int) -> str:

@@ -78,9 +78,8 @@ def ending(members: Sequence[Member]) -> End | None:
     cause = _cause(members)
     if cause is not None and cause.to is RunStatus.FAILED:
         return End(to=RunStatus.FAILED, reason=Reason.NODE_FAILED, message=_words(cause, members))
-    if all(member.phase in (Phase.ENDED, Phase.SERVING) for member in members) and any(
-        member.phase is Phase.ENDED for member in members
-    ):
+    phases = {member.phase for member in members}
+    if phases <= {Phase.ENDED, Phase.FINALIZING, Phase.SERVING} and Phase.SERVING in phases and len(phases) > 1:
         return End(to=RunStatus.COMPLETED, reason=Reason.NODES_DONE, message="All that it waits for have ended.")
     return None
 

@@ -57,6 +57,13 @@ def check(launch: str, node_count: int, topology: Topology) -> None:
         raise InvalidInput("A run that is launched singly has one process on each node, and no workers.")
 
 
+def by_rank(launch: str, node_count: int, topology: Topology) -> bool:
+    """Whether it may have several processes, each with a log of its own."""
+    if launch == LaunchKind.TENSORFLOW:
+        return node_count > 1 or topology.workers + topology.parameter_servers > 1
+    return node_count > 1 or topology.processes_per_node > 1 or launch == LaunchKind.MPI
+
+
 def ports_on_a_node(launch: str, node_count: int, topology: Topology) -> int:
     """How many free ports each node's agent looks for: one for each of its processes, and one beside."""
     tasks = topology.workers + topology.parameter_servers

@@ -80,10 +80,15 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run
     if said.to not in _PHASES:
         raise Conflict(f"{said.to.value} is not a member's to report.")
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
-    everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now)
+    failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
+    # It has failed, and still ships what it made: the others need not wait for that.
+    end = {"to": RunStatus.FAILED, "reason": said.reason, "message": said.message, "ended_at": now} if failed else {}
+    everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, **end)
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
     if said.to is RunStatus.RUNNING or last:
-        return runs.report(house, run_id, Report(to=said.to, reason=said.reason, message=said.message))
+        reason = Reason.SCRIPT_ENDED if last else said.reason
+        run = runs.report(house, run_id, Report(to=said.to, reason=reason))
+        return settle(house, run_id) if failed else run
     house.signals.ring(run_topic(run_id))
     return settle(house, run_id)
 

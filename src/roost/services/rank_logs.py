@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import blake3
 
-from roost.domain.files import STD_LOG, RunFile, rank_of
+from roost.domain.files import STD_LOG, RunFile, of_attempt, speaker
 from roost.domain.runs import Run
 from roost.services.house import House
 from roost.services.signals import run_topic
@@ -19,8 +19,8 @@ _TRIES = 100
 
 def merge(path: str) -> Merge | None:
     """Where the lines of this stream come together with others'; None for a stream that stands alone."""
-    rank = rank_of(path)
-    return None if rank is None else Merge(STD_LOG, f"[{rank}] ".encode())
+    who = speaker(path)
+    return Merge(STD_LOG, f"[{who}] ".encode()) if who else None
 
 
 def merge_rest(house: House, run_id: str, path: str) -> None:
@@ -59,13 +59,8 @@ def put_aside(house: House, run: Run) -> None:
     """The run begins again: what it has printed so far stands under its last attempt, and the next one's logs are empty."""
     if run.spec.node_count > 1:
         seal(house, run.id, of_attempt(STD_LOG, run.attempt - 1))
-    live = [name for name in house.store.streams.names(run.id) if name == STD_LOG or rank_of(name) is not None]
+    live = [name for name in house.store.streams.names(run.id) if name == STD_LOG or speaker(name)]
     house.store.streams.drop(run.id, live)
-
-
-def of_attempt(path: str, attempt: int) -> str:
-    """Where the log of an attempt that was not the last is kept."""
-    return path.replace("user_logs/", f"user_logs/attempt_{attempt}/", 1)
 
 
 def _pieces(house: House, run_id: str, size: int | None = None) -> Iterator[bytes]:

@@ -146,7 +146,7 @@ def delete(house: House, run_id: str) -> Sequence[str]:
 
 def report(house: House, run_id: str, said: Report) -> Run:
     """An agent or client tells what happened to its run."""
-    get(house, run_id)
+    before = get(house, run_id)
     if said.to not in REPORTED:
         raise Conflict(
             f"{said.to.value} is the control plane's to decide, it cannot be reported.",
@@ -155,6 +155,8 @@ def report(house: House, run_id: str, said: Report) -> Run:
     if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
         raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
     message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
+    if said.to.is_terminal and not (before.ending and said.to is RunStatus.FAILED):
+        rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
     run, _ = move(house, run_id, said.to, said.reason, message, exit_code=said.exit_code)
     return run
 
