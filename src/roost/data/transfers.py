@@ -14,10 +14,10 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 from roost.blobs.copying import write_all
 from roost.data import blocks
-from roost.data.addresses import Addresses
 from roost.data.blocks import BLOCK, Part
 from roost.data.lines import BLOCK as PIECE
 from roost.data.web import Address, Answer, Broken, Stopped, Web, changed
@@ -28,10 +28,18 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _WAIT = 0.02
 
 
+class Whereabouts(Protocol):
+    """Where a file is GET from now, and another address when that one was refused: `addresses.Addresses`."""
+
+    def of(self, name: str) -> Address: ...
+
+    def renew(self, name: str) -> bool: ...
+
+
 class Transfer:
     """What every file of one fetch or mount shares. `came` hears of bytes, in any thread."""
 
-    def __init__(self, web: Web, addresses: Addresses, came: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, web: Web, addresses: Whereabouts, came: Callable[[int], None] = lambda _: None) -> None:
         self.web = web
         self._addresses = addresses
         self.came = came
