@@ -18,6 +18,7 @@ from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import conda_activation, conda_settings
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
+from roost.environments.compiling import canonical
 from roost.environments.conda_process import Worker, hint, nothing_fetched
 from roost.environments.conda_reach import Reach
 from roost.environments.conda_settings import Channel
@@ -117,6 +118,8 @@ class CondaBuilder:
     def _link(self, packages: Sequence[Mapping[str, Any]], prefix: Path) -> None:
         channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}
         self._worker.install(packages, channels, prefix)
+        for mark in prefix.glob("lib/python3*/EXTERNALLY-MANAGED"):
+            mark.unlink()  # the pip part goes into this prefix on purpose
 
     def _channels(self, recipe: Recipe) -> list[Channel]:
         inside = [
@@ -169,7 +172,8 @@ class CondaBuilder:
 def _present(prefix: Path, python: str) -> dict[str, str]:
     """The Python packages that conda has put there, with their versions."""
     folder = prefix / "lib" / f"python{'.'.join(python.split('.')[:2])}" / "site-packages"
-    return {each.metadata["Name"]: each.version for each in distributions(path=[str(folder)]) if each.metadata["Name"]}
+    found = [(each.metadata["Name"], each.version) for each in distributions(path=[str(folder)])]
+    return {canonical(name): version for name, version in found if name}
 
 
 def _python(wanted: str) -> str:
