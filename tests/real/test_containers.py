@@ -288,11 +288,12 @@ print("SAID", os.environ["WORD"], open("/mnt/data.txt").read())
 def test_python_of_2016_in_an_image(submit: Callable[..., Run], engine: Podman) -> None:
     old = Path(python("3.6")).resolve().parent.parent
     name = "roost-test-old"
-    engine("run", "--name", name, "--volume", f"{old}:/old:ro", BASE, "cp", "-a", "/old", "/opt/old")
+    copy = f"mkdir -p {old.parent} && cp -a /old {old}"  # where it was: it finds its libraries by their path
+    engine("run", "--name", name, "--volume", f"{old}:/old:ro", BASE, "sh", "-c", copy)
     engine("commit", name, "localhost/roost-test/old:1")
     engine("rm", name)
     environment = Environment.from_docker_image("old", "localhost/roost-test/old:1")
-    environment.python.interpreter_path = "/opt/old/bin/python3.6"
+    environment.python.interpreter_path = str(old / "bin" / "python3.6")
     run = submit(environment)
     told = shown(run)
     assert run.get_status() == "Completed", told

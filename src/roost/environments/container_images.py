@@ -9,7 +9,7 @@ import io
 import os
 import socket
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,9 +57,7 @@ class Images:
                 found = _look(client, image.reference)
             if found is None:
                 raise OutOfReach(f"The image {image.reference!r} was fetched and is not there.")
-            digest = next(iter(found.attrs.get("RepoDigests") or ()), "")
-            # A name without a registry in it is one of this engine alone, whatever the engine makes of it.
-            digest = "" if digest.startswith("localhost/") else digest
+            digest = _digest(image.reference, found.attrs.get("RepoDigests") or ())
             self._say(f"The image {image.reference} is {found.id}.")
             return replace(wanted, id=found.id, reference=image.reference, digest=digest)
 
@@ -198,6 +196,15 @@ def registry_of(reference: str) -> str:
     if slash and ("." in first or ":" in first or first == "localhost"):
         return "" if first == "localhost" else first
     return "" if reference.startswith("sha256:") else _HUB
+
+
+def _digest(reference: str, known: Sequence[str]) -> str:
+    """Of the names by which registries have an image for ever, that of its own; empty when it is on this engine alone."""
+    found = [each for each in known if not each.startswith("localhost/")]
+    last = reference.rpartition("/")[2]
+    repository = reference.partition("@")[0].removesuffix(f":{last.partition(':')[2]}") if ":" in last else reference
+    own = [each for each in found if f"/{each.partition('@')[0]}".endswith(f"/{repository}")]
+    return next(iter([*own, *found]), "")
 
 
 def _knock(host: str, own: Mapping[str, str] = os.environ) -> None:
