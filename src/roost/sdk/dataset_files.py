@@ -23,7 +23,7 @@ def listing(dataset: "AbstractDataset") -> list[Item]:
     """Its files as they are now, its steps on files applied."""
     from roost.data.resolving import resolve  # noqa: PLC0415 - loaded by those who look at data
 
-    return list(resolve(dataset._definition, lambda definition: _asked(dataset, definition)))
+    return resolve(dataset._definition, lambda definition: _asked(dataset, definition), cache=_cache(dataset))
 
 
 def download(dataset: "AbstractDataset", root: Path, overwrite: bool, ignore_not_found: bool) -> list[Path]:
