@@ -97,7 +97,7 @@ def _candidates(path: str, pyenv: str) -> Iterator[str]:
         if (
             folder and os.path.basename(folder) != "shims"
         ):  # pyenv's shims are no interpreters; what is behind them follows
-            yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.[0-9]*[0-9]"))
+            yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.*[0-9]"))
             yield f"{folder}/python3"
     root = Path(pyenv or Path.home() / ".pyenv")
     yield from sorted(map(str, root.glob("versions/*/bin/python")))
