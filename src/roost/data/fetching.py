@@ -16,6 +16,8 @@ from roost.blobs.copying import copy
 from roost.data.addresses import Addresses, Again, Locate
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
+from roost.data.crowd import SMALL, Crowd, Wanted
+from roost.data.lines import is_near
 from roost.data.transfers import Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
@@ -31,6 +33,7 @@ Meanwhile = Callable[[], None]
 CONNECTIONS = 6
 _STRETCH = 16 * BLOCK
 _LOOK_SECONDS = 0.1
+_CROWDS, _A_CROWD = 4, 32
 _OWN = ".roost-download"
 
 
@@ -123,17 +126,33 @@ class _Work:
     def run(self) -> list[Path]:
         remote = [item for item in self._items if not item.path]
         keys = {item.name: self._cache.key(item) for item in remote}
-        found = self._cache.find(remote)
+        found = self._cache.find(list(keys.values()))
         missing = {keys[item.name]: item for item in remote if keys[item.name] not in found}
         total = sum(item.size or 0 for item in remote)
         self._bytes = total - sum(item.size or 0 for item in missing.values())
         if missing:
             self._cache.make_room(sum(item.size or 0 for item in missing.values()))
-            for key, item in missing.items():
-                self.add(partial(self._begin, key, item))
-            self._await(total, min(CONNECTIONS, 2 * len(missing) + total // _STRETCH))
+            self._await(total, self._share_out(missing))
         self._progress(total, total)
         return [Path(item.path) if item.path else self._cache.place(keys[item.name]) for item in self._items]
+
+    def _share_out(self, missing: dict[str, Item]) -> int:
+        """Small files to a crowd or, where a round trip takes its time, to several; each of the others is a deed. The number of
+        threads."""
+        small: deque[Wanted] = deque()
+        for key, item in missing.items():
+            if item.size is not None and item.size <= SMALL:
+                small.append((item, self._cache.where(key)))
+            else:
+                self.add(partial(self._begin, key, item))
+        crowds = min(_CROWDS, -(-len(small) // _A_CROWD)) if small and not is_near(small[0][0].url) else bool(small)
+        for _ in range(crowds):
+            self.add(Crowd(self._transfer, small, self._otherwise).run, first=True)
+        large = len(missing) - len(small)
+        return crowds + min(CONNECTIONS, max(1, 2 * large))
+
+    def _otherwise(self, item: Item, place: str) -> None:
+        self.add(partial(self._transfer.whole, item, Path(place)))
 
     def _begin(self, key: str, item: Item) -> None:
         place = self._cache.place(key)
