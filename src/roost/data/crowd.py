@@ -47,24 +47,28 @@ class Crowd:
         self._buffer = memoryview(bytearray(BLOCK))
 
     def run(self) -> None:
+        with no_room(None):
+            try:
+                self._until_empty()
+            finally:
+                for seat in list(self._seats):
+                    self._leave(seat)
+                self._select.close()
+
+    def _until_empty(self) -> None:
         silent = 0
-        try:
-            while self._queue or self._seats:
-                if self._transfer.web.stopping:
-                    raise Stopped
-                more = bool(self._queue) and len(self._seats) < CONNECTIONS
-                if more:
-                    self._sit()
-                ready = self._select.select(0 if more else _LOOK_SECONDS)
-                silent = 0 if ready or more else silent + 1
-                for each, _ in ready:
-                    self._listen(each.data)
-                if silent > _SILENT_LOOKS:
-                    self._give_up()
-        finally:
-            for seat in list(self._seats):
-                self._leave(seat)
-            self._select.close()
+        while self._queue or self._seats:
+            if self._transfer.web.stopping:
+                raise Stopped
+            more = bool(self._queue) and len(self._seats) < CONNECTIONS
+            if more:
+                self._sit()
+            ready = self._select.select(0 if more else _LOOK_SECONDS)
+            silent = 0 if ready or more else silent + 1
+            for each, _ in ready:
+                self._listen(each.data)
+            if silent > _SILENT_LOOKS:
+                self._give_up()
 
     def _sit(self) -> None:
         """Another connection, to the server of the next file."""
@@ -106,8 +110,7 @@ class Crowd:
             self._otherwise(seat.item, seat.place)
             return
         agree(seat.item, seat.told, seat.address)
-        with no_room(None):
-            self._transfer.came(seat.keep())
+        self._transfer.came(seat.keep())
         if "close" in seat.told.head.text("connection").lower():
             self._leave(seat)
         else:
@@ -143,7 +146,7 @@ class _Seat:
         self.socket.setblocking(False)
         self._file = -1
         self._came = bytearray()
-        self._body = -1
+        self._body = self._end = -1
 
     def ask(self, item: Item, place: str, address: Address) -> None:
         """Holds the file, so that nobody else brings it, and sends the request."""
@@ -163,24 +166,24 @@ class _Seat:
         try:
             while count := self.socket.recv_into(buffer):
                 self._came += buffer[:count]
-                if self._is_whole() is not None:
-                    break
+                whole = self._is_whole()
+                if whole is not None:
+                    return whole
         except _LATER:
-            count = 1
+            return None
         except OSError:
-            count = 0
-        return self._is_whole() if count else False
+            return False
+        return False
 
     def keep(self) -> int:
         """The file is whole and in its place; its size."""
-        body = memoryview(self._came)[self._body :]
-        os.ftruncate(self._file, 0)
-        write_all(self._file, body)
+        with memoryview(self._came) as whole, whole[self._body :] as body:
+            os.ftruncate(self._file, 0)
+            write_all(self._file, body)
+            size = len(body)
         blocks.seal(self._file, self.item.modified_at)
         os.rename(self.place + blocks.DATA, self.place)
         self.let_go()
-        size = len(body)
-        body.release()
         return size
 
     def let_go(self) -> None:
@@ -189,25 +192,27 @@ class _Seat:
             self._file = -1
 
     def _is_whole(self) -> bool | None:
-        if self._body < 0:
-            end = self._came.find(b"\r\n\r\n")
-            if end < 0:
-                return None if len(self._came) < BLOCK else False
-            first, *lines = bytes(self._came[:end]).split(b"\r\n")
-            head = Head()
-            for line in lines:
-                head.add(line)
-            status = first.split(b" ", 2)[1:2]
-            self.told = Told(int(status[0]) if status and status[0].isdigit() else 0, head)
-            self._body = end + 4
-            if self.told.status != 200 or not first.startswith(b"HTTP/1.1") or head.text("transfer-encoding"):
-                return False
-            if self.told.length is None or self.told.length > SMALL:
-                return False
-        missing = self._body + (self.told.length or 0) - len(self._came)
+        if self._body < 0 and not self._read_head():
+            return None if self._body < 0 and len(self._came) < BLOCK else False
+        missing = self._end - len(self._came)
         if missing > 0:
             return None
         return missing == 0 and self._has_hash()
+
+    def _read_head(self) -> bool:
+        """Whether the head is here and plain."""
+        end = self._came.find(b"\r\n\r\n")
+        if end < 0:
+            return False
+        first, *lines = bytes(self._came[:end]).split(b"\r\n")
+        head = Head()
+        for line in lines:
+            head.add(line)
+        self._body = end + 4
+        self.told = Told(200 if first.startswith(b"HTTP/1.1 200") else 0, head)
+        length = self.told.length
+        self._end = self._body + (length or 0)
+        return bool(self.told.status) and length is not None and length <= SMALL and "transfer-encoding" not in head
 
     def _has_hash(self) -> bool:
         told = self.told.head.text("content-md5")

@@ -4,6 +4,7 @@ head are our own, for its generic ones take twice the time of a small file.
 
 import base64
 import http.client
+import re
 import ssl
 from collections.abc import Mapping
 from functools import cache
@@ -17,6 +18,7 @@ BLOCK = 256 * 1024
 """Of a file on its way: stays in the processor's cache from the socket to the disk."""
 _CONNECT_SECONDS = 15.0
 _MOST_HEAD = 64 * 1024
+_SERVER = re.compile(r"[^:/]+://[^/?#]*")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -32,7 +34,7 @@ class Head(dict[str, str]):
 
     def add(self, line: bytes) -> None:
         name, _, value = line.decode("latin-1").partition(":")
-        self[name.strip().lower()] = value.strip()
+        self[name.lower()] = value.strip()
 
 
 class Reply(HTTPResponse):
@@ -119,11 +121,8 @@ _ABOUT = f"User-Agent: roost/{VERSION}\r\nAccept: */*\r\nAccept-Encoding: identi
 
 def key(url: str) -> str:
     """Addresses with the same key can share a connection."""
-    end = len(url)
-    for mark in "/?#":
-        found = url.find(mark, url.find("://") + 3)
-        end = min(end, found) if found >= 0 else end
-    return url[:end]
+    found = _SERVER.match(url)
+    return found[0] if found else url
 
 
 def is_near(url: str) -> bool:
