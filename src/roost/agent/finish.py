@@ -9,13 +9,16 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from roost.agent import outputs
 from roost.agent.folder import Folder
+from roost.agent.inputs import Teller
 from roost.agent.keeping import find, keep
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
 from roost.domain.errors import Forbidden, NotFound
+from roost.domain.runs import Reason, RunStatus
 
 log = logging.getLogger("roost.agent")
 
@@ -23,12 +26,14 @@ log = logging.getLogger("roost.agent")
 def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[], None]) -> None:
     """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile."""
     try:
+        problems = _deliver(folder, link) if outcome.to is RunStatus.COMPLETED else []
         found = find(folder)
+        found.losses += problems
         files = keep(folder, link, masks, found)
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
-        end = outcome.with_losses(found.losses, folder.work)
+        end = outcome.with_losses(found.losses, folder.root if problems else folder.work)
         log.info("The end: %s (%s).", end.to.value, end.reason.value)
         run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code))
         log.info("The run is %s.", run.status.value)
@@ -37,6 +42,15 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         return
     if not found.losses:
         remove(folder.root)
+
+
+def _deliver(folder: Folder, link: Link) -> list[str]:
+    """What the script wrote that becomes data; what of it could not be uploaded."""
+    plan, _ = folder.read_plan()
+    if not plan.spec.outputs:
+        return []
+    persist(lambda: link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
+    return outputs.deliver(folder, plan, link, Teller(folder.std_log).say)
 
 
 def remove(root: Path) -> None:

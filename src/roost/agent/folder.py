@@ -7,6 +7,7 @@ ended.json     how the script ended, as soon as that is known      std_log.txt, 
 laid.json      what came with the snapshot as ./outputs, ./logs    tmp/, box/  of a run in a container: its /tmp, its end
 container.json which engine has containers of the run
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
+inputs/        the data that it reads, laid out or mounted         filled/     folders whose content becomes data
 """
 
 import json
@@ -69,6 +70,14 @@ class Folder:
     @property
     def masked(self) -> Path:
         return self.root / "masked"
+
+    @property
+    def inputs(self) -> Path:
+        return self.root / "inputs"
+
+    @property
+    def filled(self) -> Path:
+        return self.root / "filled"
 
     @property
     def std_log(self) -> Path:
