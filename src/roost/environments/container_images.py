@@ -138,7 +138,8 @@ class Images:
                 f"The image {reference!r} is not on this machine.",
                 hint="Build or load it there, or name one with its registry.",
             )
-        _knock(host)
+        if not self._engine.has_detours:
+            _knock(host)
         self._say(f"Fetching the image {reference}.")
         own = bool(facts.username) and host == (facts.registry.partition("/")[0] or _HUB)
         access = {"username": facts.username, "password": self._password(facts)} if own else None
