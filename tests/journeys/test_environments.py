@@ -120,15 +120,16 @@ def test_no_solution_fails_the_run_and_is_tried_again_by_the_next(submit: Callab
 
 def test_two_runs_one_build_watched_live(submit: Callable[..., Run], shelf: Path, tmp_path: Path) -> None:
     wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
-    runs = [submit(environment("lower", "slow")) for _ in range(2)]
+    first = submit(environment("lower", "slow"))
     shown = io.StringIO()
-    first = runs[0]
     watching = threading.Thread(
         target=waiting.stream, args=(first._connection.watcher, first.id, first.get_portal_url(), shown)
     )
     watching.start()
     until(lambda: "Resolving" in shown.getvalue())
+    runs = [first, submit(environment("lower", "slow"))]
     until((tmp_path / "sign.pid").exists)
+    until(lambda: runs[1].get_status() == "Preparing")
     assert [run.get_status() for run in runs] == ["Preparing", "Preparing"]
     until(lambda: first.id in records.get(runs[1]._connection.client, runs[1].id).message)
     (tmp_path / "sign").touch()
