@@ -13,9 +13,9 @@ from roost.environments import pythons
     [
         ("/usr/bin/python3.11", "3.11"),
         ("/usr/bin/python3", ""),
-        ("/home/ann/.pyenv/versions/3.6.15/bin/python", "3.6"),
-        ("/home/ann/.pyenv/versions/mine/bin/python", ""),
-        ("/home/ann/.local/share/uv/python/cpython-3.12.4-linux-x86_64-gnu/bin/python", "3.12"),
+        ("/srv/ann/.pyenv/versions/3.6.15/bin/python", "3.6"),
+        ("/srv/ann/.pyenv/versions/mine/bin/python", ""),
+        ("/srv/ann/.local/share/uv/python/cpython-3.12.4-linux-x86_64-gnu/bin/python", "3.12"),
         ("/srv/versions/3.6/bin/python3.10", "3.10"),
     ],
 )
