@@ -66,7 +66,10 @@ class CondaBuilder:
 
     def install(self, lock: Lock, prefix: Path) -> None:
         if lock.platform != here():
-            raise BuildFailed(f"The lock is for {lock.platform}; this node is {here()}.")
+            raise BuildFailed(
+                f"The lock is for {lock.platform}; this node is {here()}.",
+                hint="Resolve it for this one: roost run repeat RUN --fresh, or submit without the lock.",
+            )
         packages, pip = _read(lock.body)
         self._link(packages, prefix)
         if pip.strip():
