@@ -84,8 +84,8 @@ def _refuse_replacing(
     mark = folder.root / f"delivering-{output.name}"
     if not output.overwrite and wanted and not mark.exists():
         there = {item["name"] for item in link.client.call("GET", route, params={"path": target})["items"]}
-        if both := sorted(there.intersection(wanted)):
-            raise Conflict(f"{target}/{both[0]} is there already, and is not to be replaced")
+        if both := sorted(there.intersection(f"{target}/{name}" for name in wanted)):
+            raise Conflict(f"{both[0]} is there already, and is not to be replaced")
     mark.touch()
 
 
