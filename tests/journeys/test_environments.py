@@ -333,6 +333,7 @@ def test_a_curated_environment_says_in_log_and_lock_what_is_not_as_its_name_says
     assert (run.get_environment().name, run.get_environment().version) == (name, "1")
     assert made.get_image_details(workspace)["notes"] == list(made._notes)
     assert made.build_local(workspace).endswith(made.get_image_details(workspace)["lock"])
+    assert "version 12 of it is not kept" in roost("run", "show", run.id)
     again = submit(made, "print('again')")
     again.wait_for_completion(show_output=True)
     assert "version 12 of it is not kept" in capsys.readouterr().out, "said though nothing was built"

@@ -7,6 +7,7 @@ from typing import Any
 
 from roost.cli import rendering
 from roost.domain import codec
+from roost.domain.environments import EnvironmentUse
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunStatus
 from roost.sdk import downloads, records
@@ -151,6 +152,8 @@ def _head(run: RunRecord, why: str) -> None:
     what = run.spec.script or " ".join(run.spec.command)
     if what:
         print(f"  runs        {what} {' '.join(run.spec.arguments)}".rstrip() + f"  on {run.spec.target}")
+    if run.spec.environment is not None:
+        _with_environment(run.spec.environment)
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
@@ -158,6 +161,14 @@ def _head(run: RunRecord, why: str) -> None:
         print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
     if why and not run.status.is_terminal:
         print(f"  why         {why}")
+
+
+def _with_environment(use: EnvironmentUse) -> None:
+    version = f", version {use.version}" if use.version else ""
+    kept = f", from the lock {use.lock[:12]}" if use.lock else ""
+    print(f"  with        {use.name}{version}{kept}")
+    for note in use.definition.get("notes") or ():
+        print(f"              {note}")
 
 
 def _story(run: RunRecord, events: list[RunEvent]) -> None:
