@@ -137,7 +137,9 @@ class CondaBuilder:
                 "The environment names no conda channel, and neither does this node.",
                 hint="Name one under `channels` in the conda file.",
             )
-        return list({channel.name: channel for channel in found}.values())
+        found = list({channel.name: channel for channel in found}.values())
+        self._settings.check(found)
+        return found
 
     def _spec(self, spec: str) -> str:
         """The spec with its channel's address for its name, which is what the solver compares."""
