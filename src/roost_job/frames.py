@@ -5,6 +5,7 @@ those of the environment that the script runs in.
 """
 
 import json
+import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from roost_job import columns, partitions, steps
@@ -138,7 +139,7 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optiona
         texts = [column for column, kind in wanted.types.items() if kind["type"] in ("string", "datetime")]
         given["dtype"] = dict.fromkeys(texts, str) or None
     if len(given["sep"]) > 1:
-        given["engine"] = "python"
+        given.update(engine="python", sep=re.escape(given["sep"]))
         given.pop("low_memory")
     try:
         frame = pandas.read_csv(path, **given)
