@@ -46,7 +46,10 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     from roost.data.mounting import mount  # noqa: PLC0415 - loaded by those who mount
 
     target = Path(os.path.abspath(os.path.expanduser(mount_point))) if mount_point else None
-    return mount(listing(dataset), target, _cache(dataset))
+
+    return mount(
+        listing(dataset), target, _cache(dataset), locate=_connection(dataset)._locate, again=lambda: listing(dataset)
+    )
 
 
 def frame(dataset: "AbstractDataset") -> Any:
