@@ -67,10 +67,10 @@ def check(items: Sequence[Item]) -> None:
     """InvalidInput for names that do not stay in their folder, or that two have; NotFound for a local file that is gone."""
     seen: set[str] = set()
     for item in items:
-        if names.path(item.name) != item.name or item.name in seen:
-            raise InvalidInput(
-                f"Two files of the dataset would be {item.name!r}." if item.name in seen else "A name is odd."
-            )
+        if item.name in seen:
+            raise InvalidInput(f"Two files of the dataset would be {item.name!r}.")
+        if names.path(item.name) != item.name:
+            raise InvalidInput(f"The name {item.name!r} of a file is not a plain path.")
         seen.add(item.name)
         if item.path and not os.path.isfile(item.path):
             raise NotFound(f"{item.path} is not there any more.", hint="It was when the dataset was listed.")
@@ -90,9 +90,10 @@ def _straight(
     transfer = Transfer(web or Web(), Addresses(items, locate, again))
     try:
         paths = _Work(items, own, progress, meanwhile, transfer).run()
+        last = {path: item.name for item, path in zip(items, paths, strict=True)}
         for item, path in zip(items, paths, strict=True):
             place = target / item.name
-            if item.path:
+            if item.path or last[path] != item.name:
                 _copy(path, place, meanwhile)
             else:
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +119,7 @@ class _Work:
         transfer.came = self.came
         self._deeds: deque[Deed] = deque()
         self._open = 0
+        self._over = False
         self._news = threading.Condition()
         self._bytes = 0
         self._problem: BaseException | None = None
@@ -190,7 +192,7 @@ class _Work:
             if self._problem:
                 self._transfer.web.stop()
             with self._news:
-                self._open = 0
+                self._over = True
                 self._deeds.clear()
                 self._news.notify_all()
             for worker in workers:
@@ -204,9 +206,9 @@ class _Work:
     def _serve(self) -> None:
         while True:
             with self._news:
-                while not self._deeds and self._open:
+                while not self._deeds and not self._over:
                     self._news.wait()
-                if not self._deeds:
+                if self._over:
                     return
                 deed = self._deeds.popleft()
             try:

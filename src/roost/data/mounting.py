@@ -101,7 +101,7 @@ def mount(
     if target is None:
         target = made = Path(tempfile.mkdtemp(prefix="roost-data-"))
     target.mkdir(parents=True, exist_ok=True)
-    if any(os.scandir(target)):
+    if os.listdir(target):
         raise Conflict(f"{target} is not empty, so nothing is mounted there.", hint="Give a new folder.")
     if all(item.path for item in items):
         _link(items, [Path(item.path) for item in items], target)
