@@ -220,7 +220,8 @@ class TestFuse:
         code = (
             "import sys\nfrom pathlib import Path\nfrom roost.data.cache import Cache\n"
             "from roost.data.mounting import mount\nfrom roost.domain.datastores import Item\n"
-            "m = mount([Item(name='a', url=sys.argv[1], size=3, modified_at=float(sys.argv[4]))], Path(sys.argv[2]), Cache(Path(sys.argv[3])))\n"
+            "item = Item(name='a', url=sys.argv[1], size=3, modified_at=float(sys.argv[4]))\n"
+            "m = mount([item], Path(sys.argv[2]), Cache(Path(sys.argv[3])))\n"
             "print(m.pid, flush=True)\ninput()\n"
         )
         argv = [sys.executable, "-c", code, item.url, str(tmp_path / "m"), str(cache.home), str(MODIFIED)]

@@ -44,6 +44,7 @@ class BlockFile:
         self._coming: dict[int, threading.Event] = {}
         self._next = -1
         self._ahead = 1
+        self._most_ahead = min(_MOST_AHEAD, cache.limit // (16 * BLOCK))
         self._finished = False
         self._gone = threading.Event()
 
@@ -72,7 +73,7 @@ class BlockFile:
         with self._lock:
             if block == self._next - 1:
                 return
-            self._ahead = min(2 * self._ahead, _MOST_AHEAD) if block == self._next else 1
+            self._ahead = min(2 * self._ahead, self._most_ahead) if block == self._next else min(1, self._most_ahead)
             goes_on = block == self._next or block == 0
             self._next = block + 1
             wanted = range(block + 1, min(block + 1 + self._ahead, self._part.count)) if goes_on else range(0)
