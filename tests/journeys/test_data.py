@@ -1,11 +1,14 @@
 """Data into runs: web files by reference, mounted and downloaded; tables inside a job; what a run writes becomes data."""
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
 import pytest
 from tests.interpreters import each_python, python
+from tests.journeys.test_submit import until
 from tests.journeys.web import serving
 from tests.sdk.folders import tree
 
@@ -308,3 +311,50 @@ def test_data_in_a_command(workspace: Workspace, experiment: Experiment, tmp_pat
     assert Path("text.txt").read_text() == "hello"
     assert "hello" in log_of(runs[1])
     assert "1\thello" in log_of(runs[2])
+
+
+# Reads a little, tells that it is there, and waits.
+HOLDS = """
+import os, sys, time
+folder, told = sys.argv[1:]
+with open(os.path.join(folder, "0.bin"), "rb") as file:
+    file.read(10)
+    open(told + ".part", "w").write(str(os.getppid()))
+    os.rename(told + ".part", told)
+    time.sleep(600)
+"""
+
+
+def mounts_below(home: Path) -> int:
+    return sum(str(home) in line for line in Path("/proc/self/mountinfo").read_text().splitlines())
+
+
+@pytest.mark.parametrize("how", ["canceled", "agent killed"])
+def test_no_mount_outlives_its_run(how: str, experiment: Experiment, tmp_path: Path, home: Path) -> None:
+    with serving({f"{n}.bin": bytes(100_000) for n in range(2)}) as web:
+        files = Dataset.File.from_files([f"{web.url}/{n}.bin" for n in range(2)])
+        told = tmp_path / "told"
+        run = submit(experiment, tmp_path, HOLDS, files.as_mount(), told)
+        until(told.exists)
+        if how == "canceled":
+            run.cancel()
+        else:
+            os.kill(int(told.read_text()), signal.SIGKILL)
+        until(lambda: run.get_status() in ("Canceled", "Failed"))
+        assert run.get_status() == ("Canceled" if how == "canceled" else "Failed")
+        until(lambda: not (home / "runs" / run.id).exists())
+        assert mounts_below(home) == 0
+
+
+def test_an_input_that_does_not_come_can_be_canceled(experiment: Experiment, tmp_path: Path) -> None:
+    with serving({"slow.bin": bytes(10_000_000)}) as web:
+        slow = Dataset.File.from_files(f"{web.url}/slow.bin")
+        web.flows.clear()
+        run = submit(experiment, tmp_path, SAYS, slow.as_named_input("slow").as_download())
+        until(lambda: web.bodies)
+        client = run._connection.client
+        why = client.call("GET", f"/api/runs/{run.id}/events")["why"]
+        assert "brings its inputs; its log says how far it is" in why
+        run.cancel()
+        until(lambda: run.get_status() == "Canceled")
+        web.flows.set()

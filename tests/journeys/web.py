@@ -1,5 +1,6 @@
 """A small web server of files for tests: it counts what is asked for, and can be taken away."""
 
+import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,9 @@ class Web:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
         self.bodies: dict[str, int] = {}
+        self.flows = threading.Event()
+        """Cleared, bodies are held back after their first bytes."""
+        self.flows.set()
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -43,7 +47,12 @@ class Web:
         handler.end_headers()
         if handler.command == "GET":
             self.bodies[path] = self.bodies.get(path, 0) + 1
-            handler.wfile.write(data)
+            first = len(data) if self.flows.is_set() else 1000
+            handler.wfile.write(data[:first])
+            if data[first:]:
+                self.flows.wait(60)
+                with contextlib.suppress(OSError):
+                    handler.wfile.write(data[first:])
 
     def close(self) -> None:
         self._server.shutdown()
