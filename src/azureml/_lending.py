@@ -9,7 +9,12 @@ import sys
 
 SDK_PYTHON = (3, 11)
 
-_IN_JOBS = {"Run": "roost_job.run"}
+_IN_JOBS = {
+    "Run": "roost_job.run",
+    "Dataset": "roost_job.datasets",
+    "FileDataset": "roost_job.datasets",
+    "TabularDataset": "roost_job.datasets",
+}
 """Names that the job library has too."""
 
 

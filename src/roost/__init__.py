@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from roost.sdk.compute import AmlCompute, ComputeTarget
     from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration, AmlComputeStatus, ScaleSettings
     from roost.sdk.conda_dependencies import CondaDependencies
+    from roost.sdk.consumption import DatasetConsumptionConfig
+    from roost.sdk.data_outputs import OutputFileDatasetConfig, OutputTabularDatasetConfig
+    from roost.sdk.data_references import DataReference
     from roost.sdk.datapaths import DataPath, DataPathComputeBinding
     from roost.sdk.dataset_factory import Dataset, FileDatasetFactory, TabularDatasetFactory
     from roost.sdk.dataset_types import DataType, FileEncoding, PromoteHeadersBehavior
@@ -78,9 +81,11 @@ __all__ = [
     "DataFactoryCompute",
     "DataPath",
     "DataPathComputeBinding",
+    "DataReference",
     "DataType",
     "DatabricksCompute",
     "Dataset",
+    "DatasetConsumptionConfig",
     "Datastore",
     "DockerConfiguration",
     "DockerSection",
@@ -96,6 +101,8 @@ __all__ = [
     "Keyvault",
     "KubernetesCompute",
     "MsiAuthentication",
+    "OutputFileDatasetConfig",
+    "OutputTabularDatasetConfig",
     "PromoteHeadersBehavior",
     "PythonSection",
     "RemoteCompute",
@@ -136,9 +143,11 @@ _HOMES = {
     "DataFactoryCompute": "roost.sdk.foreign_compute",
     "DataPath": "roost.sdk.datapaths",
     "DataPathComputeBinding": "roost.sdk.datapaths",
+    "DataReference": "roost.sdk.data_references",
     "DataType": "roost.sdk.dataset_types",
     "DatabricksCompute": "roost.sdk.foreign_compute",
     "Dataset": "roost.sdk.dataset_factory",
+    "DatasetConsumptionConfig": "roost.sdk.consumption",
     "Datastore": "roost.sdk.datastores",
     "DockerConfiguration": "roost.sdk.runconfigs",
     "DockerSection": "roost.sdk.sections",
@@ -154,6 +163,8 @@ _HOMES = {
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
     "MsiAuthentication": "roost.sdk.authentication",
+    "OutputFileDatasetConfig": "roost.sdk.data_outputs",
+    "OutputTabularDatasetConfig": "roost.sdk.data_outputs",
     "PromoteHeadersBehavior": "roost.sdk.dataset_types",
     "PythonSection": "roost.sdk.sections",
     "RemoteCompute": "roost.sdk.foreign_compute",

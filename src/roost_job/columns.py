@@ -5,6 +5,7 @@ from typing import Any, Mapping
 
 from roost_job import steps
 from roost_job.exceptions import UserErrorException
+from roost_job.libraries import need
 
 Frame = Any
 _LOOKED_AT = 200
@@ -22,7 +23,7 @@ def convert(frame: Frame, types: Mapping[str, Any]) -> Frame:
 
 
 def _converted(column: Any, kind: Mapping[str, Any]) -> Any:
-    import pandas  # of the script's environment
+    pandas = need("pandas")
 
     name = kind["type"]
     if name == "string":
@@ -68,7 +69,7 @@ def infer_times(frame: Frame, types: Mapping[str, Any]) -> Frame:
 
 
 def _iso(column: Any) -> Any:
-    import pandas  # of the script's environment
+    pandas = need("pandas")
 
     # Newer ones take the form of the first value for that of all, unless told that each may be written in its own way.
     more = {"format": "ISO8601"} if int(pandas.__version__.partition(".")[0]) >= 2 else {}

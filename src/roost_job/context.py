@@ -52,6 +52,9 @@ class JobWorkspace(object):
         self.resource_group = resource_group
         self._door = door
 
+    def _data_link(self) -> DoorClient:
+        return DoorClient(self._door)
+
     def get_default_keyvault(self) -> JobKeyvault:
         """The secrets of the workspace, to read."""
         return JobKeyvault(DoorClient(self._door))

@@ -3,13 +3,16 @@
 import time
 from typing import Any, Dict, Mapping, Optional, Sequence
 
+from roost_job import run_data
 from roost_job.metrics import address
 
 _LOG_FOLDERS = ("user_logs/", "azureml-logs/", "logs/", "system_logs/")
 
 
-def details(record: Mapping[str, Any], file_names: Sequence[str]) -> Dict[str, Any]:
-    """From the run's record as it crosses the wire, and the names of its files."""
+def details(
+    record: Mapping[str, Any], file_names: Sequence[str], uses: Sequence[Mapping[str, Any]] = ()
+) -> Dict[str, Any]:
+    """From the run's record as it crosses the wire, the names of its files, and what it used of data."""
     spec = record.get("spec") or {}
     found = {
         "runId": record["id"],
@@ -18,8 +21,8 @@ def details(record: Mapping[str, Any], file_names: Sequence[str]) -> Dict[str, A
         "startTimeUtc": utc(record.get("started_at")),
         "endTimeUtc": utc(record.get("ended_at")),
         "properties": dict(record.get("properties") or {}),
-        "inputDatasets": [],
-        "outputDatasets": [],
+        "inputDatasets": run_data.inputs(spec),
+        "outputDatasets": run_data.outputs(uses),
         "runDefinition": {
             "script": spec.get("script", ""),
             "command": list(spec.get("command") or []),

@@ -1,14 +1,16 @@
 """Reads the files of a table into pandas: `read` is all of it, for scripts in jobs (Python 3.6+) and for the SDK alike.
 
-Where the first steps of the dataset need only some columns or rows, no others are read. pandas, and pyarrow for Parquet, are of the
-environment that the script runs in.
+Where the first steps of the dataset need only some columns or rows, no others are read. pandas, and pyarrow for Parquet, are
+those of the environment that the script runs in.
 """
 
 import json
+import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from roost_job import columns, partitions, steps
 from roost_job.exceptions import UserErrorException
+from roost_job.libraries import need
 
 Frame = Any
 File = Sequence[str]
@@ -49,7 +51,7 @@ class Wanted(object):
 
 def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
     """The table that a definition (as JSON has it) means, of these files, as one frame."""
-    pandas = need("pandas", "A table is read into a pandas DataFrame")
+    pandas = need("pandas")
     kind = (definition.get("format") or {}).get("type")
     if kind not in _READERS:
         raise UserErrorException("A table of the type %r cannot be read." % (kind,))
@@ -66,7 +68,7 @@ def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
 
 
 def _frames(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> Iterator[Frame]:
-    left, first = wanted.limit, None  # type: Optional[int], Optional[Frame]
+    left, first = wanted.limit, None
     values = partitions.reader(wanted.partitions) if wanted.partitions else None
     for name, path, source in files:
         if left is not None and left <= 0 and first is not None:
@@ -116,7 +118,7 @@ def _with_places(frame: Frame, wanted: Wanted, name: str, source: str, values: A
 def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]) -> Frame:
     form = wanted.form
     headless = wanted.header == _NONE or (wanted.header == _FIRST and first is not None)
-    given = {
+    given: Dict[str, Any] = {
         "sep": form.get("separator") or ",",
         "header": None if headless else 0,
         "encoding": wanted.encoding,
@@ -126,7 +128,7 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optiona
         "na_values": _empty(form, wanted.infer),
         "skip_blank_lines": True,
         "low_memory": False,  # a column has one type, whatever the size of the file
-    }  # type: Dict[str, Any]
+    }
     if headless and wanted.header == _FIRST:
         given["names"] = list(first.columns)  # type: ignore[union-attr]
     elif not headless and wanted.columns is not None:
@@ -135,9 +137,9 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optiona
         given["dtype"] = str
     else:
         texts = [column for column, kind in wanted.types.items() if kind["type"] in ("string", "datetime")]
-        given["dtype"] = {column: str for column in texts} or None
+        given["dtype"] = dict.fromkeys(texts, str) or None
     if len(given["sep"]) > 1:
-        given["engine"] = "python"
+        given.update(engine="python", sep=re.escape(given["sep"]))
         given.pop("low_memory")
     try:
         frame = pandas.read_csv(path, **given)
@@ -155,7 +157,7 @@ def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
     return ["", "NaN", "nan"] if infer else [""]
 
 
-def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]) -> Frame:
+def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, first: Any, left: Any) -> Frame:  # noqa: ARG001 - as the others
     try:
         if wanted.columns is None:
             return pandas.read_parquet(path)
@@ -171,16 +173,22 @@ def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[
 def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:
     """Those of the file; with another library than pyarrow it is taken that all are there."""
     try:
-        import pyarrow.parquet  # of the script's environment
-    except ImportError:
+        parquet = need("pyarrow.parquet")
+    except UserErrorException:
         return otherwise
-    return list(pyarrow.parquet.ParquetFile(path).schema.to_arrow_schema().names)
+    return list(parquet.ParquetFile(path).schema.to_arrow_schema().names)
 
 
 def _json_lines(
-    pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]
+    pandas: Any,
+    wanted: Wanted,
+    name: str,
+    path: str,
+    first: Any,  # noqa: ARG001 - as the others
+    left: Optional[int],
 ) -> Frame:
-    drop, records = wanted.form.get("invalid_lines") == "drop", []  # type: bool, List[Any]
+    drop = wanted.form.get("invalid_lines") == "drop"
+    records: List[Dict[str, Any]] = []
     for number, line in enumerate(_lines(name, path, wanted.encoding), 1):
         if left is not None and len(records) >= left:
             break
@@ -208,7 +216,8 @@ def _lines(name: str, path: str, encoding: str) -> Iterator[str]:
     import gzip
     import lzma
 
-    opener = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}.get(str(_compression(name)), open)  # type: Any
+    openers: Dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
+    opener = openers.get(str(_compression(name)), open)
     with opener(path, "rt", encoding=encoding) as lines:
         for line in lines:
             yield line
@@ -221,19 +230,6 @@ def _compression(name: str) -> Optional[str]:
 
 
 _READERS = {"delimited": _delimited, "parquet": _parquet, "json_lines": _json_lines}
-
-
-def need(module: str, what: str) -> Any:
-    """A module of the script's environment, or an error that says how to have it."""
-    import importlib  # for those who read tables
-
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise UserErrorException(
-            "%s, and %s cannot be imported here: %s." % (what, module, error),
-            hint="Add %s to the packages of the run's environment." % module,
-        )
 
 
 def _words(error: Exception) -> str:

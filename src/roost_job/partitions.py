@@ -42,7 +42,9 @@ def reader(partition_format: str) -> Callable[[str], Optional[Columns]]:
 
 
 def _compiled(text: str) -> Tuple[Any, List[Tuple[str, str]]]:
-    pieces, keys, end = [], [], 0  # type: List[str], List[Tuple[str, str]], int
+    pieces: List[str] = []
+    keys: List[Tuple[str, str]] = []
+    end = 0
     plain = text.lstrip("/")
     for match in _NAMED.finditer(plain):
         pieces.append(_literal(plain[end : match.start()]))
@@ -84,7 +86,8 @@ def _time(text: str, name: str, form: str, keys: List[Tuple[str, str]]) -> str:
 
 
 def _values(keys: List[Tuple[str, str]], groups: Tuple[str, ...]) -> Optional[Columns]:
-    found, times = {}, {}  # type: Columns, Dict[str, Dict[str, int]]
+    found: Columns = {}
+    times: Dict[str, Dict[str, int]] = {}
     for (name, part), value in zip(keys, groups):
         if part:
             times.setdefault(name, {"month": 1, "day": 1})[part] = int(value)

@@ -19,6 +19,7 @@ from roost_job.exceptions import AzureMLException, RunEnvironmentException, User
 from roost_job.files import RunFiles
 from roost_job.metrics import RunMetrics
 from roost_job.offline import _OfflineRun
+from roost_job.run_data import RunData
 from roost_job.secrets import RunSecrets
 from roost_job.spool import Writer
 
@@ -29,7 +30,7 @@ END_FLUSH_SECONDS = 30.0
 _contexts: Dict[Tuple[type, Job], "Run"] = {}
 
 
-class Run(RunMetrics, RunFiles, RunChildren, RunSecrets):
+class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData):
     """A run. Any thread may use it, and so may forked workers, each with a spool of its own."""
 
     def __init__(self, experiment: Any, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
@@ -156,7 +157,9 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets):
 
     def get_details(self) -> Dict[str, Any]:
         """What is known of the run, under the names that scripts read."""
-        return details(self._record_now(), self.get_file_names())
+        record = self._record_now()
+        has_data = bool((record.get("spec") or {}).get("outputs"))
+        return details(record, self.get_file_names(), self._link.ask("uses") if has_data else ())
 
     def get_portal_url(self) -> str:
         """Where a browser shows it."""

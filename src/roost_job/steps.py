@@ -6,6 +6,7 @@ import datetime
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from roost_job.exceptions import UserErrorException
+from roost_job.libraries import need
 
 Frame = Any
 """pandas belongs to the script's environment, not to this library."""
@@ -16,7 +17,7 @@ _BY_POSITION = ("take", "skip", "sample", "split")
 
 def apply(frame: Frame, steps: Sequence[Step]) -> Frame:
     """The frame after all steps, its rows numbered anew."""
-    fine = None  # type: Optional[str]
+    fine: Optional[str] = None
     for step in steps:
         op = step["op"]
         if op == "timestamps":
@@ -73,9 +74,7 @@ def _split(frame: Frame, step: Step) -> Frame:
 
 def _chances(count: int, seed: Any) -> Any:
     """A number from 0 to 1 for each row. This generator is frozen: every NumPy gives the same."""
-    import numpy  # of the script's environment, where there is pandas
-
-    return numpy.random.RandomState(int(seed or 0) % 2**32).random_sample(count)
+    return need("numpy").random.RandomState(int(seed or 0) % 2**32).random_sample(count)
 
 
 def _keep(frame: Frame, step: Step) -> Frame:
@@ -98,7 +97,7 @@ def _filter(frame: Frame, step: Step) -> Frame:
     return frame[mask.fillna(False).astype(bool)]
 
 
-_OPS = {
+_OPS: Dict[str, Callable[[Frame, Step], Any]] = {
     "take": _take,
     "skip": _skip,
     "sample": _sample,
@@ -106,7 +105,7 @@ _OPS = {
     "keep_columns": _keep,
     "drop_columns": _drop,
     "filter": _filter,
-}  # type: Dict[str, Callable[[Frame, Step], Frame]]
+}
 
 
 def _require(frame: Frame, columns: Sequence[str]) -> None:
@@ -118,7 +117,7 @@ def _require(frame: Frame, columns: Sequence[str]) -> None:
 
 # ---- expressions
 
-_COMPARISONS = {
+_COMPARISONS: Dict[str, Callable[[Any, Any], Any]] = {
     "eq": lambda left, right: left == right,
     "ne": lambda left, right: left != right,
     "lt": lambda left, right: left < right,
@@ -127,7 +126,7 @@ _COMPARISONS = {
     "ge": lambda left, right: left >= right,
     "and": lambda left, right: left & right,
     "or": lambda left, right: left | right,
-}  # type: Dict[str, Callable[[Any, Any], Any]]
+}
 _TEXTS = {"starts_with": "startswith", "ends_with": "endswith", "contains": "contains"}
 
 
@@ -164,9 +163,7 @@ def _text(value: Any) -> str:
 
 def moment(text: str) -> Any:
     """A time as frames have it: of UTC, without saying so."""
-    import pandas  # of the script's environment
-
-    return plain_time(pandas.Timestamp(text))
+    return plain_time(need("pandas").Timestamp(text))
 
 
 def plain_time(value: Any) -> Any:
@@ -175,11 +172,9 @@ def plain_time(value: Any) -> Any:
 
 def as_times(column: Any) -> Any:
     """A column as times of UTC; what is none becomes empty."""
-    import pandas  # of the script's environment
-
     if str(column.dtype).startswith("datetime64[") and "," not in str(column.dtype):
         return column
-    found = pandas.to_datetime(column, errors="coerce", utc=True)
+    found = need("pandas").to_datetime(column, errors="coerce", utc=True)
     return found.dt.tz_convert(None)
 
 

@@ -36,7 +36,11 @@ def test_a_run_sees_its_own_folders_and_no_others(folder: Folder) -> None:
         "/tmp",
         str(folder.work),
         str(folder.spool),
+        str(folder.inputs),
+        str(folder.filled),
         str(folder.root / "door.sock"),
+        str(folder.inputs),
+        str(folder.filled),
         f"{folder.home}/cache/job/x",
     }
     assert mounts["/tmp"].source == folder.tmp and mounts[f"{folder.home}/cache/job/x"].read_only

@@ -115,9 +115,6 @@ def test_what_scripts_import_without_using_it_says_so_when_it_is_used(use: str) 
     [
         ("from azureml.core.model import InferenceConfig, Model", "Model(None, 'x')"),
         ("from azureml.core.webservice import AciWebservice, Webservice", "AciWebservice.deploy_configuration()"),
-        ("from azureml.data import OutputFileDatasetConfig", "OutputFileDatasetConfig()"),
-        ("from azureml.data.data_reference import DataReference", "DataReference(None)"),
-        ("from azureml.data.dataset_consumption_config import DatasetConsumptionConfig", "DatasetConsumptionConfig()"),
         ("from azureml.train.dnn import PyTorch, TensorFlow", "PyTorch('.')"),
         ("from azureml.train.estimator import Estimator", "Estimator('.')"),
         ("from azureml.train.sklearn import SKLearn", "SKLearn('.')"),

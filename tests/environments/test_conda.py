@@ -85,11 +85,25 @@ def test_what_every_python_brings_along_is_there_where_the_channel_has_it(channe
     assert '"pip"' in Build(tmp_path, channel).lock("lower").body
 
 
+def test_two_channels_with_different_packages_of_one_name(channel: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    channels.module(channel, "lower", "2.0")
+    files = {"site-packages/lower.py": "VERSION = 'other'\n"}
+    channels.package(other, "lower", "2.0", depends=["python"], files=files, noarch="python")
+    named = {str(channel): "2.0", str(other): "other"}
+    for number, (place, version) in enumerate([*named.items(), *named.items()]):
+        build = Build(tmp_path, channel)
+        build.builder.install(build.lock(f"{place}::lower"), tmp_path / f"prefix{number}")
+        assert run(tmp_path / f"prefix{number}", "import lower; print(lower.VERSION)") == version
+
+
 def test_pip_replaces_what_conda_has_when_it_must(channel: Path, shelf: Path, tmp_path: Path) -> None:
     channels.module(channel, "lower", "1.0")
     wheels.wheel(shelf, "lower", "2.0")
     build = Build(tmp_path, channel)
-    lock = build.lock("lower", pip=("lower>=2",))
+    mark = {f"lib/python{HERE}/EXTERNALLY-MANAGED": "[externally-managed]\nError=hands off\n"}
+    channels.package(channel, "marked", "1.0", files=mark)
+    lock = build.lock("lower", "marked", pip=("lower>=2",))
     build.builder.install(lock, tmp_path / "prefix")
     assert run(tmp_path / "prefix", "import lower; print(lower.VERSION)") == "2.0"
 

@@ -125,3 +125,21 @@ def test_addresses_that_end_alike_have_names_of_their_own(tmp_path: Path) -> Non
         "https://b.test/main",
         "https://c.test/main",
     ]
+
+
+def test_channels_that_the_machine_forbids(tmp_path: Path) -> None:
+    only = read(tmp_path, f"channel_alias: {MIRROR}\nallowlist_channels: [conda-forge, 'https://h.test/c']\n")
+    only.check(only.resolve(["conda-forge", "https://h.test/c"]))
+    with pytest.raises(BuildFailed, match="pytorch may not be used") as caught:
+        only.check(only.resolve(["conda-forge", "pytorch"]))
+    assert "conda-forge" in caught.value.hint
+    some = read(tmp_path, "denylist_channels: [defaults]\n")
+    some.check(some.resolve(["conda-forge"]))
+    with pytest.raises(BuildFailed, match="main may not be used"):
+        some.check(some.resolve([]))
+
+
+def test_the_file_of_the_conda_that_is_installed(tmp_path: Path) -> None:
+    (tmp_path / "root" / "bin").mkdir(parents=True)
+    (tmp_path / "root" / ".condarc").write_text("channels: [theirs]\n")
+    assert read(tmp_path, CONDA_EXE=str(tmp_path / "root" / "bin" / "conda")).channels == ("theirs",)

@@ -41,7 +41,10 @@ def test_azures_image_is_built_natively_and_both_log_and_lock_say_so(
     recipe = Recipe(python="3.11", requirements=("lower",), image=AZURES)
     lock = build(builders.kind_of(recipe)).resolve(recipe)
     assert lock.kind == base.PIP and "lower==2.0" in lock.body
-    assert f"natively instead of in the image {AZURES.reference}: There is no container engine on this machine" in lock.notes[-1]
+    assert (
+        f"natively instead of in the image {AZURES.reference}: There is no container engine on this machine"
+        in lock.notes[-1]
+    )
     assert any(lock.notes[-1].split(":")[0] in line for line in said)
     assert read_lock(lock.text) == lock
 
@@ -80,6 +83,24 @@ def test_facts_travel_in_lock_and_prefix(tmp_path: Path) -> None:
 )
 def test_where_an_image_comes_from(reference: str, host: str) -> None:
     assert registry_of(reference) == host
+
+
+@pytest.mark.parametrize(
+    ("reference", "known", "digest"),
+    [
+        ("ubuntu:22.04", ["docker.io/library/ubuntu@sha256:1"], "docker.io/library/ubuntu@sha256:1"),
+        (
+            "host:5000/a/b:1",
+            ["localhost/a/b@sha256:1", "x/y@sha256:2", "host:5000/a/b@sha256:3"],
+            "host:5000/a/b@sha256:3",
+        ),
+        ("host:5000/a/b", ["host:5000/a/b@sha256:3"], "host:5000/a/b@sha256:3"),
+        ("mine:1", ["localhost/mine@sha256:1"], ""),
+        ("mine:1", [], ""),
+    ],
+)
+def test_the_name_that_an_image_has_for_ever(reference: str, known: list[str], digest: str) -> None:
+    assert container_images._digest(reference, known) == digest
 
 
 def test_a_registry_that_is_away_is_found_out_at_once() -> None:

@@ -13,7 +13,7 @@ import pytest
 from roost.environments import container_engine
 from roost.environments.container_engine import NoEngine
 
-ANSWERS = {
+ANSWERS: dict[str, object] = {
     "/version": {"Version": "4.9", "Components": [{"Name": "Podman Engine"}]},
     "/info": {"SecurityOptions": ["name=seccomp", "name=rootless"]},
     "/images/sha256%3Aabc/json": {"Config": {"Env": ["PATH=/bin", "A=b=c"]}},
@@ -48,9 +48,18 @@ def engine(tmp_path: Path) -> Iterator[str]:
 def test_one_that_answers(engine: str) -> None:
     found = container_engine.find({"DOCKER_HOST": f"unix://{engine}"})
     assert (found.name, found.version, found.url) == ("Podman", "4.9", f"unix://{engine}")
-    assert found.rootless and found.user == "0:0"
+    assert found.rootless and found.user == "0:0" and not found.has_detours
     assert found.variables("sha256:abc") == {"PATH": "/bin", "A": "b=c"}
     assert found.has("sha256:abc") and not found.has("sha256:other")
+
+
+@pytest.mark.parametrize("detour", [{"HttpsProxy": "p"}, {"RegistryConfig": {"Mirrors": ["m"]}}])
+def test_proxies_and_mirrors_of_its_own(
+    engine: str, monkeypatch: pytest.MonkeyPatch, detour: dict[str, object]
+) -> None:
+    monkeypatch.setitem(ANSWERS, "/info", detour)
+    found = container_engine.find({"DOCKER_HOST": f"unix://{engine}"})
+    assert found.has_detours and not found.rootless and found.user == f"{os.getuid()}:{os.getgid()}"
 
 
 def test_none_says_where_it_was_looked_for(tmp_path: Path) -> None:

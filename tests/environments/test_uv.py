@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,12 @@ def test_the_nearest_patch_is_told(shelf: Path) -> None:
     build = Build()
     build.lock(version=f"{HERE}.0")
     assert any("nearest to" in line for line in build.said) or pythons.choose(f"{HERE}.0").text == f"{HERE}.0"
+
+
+def test_a_lock_of_another_patch_is_installed_with_the_nearest_and_told(shelf: Path, tmp_path: Path) -> None:
+    build = Build()
+    build.builder.install(replace(build.lock(), python=f"{HERE}.99"), tmp_path / "prefix")
+    assert f"Python {pythons.choose(HERE).text}, the nearest to {HERE}.99 on this node." in build.said
 
 
 def test_a_python_that_is_not_here_is_named_with_those_that_are() -> None:

@@ -120,15 +120,16 @@ def test_no_solution_fails_the_run_and_is_tried_again_by_the_next(submit: Callab
 
 def test_two_runs_one_build_watched_live(submit: Callable[..., Run], shelf: Path, tmp_path: Path) -> None:
     wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
-    runs = [submit(environment("lower", "slow")) for _ in range(2)]
+    first = submit(environment("lower", "slow"))
     shown = io.StringIO()
-    first = runs[0]
     watching = threading.Thread(
         target=waiting.stream, args=(first._connection.watcher, first.id, first.get_portal_url(), shown)
     )
     watching.start()
     until(lambda: "Resolving" in shown.getvalue())
+    runs = [first, submit(environment("lower", "slow"))]
     until((tmp_path / "sign.pid").exists)
+    until(lambda: runs[1].get_status() == "Preparing")
     assert [run.get_status() for run in runs] == ["Preparing", "Preparing"]
     until(lambda: first.id in records.get(runs[1]._connection.client, runs[1].id).message)
     (tmp_path / "sign").touch()
@@ -332,6 +333,7 @@ def test_a_curated_environment_says_in_log_and_lock_what_is_not_as_its_name_says
     assert (run.get_environment().name, run.get_environment().version) == (name, "1")
     assert made.get_image_details(workspace)["notes"] == list(made._notes)
     assert made.build_local(workspace).endswith(made.get_image_details(workspace)["lock"])
+    assert "version 12 of it is not kept" in roost("run", "show", run.id)
     again = submit(made, "print('again')")
     again.wait_for_completion(show_output=True)
     assert "version 12 of it is not kept" in capsys.readouterr().out, "said though nothing was built"

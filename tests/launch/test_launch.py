@@ -4,7 +4,7 @@ from roost import launch
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunSpec
 from roost.launch.base import Place, Process
-from roost.launch.expansion import expand
+from roost.launch.expansion import expand, fill
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,10 @@ def test_an_unknown_launch_is_refused_with_the_choices():
         launch.find("torchrun")
     assert "torchrun" in caught.value.message
     assert "single" in caught.value.hint
+
+
+def test_what_stands_for_data_becomes_its_path():
+    tokens = {"data:in": "/a", "data:in_2": "/b c"}
+    assert fill(["data:in", "--x=data:in_2", "data:other"], tokens) == ("/a", "--x=/b c", "data:other")
+    assert fill(["cat data:in_2 data:in"], tokens, shell=True) == ("cat '/b c' /a",)
+    assert fill(["data:in"], {}) == ("data:in",)

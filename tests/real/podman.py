@@ -113,7 +113,9 @@ class Podman:
         return self("ps", "--all", "--quiet").split()
 
     def registry(self) -> str:
-        """Starts it; its address."""
+        """Its address; the first who asks starts it."""
+        if _listens(self.port):
+            return f"localhost:{self.port}"
         words = ["htpasswd", "-Bbn", self.USER, self.PASSWORD]
         made = subprocess.run(words, capture_output=True, text=True, check=True)
         (self.folder / "htpasswd").write_text(made.stdout)

@@ -1,5 +1,6 @@
 """Runs in real containers: Podman with a storage of its own and a base image made here (`podman.py`)."""
 
+import base64
 import io
 import json
 import os
@@ -11,10 +12,11 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.environments import wheels
+from tests.environments import channels, wheels
 from tests.interpreters import python
 from tests.journeys.test_submit import until
 from tests.real import podman
+from tests.real import test_conda as conda
 from tests.real.podman import BASE, Podman
 from tests.sdk.folders import tree
 
@@ -212,6 +214,20 @@ def test_cancel(submit: Callable[..., Run], engine: Podman, home: Path, manner: 
     assert engine.containers() == []
 
 
+def test_cancel_while_a_dockerfile_is_built(submit: Callable[..., Run], engine: Podman) -> None:
+    run = submit(Environment.from_dockerfile("long", f"FROM {BASE}\nRUN sleep 6113\n"))
+
+    def sleepers() -> list[psutil.Process]:
+        return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "6113"]]
+
+    until(sleepers)
+    run.cancel()
+    run.wait_for_completion()
+    assert run.get_status() == "Canceled"
+    for sleeper in sleepers():  # Podman ends the step that it is at, and no further one
+        sleeper.kill()
+
+
 def test_a_time_out(submit: Callable[..., Run], engine: Podman) -> None:
     run = submit(own(), WAITS, "polite", max_run_duration_seconds=8)
     with pytest.raises(ActivityFailedException, match="longer than its limit of 8 s"):
@@ -288,11 +304,12 @@ print("SAID", os.environ["WORD"], open("/mnt/data.txt").read())
 def test_python_of_2016_in_an_image(submit: Callable[..., Run], engine: Podman) -> None:
     old = Path(python("3.6")).resolve().parent.parent
     name = "roost-test-old"
-    engine("run", "--name", name, "--volume", f"{old}:/old:ro", BASE, "cp", "-a", "/old", "/opt/old")
+    copy = f"mkdir -p {old.parent} && cp -a /old {old}"  # where it was: it finds its libraries by their path
+    engine("run", "--name", name, "--volume", f"{old}:/old:ro", BASE, "sh", "-c", copy)
     engine("commit", name, "localhost/roost-test/old:1")
     engine("rm", name)
     environment = Environment.from_docker_image("old", "localhost/roost-test/old:1")
-    environment.python.interpreter_path = "/opt/old/bin/python3.6"
+    environment.python.interpreter_path = str(old / "bin" / "python3.6")
     run = submit(environment)
     told = shown(run)
     assert run.get_status() == "Completed", told
@@ -342,12 +359,34 @@ def test_a_registry_that_wants_a_password(
     with pytest.raises(ActivityFailedException, match="cannot be fetched"):
         wrong.wait_for_completion()
     loaded = Workspace().environments["private"]
-    loaded.docker.base_image = "team/base:1"
+    loaded.docker.base_image = "team/base:3"  # one that nobody has fetched: what the machine has needs no password
     other = Workspace.create("elsewhere")
     config = ScriptRunConfig(str(tmp_path / "source"), script="train.py", environment=loaded)
     lost = Experiment(other, "tests").submit(config)
     with pytest.raises(ActivityFailedException, match=r"password of 'bird' at .* is not in the workspace's key vault"):
         lost.wait_for_completion()
+
+
+def test_an_image_reaches_other_nodes_through_a_registry(
+    submit: Callable[..., Run], engine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = engine.registry()
+    known = base64.b64encode(f"{Podman.USER}:{Podman.PASSWORD}".encode()).decode()
+    tree(tmp_path / "docker", {"config.json": json.dumps({"auths": {address: {"auth": known}}})})
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))  # as docker login leaves it
+    monkeypatch.setenv("ROOST_IMAGE_REGISTRY", f"{address}/roost")
+    made = Environment.from_dockerfile("pushed", f"FROM {BASE}\nENV GREETING=pushed\n")
+    first = submit(made)
+    told = shown(first)
+    assert first.get_status() == "Completed", told
+    assert f"Pushing the image to {address}/roost/roost-env" in told
+    facts = next(each for prefix in (home / "envs").glob("[0-9a-f]*") if (each := container_facts.read(prefix)))
+    assert facts.digest.startswith(f"{address}/roost/roost-env@sha256:")
+    engine("rmi", "--force", facts.id)
+    second = submit(made)
+    told = shown(second)
+    assert second.get_status() == "Completed", told
+    assert "GIVEN pushed" in told
 
 
 def test_a_killed_build_leaves_no_container(
@@ -406,3 +445,21 @@ def _words(process: psutil.Process) -> bytes:
         return Path(f"/proc/{process.pid}/environ").read_bytes()
     except OSError:
         return b""
+
+
+def test_conda_packages_beside_an_image(
+    submit: Callable[..., Run], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conda.CACHE.mkdir(parents=True, exist_ok=True)
+    channels.machine(tmp_path, monkeypatch)
+    channel = tmp_path / "channel"
+    version = conda.pack(channel, "3.10")
+    channels.module(channel, "lower", "2.0")
+    file = tmp_path / "conda.yml"
+    file.write_text(f"channels: [{channel}, nodefaults]\ndependencies: ['python={version}', lower]\n")
+    made = Environment.from_docker_image("conda", BASE, conda_specification=str(file))
+    run = submit(made, SCRIPT + "\nimport lower\nrun.log('lower', lower.VERSION)\n")
+    told = shown(run)
+    assert run.get_status() == "Completed", told
+    assert run.get_metrics("minor") == {"minor": 10} and run.get_metrics("lower") == {"lower": "2.0"}
+    assert run.get_tags()["inside"] == "True" and run.get_tags()["executable"].startswith(str(home / "envs"))

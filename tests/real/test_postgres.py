@@ -10,6 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from tests.contracts.compute import ComputeContract
+from tests.contracts.data import DataContract
 from tests.contracts.environments import EnvironmentsContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
@@ -96,6 +97,10 @@ class TestPeople(OnPostgres, PeopleContract):
 
 
 class TestSecrets(OnPostgres, SecretsContract):
+    pass
+
+
+class TestData(OnPostgres, DataContract):
     pass
 
 

@@ -20,5 +20,3 @@ def test_what_a_workspace_will_do() -> None:
 def test_what_a_run_will_do() -> None:
     with pytest.raises(InvalidInput, match="'birds'"):
         ComingOfRun().register_model(model_name="birds", model_path="outputs", tags={})
-    with pytest.raises(InvalidInput, match="input_datasets"):
-        _ = ComingOfRun().input_datasets

@@ -287,8 +287,6 @@ class TestRunConfiguration:
             ("communicator", "OpenMpi"),
             ("node_count", 2),
             ("priority", 3),
-            ("data_references", {"a": 1}),
-            ("data", {"a": 1}),
             ("docker", DockerConfiguration(use_docker=True, arguments=["--gpus"])),
         ],
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.contracts.data import DataContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
@@ -26,6 +27,7 @@ class EveryNoun(
     FilesContract,
     PeopleContract,
     SecretsContract,
+    DataContract,
 ):
     """All of them on one store."""
 

@@ -2,5 +2,11 @@
 
 from azureml._lending import announce, lend
 
-lend(globals(), FileDataset="FileDataset", TabularDataset="TabularDataset")
-announce(globals(), "LinkTabularOutputDatasetConfig", "OutputFileDatasetConfig")
+lend(
+    globals(),
+    FileDataset="FileDataset",
+    TabularDataset="TabularDataset",
+    OutputFileDatasetConfig="OutputFileDatasetConfig",
+    OutputTabularDatasetConfig="OutputTabularDatasetConfig",
+)
+announce(globals(), "LinkTabularOutputDatasetConfig")

@@ -1,6 +1,5 @@
-"""`azureml.data.data_reference`: on its way; each name says so when it is used."""
+"""`azureml.data.data_reference`: the older way to give a run data."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "DataReference")
+lend(globals(), DataReference="DataReference")

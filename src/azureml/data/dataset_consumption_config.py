@@ -1,6 +1,5 @@
-"""`azureml.data.dataset_consumption_config`: on its way; each name says so when it is used."""
+"""`azureml.data.dataset_consumption_config`: a dataset as a run gets it."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "DatasetConsumptionConfig")
+lend(globals(), DatasetConsumptionConfig="DatasetConsumptionConfig")

@@ -14,6 +14,7 @@ from roost.agent.folder import Folder, write
 from roost.domain import containers
 from roost.domain.errors import InvalidInput
 from roost.domain.plans import Plan
+from roost.domain.runs import RunSpec
 from roost.environments import container_box, container_engine
 from roost.environments.container_box import Box, Content, Mount
 from roost.environments.container_engine import Engine
@@ -44,7 +45,18 @@ def mounts(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[M
     prefix = Path(plan.spec.interpreter).parent.parent
     if prefix.parent == folder.home / "envs":
         found.append(Mount(prefix))
-    return found
+    return [*found, *_data(folder, plan.spec)]
+
+
+def _data(folder: Folder, spec: RunSpec) -> list[Mount]:
+    """What it reads and fills, and what its script asks for; an input that is to be at a path of its own is there too."""
+    for place in (folder.inputs, folder.filled):
+        place.mkdir(mode=0o700, exist_ok=True)
+    own = [
+        each for each in spec.inputs if each.path_on_compute.startswith("/") and (folder.inputs / each.name).is_dir()
+    ]
+    there = [Mount(folder.inputs / each.name, os.path.normpath(each.path_on_compute)) for each in own]
+    return [Mount(folder.inputs), Mount(folder.filled), *there]
 
 
 def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], log: Path, name: str) -> Box:
@@ -73,7 +85,7 @@ def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[
 def _make_place(folder: Folder, mount: Mount) -> None:
     """Where a folder below `/tmp` is mounted, in the run's own `/tmp`: the engine would make it for root alone."""
     place = Path(mount.target or mount.source)
-    if not mount.target and place.is_relative_to(TMP):
+    if place != Path(TMP) and place.is_relative_to(TMP):
         inside = folder.tmp / place.relative_to(TMP)
         if mount.source.is_dir():
             inside.mkdir(parents=True, exist_ok=True)

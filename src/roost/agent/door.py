@@ -37,7 +37,7 @@ class Door:
     """Open from `listen` to `close`; each connection has a thread of its own."""
 
     def __init__(self, folder: Folder, link: Link, ship: Ship, staging: Staging, masks: Masks) -> None:
-        self._link = link
+        self.link = link
         self._masks = masks
         self._ship = ship
         self._staging = staging
@@ -46,7 +46,7 @@ class Door:
         self.reach: Callable[[Path], Path] = Path
         """From a path that the script names to the file as it is here; another in a container."""
         self._family = Family(link, self._settle, lambda path: self.reach(path))
-        self._ops: Mapping[str, Callable[[Request], object]] = {
+        self.ops: dict[str, Callable[[Request], object]] = {
             **self._family.ops,
             "run": self._run,
             "annotate": self._annotate,
@@ -58,6 +58,7 @@ class Door:
             "secrets": self._secrets,
             "secret_names": self._secret_names,
             "exec": self._exec,
+            "uses": self._uses,
         }
 
     def listen(self) -> None:
@@ -92,9 +93,9 @@ class Door:
         """The answer to one line; never raises."""
         try:
             request = _parse(line)
-            op = self._ops.get(str(request.get("op")))
+            op = self.ops.get(str(request.get("op")))
             if op is None:
-                choices = ", ".join(sorted(self._ops))
+                choices = ", ".join(sorted(self.ops))
                 raise InvalidInput(f"The door has no {request.get('op')!r}.", hint=f"It has: {choices}.")
             return {"ok": op(request)}
         except RoostError as error:
@@ -106,11 +107,11 @@ class Door:
     def _run(self, request: Request) -> object:
         after = request.get("after")
         params = {"after": int(after), "wait": wait_of(request)} if after is not None else None
-        return self._link.client.call("GET", self._family.path(request), params=params)
+        return self.link.client.call("GET", self._family.path(request), params=params)
 
     def _annotate(self, request: Request) -> object:
         change = {key: request[key] for key in ("tags", "remove_tags", "properties", "display_name") if key in request}
-        return self._link.client.call("PATCH", self._family.path(request), json=change)
+        return self.link.client.call("PATCH", self._family.path(request), json=change)
 
     def _upload(self, request: Request) -> object:
         given = request.get("files")
@@ -126,7 +127,7 @@ class Door:
     def _files(self, request: Request) -> object:
         prefix = _text(request, "prefix")
         self._settle()
-        answer = self._link.client.call("GET", self._family.path(request, "files"), params={"prefix": prefix or None})
+        answer = self.link.client.call("GET", self._family.path(request, "files"), params={"prefix": prefix or None})
         return [file["path"] for file in answer["files"]]
 
     def _download(self, request: Request) -> object:
@@ -134,7 +135,7 @@ class Door:
         if not target.parent.is_dir():
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
         self._settle()
-        return {"size": self._link.client.download(self._family.path(request, "files", name), target)}
+        return {"size": self.link.client.download(self._family.path(request, "files", name), target)}
 
     def _metrics(self, request: Request) -> object:
         params = {
@@ -142,25 +143,29 @@ class Door:
             "recursive": "true" if request.get("recursive") else None,
             "kind": request.get("kind"),
         }
-        return self._link.client.call("GET", self._family.path(request, "metrics"), params=params)["metrics"]
+        return self.link.client.call("GET", self._family.path(request, "metrics"), params=params)["metrics"]
 
     def _secrets(self, request: Request) -> object:
         """Values are hidden in the run's logs before the script has them."""
         wanted = request.get("names")
         if not isinstance(wanted, list) or not wanted or not all(isinstance(name, str) for name in wanted):
             raise InvalidInput(f"`names` must be a list of names, got {wanted!r}.")
-        found: dict[str, str | None] = self._link.client.call(
-            "GET", self._link.path("secrets", "values"), params={"name": wanted}
+        found: dict[str, str | None] = self.link.client.call(
+            "GET", self.link.path("secrets", "values"), params={"name": wanted}
         )["secrets"]
         self._masks.add(value for value in found.values() if value is not None)
         return found
 
     def _secret_names(self, _: Request) -> object:
-        return [each["name"] for each in self._link.client.call("GET", self._link.path("secrets"))["secrets"]]
+        return [each["name"] for each in self.link.client.call("GET", self.link.path("secrets"))["secrets"]]
+
+    def _uses(self, request: Request) -> object:
+        """What the run has read and written of data."""
+        return self.link.client.call("GET", self._family.path(request, "datasets"))["uses"]
 
     def _exec(self, request: Request) -> object:
         """A command for another node of the run."""
-        return {"exit_code": commands.execute(self._link, request.get("node"), request.get("argv"))}
+        return {"exit_code": commands.execute(self.link, request.get("node"), request.get("argv"))}
 
     def _settle(self) -> None:
         """What the script has uploaded is among the run's files when it looks."""

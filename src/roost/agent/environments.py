@@ -37,9 +37,8 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
     """The plan with the environment's own interpreter; as it is when the run has no lock. Raises RoostError."""
     if not plan.lock:
         return plan
-    base.hold(
-        folder.home, plan.lock
-    )  # until this agent ends; before it is looked for, or it could be dropped in between
+    # Until this agent ends; before it is looked for, or it could be dropped in between.
+    base.hold(folder.home, plan.lock)
     prefix = base.find(folder.home, plan.lock)
     if prefix is None:
         began = time.monotonic()
@@ -50,10 +49,10 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, orders.check)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
     image = container_facts.read(prefix)
-    if image is not None and not (engine := container_engine.find()).has(
-        image.id
-    ):  # somebody deleted it from the engine
-        Images(engine, log.info, orders.check, private(plan, link)).restore(image, folder.root)
+    if image is not None:
+        engine = container_engine.find()
+        if not engine.has(image.id):  # somebody deleted it there
+            Images(engine, log.info, orders.check, private(plan, link)).restore(image, folder.root)
     spec = replace(plan.spec, environment_variables=_variables(plan.spec, prefix))
     if image is not None and not image.prefix:
         return replace(plan, image=image.id, spec=replace(spec, interpreter=image.python))

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from roost.agent import ranks
+from roost.agent import outputs, ranks
 from roost.agent.folder import Folder, shared
+from roost.agent.inputs import Teller
 from roost.agent.keeping import find, keep
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
@@ -27,14 +28,16 @@ log = logging.getLogger("roost.agent")
 def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[], None]) -> None:
     """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile."""
     try:
+        problems = _deliver(folder, link) if outcome.to is RunStatus.COMPLETED else []
         found = find(folder)
+        found.losses += problems
         files = keep(folder, link, masks, found)
         if outcome.reason is Reason.PREEMPTED:  # it begins again, and its next attempt has logs of its own
             files = [replace(file, path=of_attempt(file.path, _attempt(folder))) for file in files]
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
-        end = outcome.with_losses(found.losses, folder.work)
+        end = outcome.with_losses(found.losses, folder.root if problems else folder.work)
         log.info("The end: %s (%s).", end.to.value, end.reason.value)
         run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code))
         log.info("The run is %s.", run.status.value)
@@ -55,6 +58,15 @@ def _attempt(folder: Folder) -> int:
 def remove_shared(folder: Folder) -> None:
     """What the nodes of the run shared; its last one takes it away."""
     shutil.rmtree(shared(folder, _attempt(folder)), ignore_errors=True)
+
+
+def _deliver(folder: Folder, link: Link) -> list[str]:
+    """What the script wrote that becomes data; what of it could not be uploaded."""
+    plan, _ = folder.read_plan()
+    if not plan.spec.outputs:
+        return []
+    persist(lambda: link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
+    return outputs.deliver(folder, plan, link, Teller(folder.std_log).say)
 
 
 def remove(root: Path) -> None:

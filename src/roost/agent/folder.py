@@ -9,6 +9,7 @@ laid.json      what came with the snapshot as ./outputs, ./logs    tmp/, box/  o
 container.json which engine has containers of the run
 ranks/         logs of single processes, where there are several
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
+inputs/        the data that it reads, laid out or mounted         filled/     folders whose content becomes data
 """
 
 import json
@@ -71,6 +72,14 @@ class Folder:
     @property
     def masked(self) -> Path:
         return self.root / "masked"
+
+    @property
+    def inputs(self) -> Path:
+        return self.root / "inputs"
+
+    @property
+    def filled(self) -> Path:
+        return self.root / "filled"
 
     @property
     def std_log(self) -> Path:

@@ -8,14 +8,16 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import contained, environments, launch, outcomes
+from roost.agent import contained, environments, inputs, launch, outcomes, outputs
 from roost.agent.commands import Commands
+from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
+from roost.agent.inputs import Teller
 from roost.agent.launch import Launched
 from roost.agent.link import Link
 from roost.agent.masking import Masks
@@ -50,6 +52,7 @@ class _Crew:
     ship: Ship
     door: Door
     tree: Tree
+    data: Datasets
 
 
 def run(folder: Folder, keeper: Known) -> None:
@@ -63,8 +66,10 @@ def run(folder: Folder, keeper: Known) -> None:
         if crew.orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
             log.error("Nobody takes what this run has made (%s).", crew.orders.halted)
             return
+        crew.data.close()
         finish(folder, crew.link, crew.cargo, crew.masks, outcome, crew.ship.finish)
     finally:
+        crew.data.close()
         crew.orders.close()
         crew.door.close()
 
@@ -81,7 +86,11 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     ship = Ship(folder, link, cargo, orders)
     door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank), ship, staging, masks)
     tree = Tree(folder.mark, keeper, known(os.getpid()))
-    return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree)
+    tell = Teller(folder.std_log).say
+    data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
+    door.ops.update(data.ops)
+    tree.spared = data.pids
+    return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data)
 
 
 def _prepare(crew: _Crew) -> Prepared | Outcome:
@@ -89,6 +98,7 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
     try:
         plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
         prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path, crew.orders.check)
+        prepared = _supply(crew, prepared)
     except (RoostError, OSError) as error:
         if crew.orders.halted:
             return _halted(crew.orders.halted, None)
@@ -97,11 +107,36 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
     return _halted(crew.orders.halted, None) if crew.orders.halted else prepared
 
 
+def _supply(crew: _Crew, prepared: Prepared) -> Prepared:
+    """With its inputs laid out and folders for its outputs, their paths in its arguments and variables."""
+    spec = prepared.plan.spec
+    if not spec.inputs and not spec.outputs:
+        return prepared
+    crew.data.contained = bool(prepared.plan.image)
+    teller = Teller(crew.folder.std_log, lambda: _show(crew))
+    paths = {
+        **inputs.lay_out(crew.folder, spec, crew.data, teller),
+        **outputs.lay_out(crew.folder, spec),
+    }
+    plan = replace(prepared.plan, spec=inputs.filled(spec, paths))
+    return Prepared({**prepared.environment, **inputs.variables(paths)}, plan)
+
+
+def _show(crew: _Crew) -> None:
+    """Ships the run's log while no script runs yet."""
+    try:
+        crew.cargo.round()
+    except (RoostError, OSError) as error:
+        log.warning("The run's log is not sent: %s", error)
+
+
 def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     """From the script's start to its end; all its processes are gone when this returns."""
     try:
+        crew.data.link = crew.door.link  # a script does not wait for ever
         crew.door.listen()
         if prepared.plan.image:
+            crew.data.contained = True
             crew.tree.everywhere = True
             crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
         place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)

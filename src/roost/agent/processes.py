@@ -115,13 +115,16 @@ class Tree:
         self._mark = mark
         self._roots = roots
         self.everywhere = everywhere
+        self.spared: Callable[[], Iterable[int]] = tuple
+        """Processes that work for the run and outlive its script: those behind its mounts."""
 
     def members(self, *, marks: bool = True) -> list[Known]:
         roots = {root.pid for root in self._roots if root.lives}
         found = {process.pid: process for root in roots for process in descendants(root)}
         if marks:
             found.update((process.pid, process) for process in marked(self._mark))
-        return [process for pid, process in found.items() if pid not in roots]
+        kept = roots.union(self.spared())
+        return [process for pid, process in found.items() if pid not in kept]
 
     def end(self, *, polite: float = POLITE_SECONDS, meanwhile: Callable[[], None] = lambda: None) -> int:
         """SIGTERM to all, SIGKILL to those that are left after `polite` seconds; how many there were. At most 10 s.

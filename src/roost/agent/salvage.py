@@ -2,7 +2,7 @@
 
 import logging
 
-from roost.agent import contained, door, outcomes, ranks
+from roost.agent import contained, datasets, door, outcomes, ranks
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -28,6 +28,7 @@ def salvage(folder: Folder) -> None:
         place.mkdir(mode=0o700, exist_ok=True)
     count = Tree(folder.mark).end()  # the agent's keeper may be gone too: what is left is found by its mark
     contained.clear(folder)
+    datasets.clear(folder)
     door.remove(door.place(folder))
     log.info("Salvage: %d processes were left.", count)
     try:

@@ -10,7 +10,21 @@ import sys
 
 import typer
 
-from roost.cli import backups, completing, compute, doctor, environments, runs, secrets, server, studio, submit, upkeep
+from roost.cli import (
+    backups,
+    completing,
+    compute,
+    data,
+    datastores,
+    doctor,
+    environments,
+    runs,
+    secrets,
+    server,
+    studio,
+    submit,
+    upkeep,
+)
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
@@ -37,6 +51,8 @@ app.add_typer(runs.app, name="run")
 app.add_typer(environments.app, name="env")
 app.add_typer(compute.app, name="compute")
 app.add_typer(secrets.app, name="secret")
+app.add_typer(data.app, name="data")
+app.add_typer(datastores.app, name="datastore")
 
 
 def _version(asked: bool) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 from roost.cli import rendering
 from roost.domain import codec
+from roost.domain.datasets import masked
+from roost.domain.environments import EnvironmentUse
 from roost.domain.runs import Run as RunRecord
-from roost.domain.runs import RunEvent, RunStatus
+from roost.domain.runs import RunEvent, RunSpec, RunStatus
 from roost.sdk import downloads, records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
@@ -151,6 +153,10 @@ def _head(run: RunRecord, why: str) -> None:
     what = run.spec.script or " ".join(run.spec.command)
     if what:
         print(f"  runs        {what} {' '.join(run.spec.arguments)}".rstrip() + f"  on {run.spec.target}")
+    if run.spec.environment is not None:
+        _with_environment(run.spec.environment)
+    for line in data_lines(run.spec):
+        print(line)
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
@@ -158,6 +164,28 @@ def _head(run: RunRecord, why: str) -> None:
         print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
     if why and not run.status.is_terminal:
         print(f"  why         {why}")
+
+
+def _with_environment(use: EnvironmentUse) -> None:
+    version = f", version {use.version}" if use.version else ""
+    kept = f", from the lock {use.lock[:12]}" if use.lock else ""
+    print(f"  with        {use.name}{version}{kept}")
+    for note in use.definition.get("notes") or ():
+        print(f"              {note}")
+
+
+def data_lines(spec: RunSpec) -> list[str]:
+    """What a run reads and what it fills."""
+    lines = []
+    for each in spec.inputs:
+        places = [masked(one.url) if one.url else f"{one.datastore}/{one.path}" for one in each.definition.sources]
+        others = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        lines.append(f"  input       {each.name}, {each.mode.value}: {places[0]}{others}")
+    for output in spec.outputs:
+        kept = f", becomes dataset {output.register_as!r}" if output.register_as else ""
+        place = f"{output.datastore or 'the default datastore'}/{output.path or 'dataset/{run-id}/{output-name}'}"
+        lines.append(f"  output      {output.name}: {place}{kept}")
+    return lines
 
 
 def _story(run: RunRecord, events: list[RunEvent]) -> None:

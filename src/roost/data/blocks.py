@@ -194,9 +194,10 @@ def open_held(path: str, how: int) -> int:
         file = _open(path)
         try:
             fcntl.flock(file, how)
-            with contextlib.suppress(FileNotFoundError):
-                if os.stat(path).st_ino == os.fstat(file).st_ino:
-                    return file
+            if os.stat(path).st_ino == os.fstat(file).st_ino:
+                return file
+        except FileNotFoundError:
+            pass
         except BaseException:
             os.close(file)
             raise

@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ DEFAULT_LIMIT = 100 * 1000**3
 _SPARE = 64 * 1024 * 1024
 """Bytes that stay free on the disk, whatever the limit is."""
 _LOOK_EVERY = 256 * 1024 * 1024
-_HELD_FOR_READING = 512
+_USED_AGAIN_SECONDS = 600.0  # a use within this time of the last one is not written down
 
 
 class Cache:
@@ -38,6 +38,7 @@ class Cache:
         self.home = home
         self.limit = limit_of(os.environ) if limit is None else limit
         self.root = home / "cache" / "data"
+        self._root = str(self.root)
         (self.root / "holds").mkdir(parents=True, exist_ok=True)
         self._nonce = secrets.token_hex(8)
         self._hold = -1
@@ -46,28 +47,34 @@ class Cache:
 
     def key(self, item: Item) -> str:
         """What it is kept by. One whose server says nothing of its version is this cache's alone and goes with it."""
-        version = item.version or self._nonce
-        text = json.dumps([item.source or item.url.partition("?")[0], version, item.size])
+        version = item.version
+        text = f"{item.source or item.url.partition('?')[0]}\0{version or self._nonce}\0{item.size}"
         key = hashlib.sha256(text.encode()).hexdigest()
-        if not item.version:
+        if not version:
             self._passing.add(key)
         return key
 
     def place(self, key: str) -> Path:
-        return self.root / key[:2] / key
+        """Where the file of that key is, or will be."""
+        return Path(self.where(key))
 
-    def find(self, items: Iterable[Item]) -> dict[str, Path]:
-        """Those that are here whole, by key. All of them are held from now on, also those that still have to come."""
-        keys = [self.key(item) for item in items]
+    def where(self, key: str) -> str:
+        """The same, for those who look at many."""
+        return f"{self._root}/{key[:2]}/{key}"
+
+    def find(self, keys: Sequence[str]) -> set[str]:
+        """Those that are here whole. All of them are held from now on, also those that still have to come."""
         self._hold_all(keys)
-        found, now = {}, time.time()
+        found, now = set(), time.time()
         for key in keys:
-            place = self.place(key)
-            with contextlib.suppress(FileNotFoundError):
+            place = self.where(key)
+            try:
                 seen = os.stat(place)
-                if now - seen.st_atime > _HELD_FOR_READING:
-                    os.utime(place, (now, seen.st_mtime))
-                found[key] = place
+            except FileNotFoundError:
+                continue
+            if now - seen.st_atime > _USED_AGAIN_SECONDS:
+                os.utime(place, (now, seen.st_mtime))
+            found.add(key)
         return found
 
     def make_room(self, need: int) -> None:
@@ -123,7 +130,7 @@ class Cache:
             known = replace(item, size=facts["size"], etag=facts["etag"], modified_at=facts["modified_at"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return known if known.version and self.find([known]) else None
+        return known if known.version and self.find([self.key(known)]) else None
 
     def close(self) -> None:
         """What was given out is not held any more. May be called twice."""

@@ -16,6 +16,8 @@ from roost.blobs.copying import copy
 from roost.data.addresses import Addresses, Again, Locate
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
+from roost.data.crowd import SMALL, Crowd, Wanted
+from roost.data.lines import is_near
 from roost.data.transfers import Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
@@ -31,6 +33,7 @@ Meanwhile = Callable[[], None]
 CONNECTIONS = 6
 _STRETCH = 16 * BLOCK
 _LOOK_SECONDS = 0.1
+_CROWDS, _A_CROWD = 4, 32
 _OWN = ".roost-download"
 
 
@@ -64,10 +67,10 @@ def check(items: Sequence[Item]) -> None:
     """InvalidInput for names that do not stay in their folder, or that two have; NotFound for a local file that is gone."""
     seen: set[str] = set()
     for item in items:
-        if names.path(item.name) != item.name or item.name in seen:
-            raise InvalidInput(
-                f"Two files of the dataset would be {item.name!r}." if item.name in seen else "A name is odd."
-            )
+        if item.name in seen:
+            raise InvalidInput(f"Two files of the dataset would be {item.name!r}.")
+        if names.path(item.name) != item.name:
+            raise InvalidInput(f"The name {item.name!r} of a file is not a plain path.")
         seen.add(item.name)
         if item.path and not os.path.isfile(item.path):
             raise NotFound(f"{item.path} is not there any more.", hint="It was when the dataset was listed.")
@@ -87,9 +90,10 @@ def _straight(
     transfer = Transfer(web or Web(), Addresses(items, locate, again))
     try:
         paths = _Work(items, own, progress, meanwhile, transfer).run()
+        last = {path: item.name for item, path in zip(items, paths, strict=True)}
         for item, path in zip(items, paths, strict=True):
             place = target / item.name
-            if item.path:
+            if item.path or last[path] != item.name:
                 _copy(path, place, meanwhile)
             else:
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -115,6 +119,7 @@ class _Work:
         transfer.came = self.came
         self._deeds: deque[Deed] = deque()
         self._open = 0
+        self._over = False
         self._news = threading.Condition()
         self._bytes = 0
         self._problem: BaseException | None = None
@@ -123,17 +128,33 @@ class _Work:
     def run(self) -> list[Path]:
         remote = [item for item in self._items if not item.path]
         keys = {item.name: self._cache.key(item) for item in remote}
-        found = self._cache.find(remote)
+        found = self._cache.find(list(keys.values()))
         missing = {keys[item.name]: item for item in remote if keys[item.name] not in found}
         total = sum(item.size or 0 for item in remote)
         self._bytes = total - sum(item.size or 0 for item in missing.values())
         if missing:
             self._cache.make_room(sum(item.size or 0 for item in missing.values()))
-            for key, item in missing.items():
-                self.add(partial(self._begin, key, item))
-            self._await(total, min(CONNECTIONS, 2 * len(missing) + total // _STRETCH))
+            self._await(total, self._share_out(missing))
         self._progress(total, total)
         return [Path(item.path) if item.path else self._cache.place(keys[item.name]) for item in self._items]
+
+    def _share_out(self, missing: dict[str, Item]) -> int:
+        """Small files to a crowd or, where a round trip takes its time, to several; each of the others is a deed. The number of
+        threads."""
+        small: deque[Wanted] = deque()
+        for key, item in missing.items():
+            if item.size is not None and item.size <= SMALL:
+                small.append((item, self._cache.where(key)))
+            else:
+                self.add(partial(self._begin, key, item))
+        crowds = min(_CROWDS, -(-len(small) // _A_CROWD)) if small and not is_near(small[0][0].url) else bool(small)
+        for _ in range(crowds):
+            self.add(Crowd(self._transfer, small, self._otherwise).run, first=True)
+        large = len(missing) - len(small)
+        return crowds + min(CONNECTIONS, max(1, 2 * large))
+
+    def _otherwise(self, item: Item, place: str) -> None:
+        self.add(partial(self._transfer.whole, item, Path(place)))
 
     def _begin(self, key: str, item: Item) -> None:
         place = self._cache.place(key)
@@ -171,7 +192,7 @@ class _Work:
             if self._problem:
                 self._transfer.web.stop()
             with self._news:
-                self._open = 0
+                self._over = True
                 self._deeds.clear()
                 self._news.notify_all()
             for worker in workers:
@@ -185,9 +206,9 @@ class _Work:
     def _serve(self) -> None:
         while True:
             with self._news:
-                while not self._deeds and self._open:
+                while not self._deeds and not self._over:
                     self._news.wait()
-                if not self._deeds:
+                if self._over:
                     return
                 deed = self._deeds.popleft()
             try:

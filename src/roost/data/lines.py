@@ -4,6 +4,7 @@ head are our own, for its generic ones take twice the time of a small file.
 
 import base64
 import http.client
+import re
 import ssl
 from collections.abc import Mapping
 from functools import cache
@@ -17,6 +18,7 @@ BLOCK = 256 * 1024
 """Of a file on its way: stays in the processor's cache from the socket to the disk."""
 _CONNECT_SECONDS = 15.0
 _MOST_HEAD = 64 * 1024
+_SERVER = re.compile(r"[^:/]+://[^/?#]*")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -29,6 +31,10 @@ class Head(dict[str, str]):
     def text(self, name: str) -> str:
         """The value, empty when there is none."""
         return super().get(name, "")
+
+    def add(self, line: bytes) -> None:
+        name, _, value = line.decode("latin-1").partition(":")
+        self[name.lower()] = value.strip()
 
 
 class Reply(HTTPResponse):
@@ -62,8 +68,7 @@ class Reply(HTTPResponse):
             size += len(line)
             if not line or size > _MOST_HEAD:
                 raise http.client.BadStatusLine("a head that does not end")
-            name, _, value = line.decode("latin-1").partition(":")
-            head[name.strip().lower()] = value.strip()
+            head.add(line)
         return head
 
     def _closes(self) -> bool:
@@ -80,21 +85,17 @@ class Line:
         self.used = False
         proxy = _proxy(parts)
         self._through = proxy is not None and parts.scheme == "http"
-        self._headers = {"Proxy-Authorization": _basic(proxy)} if proxy and self._through and proxy.username else {}
+        self._about = f"Host: {parts.netloc.rpartition('@')[2]}\r\n{_ABOUT}"
+        if proxy and self._through and proxy.username:
+            self._about += f"\r\nProxy-Authorization: {_basic(proxy)}"
         self.connection = _connection(parts, proxy)
 
     def ask(self, method: str, url: str, headers: Mapping[str, str], seconds: float) -> Reply:
         """Sends a request; its answer, the head of it read."""
         if self.connection.sock is None:
             self.connection.connect()
-        parts = urlsplit(url)
-        target = (
-            url.partition("#")[0] if self._through else (parts.path or "/") + ("?" + parts.query if parts.query else "")
-        )
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {parts.netloc.rpartition('@')[2]}", _ABOUT]
-        lines += [f"{name}: {value}" for name, value in {**self._headers, **headers}.items()]
         self.connection.sock.settimeout(seconds)
-        self.connection.sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
+        self.connection.sock.sendall(self.request(method, url, headers))
         reply = Reply(self.connection.sock, method=method)
         try:
             reply.begin()
@@ -104,14 +105,30 @@ class Line:
         self.used = True
         return reply
 
+    def request(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
+        """What is sent for it."""
+        whole = url.partition("#")[0]
+        target = whole[len(self.key) :]
+        if not target.startswith("/"):
+            target = f"/{target}"
+        lines = [f"{method} {whole if self._through else target} HTTP/1.1", self._about]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
 
 _ABOUT = f"User-Agent: roost/{VERSION}\r\nAccept: */*\r\nAccept-Encoding: identity"
 
 
 def key(url: str) -> str:
     """Addresses with the same key can share a connection."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    found = _SERVER.match(url)
+    return found[0] if found else url
+
+
+def is_near(url: str) -> bool:
+    """Whether it is on this machine; a route of the control plane may be."""
+    host = urlsplit(url).hostname or ""
+    return host in _LOOPBACK or host.startswith("127.")
 
 
 def _connection(parts: SplitResult, proxy: SplitResult | None) -> HTTPConnection:
@@ -135,8 +152,7 @@ def _context() -> ssl.SSLContext:
 
 def _proxy(parts: SplitResult) -> SplitResult | None:
     """The machine's proxy for this address; never for loopback."""
-    host = parts.hostname or ""
-    if host in _LOOPBACK or host.startswith("127.") or proxy_bypass(host):
+    if is_near(parts.geturl()) or proxy_bypass(parts.hostname or ""):
         return None
     proxies = getproxies()
     told = proxies.get(parts.scheme) or proxies.get("all") or ""

@@ -12,15 +12,16 @@ import os
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import Protocol
 
 from roost.blobs.copying import write_all
 from roost.data import blocks
-from roost.data.addresses import Addresses
 from roost.data.blocks import BLOCK, Part
 from roost.data.lines import BLOCK as PIECE
-from roost.data.web import Address, Answer, Broken, Stopped, Web, changed
+from roost.data.web import Address, Answer, Broken, Stopped, Told, Web, changed
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, Forbidden, RoostError
 
@@ -28,13 +29,24 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _WAIT = 0.02
 
 
+class Whereabouts(Protocol):
+    """Where a file is GET from now, and another address when that one was refused: `addresses.Addresses`."""
+
+    def of(self, name: str) -> Address: ...
+
+    def renew(self, name: str) -> bool: ...
+
+
 class Transfer:
     """What every file of one fetch or mount shares. `came` hears of bytes, in any thread."""
 
-    def __init__(self, web: Web, addresses: Addresses, came: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, web: Web, addresses: Whereabouts, came: Callable[[int], None] = lambda _: None) -> None:
         self.web = web
         self._addresses = addresses
         self.came = came
+
+    def where(self, item: Item) -> Address:
+        return self._addresses.of(item.name)
 
     def whole(self, item: Item, place: Path) -> None:
         """Brings a file in one piece. Two that want the same one: the second waits and finds it there."""
@@ -50,8 +62,8 @@ class Transfer:
                 os.ftruncate(file, 0)
                 self.came(-done)
                 done = 0
-                with self.web.ask("GET", address, _conditions(item)) as answer:
-                    _check(item, answer, address)
+                with self.web.ask("GET", address, conditions(item)) as answer:
+                    agree(item, answer, address)
                     hasher = _hasher(answer)
                     for piece in _pieces(answer, item, address, self.web):
                         write_all(file, piece)
@@ -83,9 +95,9 @@ class Transfer:
 
     def _fill(self, item: Item, part: Part, missing: tuple[int, int], address: Address) -> bool:
         start, end = missing[0] * BLOCK, min(missing[1] * BLOCK, part.size)
-        headers = {**_conditions(item), "Range": f"bytes={start}-{end - 1}"}
+        headers = {**conditions(item), "Range": f"bytes={start}-{end - 1}"}
         with self.web.ask("GET", address, headers) as answer:
-            _check(item, answer, address)
+            agree(item, answer, address)
             ranged = answer.status == 206
             if ranged:
                 _check_range(item, answer, address, start, end)
@@ -132,16 +144,21 @@ class Transfer:
             raise Stopped
 
 
-def seen(answer: Answer) -> tuple[str, float | None]:
+def seen(answer: Told) -> tuple[str, float | None]:
     """The version that an answer's head tells: its ETag, and the time of its last change."""
     etag = answer.head.text("etag").strip()
-    modified = None
-    with suppress(ValueError, TypeError):
-        modified = email.utils.parsedate_to_datetime(answer.head.text("last-modified")).timestamp()
-    return etag, modified
+    return etag, _seconds(answer.head.text("last-modified"))
 
 
-def _conditions(item: Item) -> dict[str, str]:
+@lru_cache(maxsize=1024)
+def _seconds(date: str) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError):
+        return None
+
+
+def conditions(item: Item) -> dict[str, str]:
     """Asks the server to refuse when it has another version; a weak ETag cannot be asked for."""
     if not item.etag or item.etag.startswith("W/"):
         return {}
@@ -152,7 +169,8 @@ def _plain(etag: str) -> str:
     return etag.strip().removeprefix("W/").strip('"')
 
 
-def _check(item: Item, answer: Answer, address: Address) -> None:
+def agree(item: Item, answer: Told, address: Address) -> None:
+    """Raises when an answer is not of the file that was listed."""
     etag, modified = seen(answer)
     if etag and item.etag:
         if _plain(etag) != _plain(item.etag):
@@ -172,7 +190,7 @@ def _check_range(item: Item, answer: Answer, address: Address, start: int, end: 
         raise RoostError(f"{address.shown} cannot be read: bytes {start}-{end - 1} were asked for, {told!r} came.")
 
 
-def _check_end(item: Item, answer: Answer, address: Address, done: int, hasher: "hashlib._Hash | None") -> None:
+def _check_end(item: Item, answer: Told, address: Address, done: int, hasher: "hashlib._Hash | None") -> None:
     expected = item.size if item.size is not None else answer.length
     if expected is not None and done < expected:
         raise Broken(f"its server ended after {done} of {expected} bytes")
@@ -182,7 +200,7 @@ def _check_end(item: Item, answer: Answer, address: Address, done: int, hasher: 
         raise Broken("what came does not have the MD5 that its server gives it")
 
 
-def _hasher(answer: Answer) -> "hashlib._Hash | None":
+def _hasher(answer: Told) -> "hashlib._Hash | None":
     if answer.head.text("content-md5"):
         return hashlib.md5(usedforsecurity=False)
     return None

@@ -49,19 +49,25 @@ class Stopped(Exception):
     """Nobody wants it any more."""
 
 
-class Answer:
-    """The head of an answer, and its body to be read."""
+@dataclass(frozen=True)
+class Told:
+    """The head of an answer."""
 
-    def __init__(self, reply: Reply) -> None:
-        self.status: int = reply.status
-        self.head: Head = reply.head
-        self.reply = reply
+    status: int
+    head: Head
 
     @property
     def length(self) -> int | None:
         """Bytes of the body as its head says; None when it does not."""
         text = self.head.text("content-length")
         return int(text) if text.isdigit() else None
+
+
+@dataclass(frozen=True)
+class Answer(Told):
+    """And its body, to be read."""
+
+    reply: Reply
 
     def readinto(self, view: memoryview) -> int:
         """How many bytes came; 0 at the end."""
@@ -92,7 +98,7 @@ class Web:
             try:
                 if reply.status not in _REDIRECTS:
                     _judge(reply, address)
-                    yield Answer(reply)
+                    yield Answer(reply.status, reply.head, reply)
                     return
                 following = urljoin(url, reply.head.text("location"))
                 _drain(reply)

@@ -135,7 +135,9 @@ class Output:
     mode: Mode = Mode.UPLOAD
     overwrite: bool = True
     source: str = ""
-    """The folder or pattern in the working copy that is uploaded; empty for a folder that the run is given."""
+    """The folder that is uploaded, seen from the working copy; empty for a folder that the run is given."""
+    globs: tuple[str, ...] = ()
+    """Which files of that folder; none for all."""
     register_as: str = ""
     register_tags: Mapping[str, str] = field(default_factory=dict)
     register_description: str = ""

@@ -20,8 +20,8 @@ BASICS = ("pip", "setuptools", "wheel")
 _AZURE_IMAGE = re.compile(r"(mcr\.microsoft\.com/)?azureml/", re.IGNORECASE)
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 _OURS = re.compile(r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|telemetry|tensorboard)")
-_OPTIONS = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--no-index", "--trusted-host")
-_OPTIONS += ("--no-binary", "--only-binary", "--pre")
+_INDEXES = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--no-index", "--trusted-host")
+_OPTIONS = (*_INDEXES, "--no-binary", "--only-binary", "--pre")
 _VERSION = re.compile(r"(>=|<=|==|!=|=|>|<|~=)?\s*(\d+(?:\.\d+){0,2})(?:\.\*)?")
 
 

@@ -18,6 +18,7 @@ from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import conda_activation, conda_settings
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
+from roost.environments.compiling import canonical
 from roost.environments.conda_process import Worker, hint, nothing_fetched
 from roost.environments.conda_reach import Reach
 from roost.environments.conda_settings import Channel
@@ -65,7 +66,10 @@ class CondaBuilder:
 
     def install(self, lock: Lock, prefix: Path) -> None:
         if lock.platform != here():
-            raise BuildFailed(f"The lock is for {lock.platform}; this node is {here()}.")
+            raise BuildFailed(
+                f"The lock is for {lock.platform}; this node is {here()}.",
+                hint="Resolve it for this one: roost run repeat RUN --fresh, or submit without the lock.",
+            )
         packages, pip = _read(lock.body)
         self._link(packages, prefix)
         if pip.strip():
@@ -117,6 +121,8 @@ class CondaBuilder:
     def _link(self, packages: Sequence[Mapping[str, Any]], prefix: Path) -> None:
         channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}
         self._worker.install(packages, channels, prefix)
+        for mark in prefix.glob("lib/python3*/EXTERNALLY-MANAGED"):
+            mark.unlink()  # the pip part goes into this prefix on purpose
 
     def _channels(self, recipe: Recipe) -> list[Channel]:
         inside = [
@@ -131,7 +137,9 @@ class CondaBuilder:
                 "The environment names no conda channel, and neither does this node.",
                 hint="Name one under `channels` in the conda file.",
             )
-        return list({channel.name: channel for channel in found}.values())
+        found = list({channel.name: channel for channel in found}.values())
+        self._settings.check(found)
+        return found
 
     def _spec(self, spec: str) -> str:
         """The spec with its channel's address for its name, which is what the solver compares."""
@@ -169,7 +177,8 @@ class CondaBuilder:
 def _present(prefix: Path, python: str) -> dict[str, str]:
     """The Python packages that conda has put there, with their versions."""
     folder = prefix / "lib" / f"python{'.'.join(python.split('.')[:2])}" / "site-packages"
-    return {each.metadata["Name"]: each.version for each in distributions(path=[str(folder)]) if each.metadata["Name"]}
+    found = [(each.metadata["Name"], each.version) for each in distributions(path=[str(folder)])]
+    return {canonical(name): version for name, version in found if name}
 
 
 def _python(wanted: str) -> str:

@@ -101,7 +101,7 @@ class Worker:
         with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
             file = Path(folder, "asked.json")  # not an argument, which all of the machine could read
             file.write_text(json.dumps(asked))
-            command = [sys.executable, "-m", "roost.environments.conda_worker", str(file)]
+            command = [sys.executable, "-P", "-m", "roost.environments.conda_worker", str(file)]
             said = self._runner.run(command, _Told(_TASKS[do]), scrub=scrub, hint=hint)
         last = _json(said[-1]) if said else {}
         if "answer" not in last:
@@ -159,12 +159,12 @@ def hint(words: str, kind: str = "") -> str:
         return "The channel's certificate is not trusted here: name the file that has its authority as ssl_verify in .condarc."
     if _NOT_CACHED in words:
         return "Nothing of that channel was fetched before; submit again when it can be reached."
-    if "could not find subdir" in words or "repodata.json" in words:
+    if _DENIED.search(words):
+        return "The channel wants a credential: put it into ~/.netrc, .condarc or RATTLER_AUTH_FILE of this node."
+    if "could not find subdir" in words:
         return "A channel is a place with folders such as noarch and linux-64, each with a repodata.json."
     if re.search(r"\b(?:404|410)\b", words):
         return "The channel has not got it any more; ask for another version in the conda file, which is locked anew."
-    if _DENIED.search(words):
-        return "The channel wants a credential: put it into ~/.netrc, .condarc or RATTLER_AUTH_FILE of this node."
     if _AWAY.search(words):
         return "A channel could not be reached; submit again when it is back."
     if _BROKEN.search(words):

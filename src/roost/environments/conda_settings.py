@@ -25,7 +25,7 @@ _DEFAULT_CHANNELS = ("main", "r")
 _OWN = "machine/"
 """Before the name of a channel that the machine's settings have as an address."""
 _PRIORITIES = ("strict", "flexible", "disabled")
-_LISTS = ("channels", "default_channels")
+_LISTS = ("channels", "default_channels", "allowlist_channels", "denylist_channels")
 _TOKEN = re.compile(r"/t/[^/\s]+(?=/)")
 _USER = re.compile(r"(?<=://)[^/\s@]+@")
 
@@ -51,6 +51,9 @@ class Settings:
     """Name → the address that the name is to be put behind."""
     multi: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Name → the channels that it stands for."""
+    allowed: tuple[str, ...] = ()
+    """The only channels that may be used; empty for any."""
+    denied: tuple[str, ...] = ()
     priority: str = "flexible"
     offline: bool = False
     verify: bool = True
@@ -69,6 +72,19 @@ class Settings:
             own = self.channels or (() if named else (DEFAULTS,))
             found += [channel for name in own for channel in self.find(name, private=True)]
         return list({channel.name: channel for channel in found}.values())
+
+    def check(self, channels: Sequence[Channel]) -> None:
+        """BuildFailed names a channel that the machine's settings forbid."""
+        allowed, denied = (
+            {_place(each) for name in names for each in self.find(name)} for names in (self.allowed, self.denied)
+        )
+        for channel in channels:
+            if (allowed and _place(channel) not in allowed) or _place(channel) in denied:
+                named = [each for each in self.allowed if "://" not in each]
+                raise BuildFailed(
+                    f"The conda channel {channel.name} may not be used on this node: its conda settings forbid it.",
+                    hint=f"Channels that may: {', '.join(named)}." if named else "Name another channel.",
+                )
 
     def find(self, name: str, private: bool = False) -> list[Channel]:
         """The channels behind a name, an address or a folder."""
@@ -160,6 +176,8 @@ def read(own: Mapping[str, str] = os.environ, system: Path = SYSTEM) -> Settings
         defaults=_texts(values.get("default_channels"), own) or _DEFAULT_CHANNELS,
         custom={str(k): _expanded(str(v), own) for k, v in _mapping(values.get("custom_channels")).items()},
         multi={str(k): _texts(v, own) for k, v in _mapping(values.get("custom_multichannels")).items()},
+        allowed=_texts(values.get("allowlist_channels", values.get("whitelist_channels")), own),
+        denied=_texts(values.get("denylist_channels"), own),
         priority=priority if priority in _PRIORITIES else "flexible",
         offline=_switch(values.get("offline")) is True,
         verify=_switch(verify) is not False,
@@ -171,7 +189,8 @@ def read(own: Mapping[str, str] = os.environ, system: Path = SYSTEM) -> Settings
 def _files(own: Mapping[str, str], system: Path) -> list[Path]:
     """conda's own places, in conda's own order."""
     home = Path(own.get("HOME") or Path.home())
-    root, active = own.get("CONDA_ROOT", ""), own.get("CONDA_PREFIX", "")
+    program, active = own.get("CONDA_EXE", ""), own.get("CONDA_PREFIX", "")
+    root = own.get("CONDA_ROOT") or (str(Path(program).parent.parent) if program else "")
     folders = [system, *([Path(root)] if root else [])]
     folders += [Path(own.get("XDG_CONFIG_HOME") or home / ".config", "conda"), home / ".conda"]
     places = [place for folder in folders for place in _within(folder)]
@@ -213,6 +232,10 @@ def _switch(value: object) -> bool | None:
 def _expanded(text: str, own: Mapping[str, str]) -> str:
     """With variables such as `${TOKEN}` put in, as conda does in its files."""
     return re.sub(r"\$\{(\w+)\}|\$(\w+)", lambda found: own.get(found[1] or found[2], found[0]), text)
+
+
+def _place(channel: Channel) -> str:
+    return masked(channel.url).rstrip("/") or channel.name
 
 
 def _address(given: str) -> str:

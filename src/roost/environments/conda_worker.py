@@ -23,14 +23,11 @@ from rattler.exceptions import SolverError
 from rattler.networking import Client
 from rattler.package_streaming import download_bytes
 
+from roost.environments.conda_progress import Progress, tell
 from roost.environments.conda_settings import masked
 
-_EVERY = 1.0
-"""Seconds between lines of progress."""
 _SOON = 2.0
 """Seconds within which a failure may be looked into by asking once more."""
-_STILL = 120.0
-"""Seconds without a byte after which a download is given up."""
 _PROBE = ".roost"
 """A file that no channel has: any answer to it says that the channel is there."""
 _ANSWERED = re.compile(r"HTTP status (?:client error|server error \((?!502|503|504))|\b(?:401|403|404|405|410)\b")
@@ -42,11 +39,6 @@ _PRIORITIES = {
 _KEPT = ("noarch", "depends", "constrains", "md5", "sha256", "size", "python_site_packages_path")
 
 Json = dict[str, Any]
-
-
-def tell(**what: object) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
 
 
 async def solve(asked: Json) -> Json:
@@ -137,76 +129,6 @@ async def _has(gateway: rattler.Gateway, channels: Sequence[rattler.Channel], na
     platforms = [rattler.Subdir.current(), rattler.Subdir("noarch")]
     found = await gateway.query(channels, platforms, [name], recursive=False, channel_relations="disabled")
     return any(found)
-
-
-class Progress:
-    """Tells how far an installation is, a line a second at the most. rattler calls it from threads of its own."""
-
-    def __init__(self, packages: Sequence[Json]) -> None:
-        self._count = len(packages)
-        self._bytes = sum(each.get("size") or 0 for each in packages)
-        self._got: dict[int, int] = {}
-        self._fetched = self._linked = self._downloads = 0
-        self._due = time.monotonic() + _EVERY
-        self._going: dict[int, float] = {}
-
-    def watch(self) -> None:
-        """Gives up when a download stands still: the connection is dead, and nobody else would notice."""
-        while True:
-            time.sleep(_EVERY)
-            last = max(self._going.copy().values(), default=time.monotonic())
-            if time.monotonic() - last > _STILL:
-                tell(error=f"The download stands still: nothing arrived for {_STILL:.0f} s, timed out.", kind="")
-                os._exit(0)
-
-    def on_transaction_start(self, total_operations: int) -> None:
-        tell(say=f"Installing {total_operations} conda packages ({_mb(self._bytes)} MB).")
-
-    def on_download_start(self, cache_entry: int) -> int:  # noqa: ARG002 - the reporter's signature
-        self._downloads += 1
-        self._going[self._downloads] = time.monotonic()
-        return self._downloads
-
-    def on_download_completed(self, download_idx: int) -> None:
-        self._going.pop(download_idx, None)
-
-    def on_download_progress(self, download_idx: int, progress: int, total: int | None) -> None:  # noqa: ARG002
-        self._got[download_idx] = progress
-        self._going[download_idx] = time.monotonic()
-        self._tell()
-
-    def on_populate_cache_complete(self, cache_entry: int) -> None:  # noqa: ARG002
-        self._fetched += 1
-        self._tell()
-
-    def on_link_complete(self, index: int) -> None:  # noqa: ARG002
-        self._linked += 1
-        self._tell()
-
-    def end(self) -> None:
-        got = sum(self._got.values())
-        loaded = f"downloaded {_mb(got)} MB in {self._downloads} files" if self._downloads else "nothing to download"
-        tell(say=f"Linked {self._linked} conda packages, {loaded}.")
-
-    def _tell(self) -> None:
-        if time.monotonic() < self._due:
-            return
-        self._due = time.monotonic() + _EVERY
-        if self._fetched < self._count:
-            got = f", {_mb(sum(self._got.values()))} of {_mb(self._bytes)} MB" if self._got else ""
-            tell(say=f"Downloaded {self._fetched} of {self._count}{got}.")
-        else:
-            tell(say=f"Linked {self._linked} of {self._count}.")
-
-    def __getattr__(self, name: str) -> Any:
-        """Everything else that rattler tells; nobody wants to know."""
-        if name.startswith("on_"):
-            return lambda *_: 0
-        raise AttributeError(name)
-
-
-def _mb(size: int) -> str:
-    return f"{size / 1e6:.1f}" if size < 10_000_000 else f"{size / 1e6:.0f}"
 
 
 def _client(asked: Json) -> Client:

@@ -140,22 +140,29 @@ class Box:
             raise CannotStart(f"The container cannot be started: {words(error)}", hint=_hint(words(error))) from error
 
     def _wait(self) -> None:
-        client = self._engine.client(None)
-        code = -signal.SIGKILL
+        code, told = -signal.SIGKILL, False
         while True:
             try:
-                code = _signed(int(client.containers.get(self.id).wait()["StatusCode"]))
+                code = self._ask()
                 break
             except Exception as error:  # noqa: BLE001 whatever the library raises: the engine may be away, or the container
                 if _is_gone(error):
                     break
-                log.warning("The container engine does not answer: %s", words(error))
+                if not told:
+                    log.warning("The container engine does not answer: %s", words(error))
+                    told = True
                 time.sleep(_PAUSE)
-        with contextlib.suppress(Exception):
-            client.close()
         noted, _ = self._noted()
         self._code = code if noted is None else noted
         os.eventfd_write(self.fd, 1)
+
+    def _ask(self) -> int:
+        """Waits for the end, by a connection of its own."""
+        client = self._engine.client(None)
+        try:
+            return _signed(int(client.containers.get(self.id).wait()["StatusCode"]))
+        finally:
+            client.close()
 
     def _noted(self) -> tuple[int | None, int]:
         try:

@@ -55,6 +55,13 @@ class Engine:
         return any("rootless" in str(option) for option in options)
 
     @property
+    def has_detours(self) -> bool:
+        """Whether it gets images by a proxy or mirror of its own, so that only it can tell what is within reach."""
+        about = ask(self.path, "/info")
+        mirrors = (about.get("RegistryConfig") or {}).get("Mirrors")
+        return bool(about.get("HttpProxy") or about.get("HttpsProxy") or mirrors)
+
+    @property
     def user(self) -> str:
         """Who a container's processes have to be so that outside they are this process's user."""
         return "0:0" if self.rootless else f"{os.getuid()}:{os.getgid()}"

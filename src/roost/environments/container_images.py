@@ -7,9 +7,12 @@ Dockerfile, or made by hand) is pushed to the registry that `ROOST_IMAGE_REGISTR
 import contextlib
 import io
 import os
+import queue
+import re
 import socket
+import threading
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +30,9 @@ REGISTRY = "ROOST_IMAGE_REGISTRY"
 ARCHIVE = "ROOST_IMAGE_ARCHIVE"
 _CONNECT_SECONDS = 5.0
 _LAST_LINES = 30
+_PAUSE = 0.1
 _HUB = "registry-1.docker.io"
+_PUSHED = re.compile(r"digest: (sha256:[0-9a-f]{64})")
 
 
 class OutOfReach(BuildFailed):
@@ -44,6 +49,8 @@ class Images:
         self._say = say
         self._meanwhile = meanwhile
         self._private = private
+        self._sure = True
+        """Whether a digest is known to be a registry's: Podman gives one to images that were never in any."""
 
     def obtain(self, image: Image, key: str, home: Path) -> Facts:
         """The image that is asked for, found or fetched or built; BuildFailed or OutOfReach."""
@@ -52,20 +59,19 @@ class Images:
             if image.dockerfile:
                 return replace(wanted, id=self._build(client, image, key, home))
             found = _look(client, image.reference)
+            self._sure = found is None or self._engine.name == "Docker"
             if found is None:
                 self._pull(client, image.reference, wanted)
                 found = _look(client, image.reference)
             if found is None:
                 raise OutOfReach(f"The image {image.reference!r} was fetched and is not there.")
-            digest = next(iter(found.attrs.get("RepoDigests") or ()), "")
-            # A name without a registry in it is one of this engine alone, whatever the engine makes of it.
-            digest = "" if digest.startswith("localhost/") else digest
+            digest = _digest(image.reference, found.attrs.get("RepoDigests") or ())
             self._say(f"The image {image.reference} is {found.id}.")
             return replace(wanted, id=found.id, reference=image.reference, digest=digest)
 
     def share(self, facts: Facts, scratch: Path) -> Facts:
         """The image where other nodes find it; as it is when that is the case already, or nobody asked for it."""
-        if facts.digest:
+        if facts.digest and self._sure:
             return facts
         address = os.environ.get(REGISTRY, "").strip("/")
         if address:
@@ -79,15 +85,15 @@ class Images:
         with self._client() as client:
             if _look(client, facts.id) is not None:
                 return
-            if facts.digest:
-                self._pull(client, facts.digest, facts)
-            elif facts.archive:
+            if facts.archive:
                 self._say(f"Loading the image {facts.id[:19]} from its archive.")
                 file = scratch / "image.tar"
                 self._private.fetch(facts.archive, file)
                 with file.open("rb") as data, _plain_errors(f"The archive of the image {facts.id} cannot be loaded"):
                     client.images.load(data)
                 file.unlink()
+            elif facts.digest:
+                self._pull(client, facts.digest, facts)
             if _look(client, facts.id) is None:
                 raise OutOfReach(
                     f"The image {facts.id} ({facts.reference or 'of a Dockerfile'}) is not on this node, nor a way to it.",
@@ -102,6 +108,29 @@ class Images:
         finally:
             client.close()
 
+    def _watched(self, lines: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """What an engine tells, while whoever builds may be told to stop: an engine is silent for minutes."""
+        waiting: queue.Queue[Mapping[str, Any] | Exception | None] = queue.Queue()
+
+        def read() -> None:
+            try:
+                for line in lines:
+                    waiting.put(line)
+                waiting.put(None)
+            except Exception as error:  # noqa: BLE001 raised again where it is waited for
+                waiting.put(error)
+
+        threading.Thread(target=read, name="engine", daemon=True).start()
+        while True:
+            self._meanwhile()
+            with contextlib.suppress(queue.Empty):
+                said = waiting.get(timeout=_PAUSE)
+                if said is None:
+                    return
+                if isinstance(said, Exception):
+                    raise said
+                yield said
+
     def _pull(self, client: "DockerClient", reference: str, facts: Facts) -> None:
         host = registry_of(reference)
         if not host:
@@ -109,12 +138,13 @@ class Images:
                 f"The image {reference!r} is not on this machine.",
                 hint="Build or load it there, or name one with its registry.",
             )
-        _knock(host)
+        if not self._engine.has_detours:
+            _knock(host)
         self._say(f"Fetching the image {reference}.")
-        access = {"username": facts.username, "password": self._password(facts)} if facts.username else None
+        own = bool(facts.username) and host == (facts.registry.partition("/")[0] or _HUB)
+        access = {"username": facts.username, "password": self._password(facts)} if own else None
         with _plain_errors(f"The image {reference} cannot be fetched"):
-            for line in client.api.pull(reference, stream=True, decode=True, auth_config=access):
-                self._meanwhile()
+            for line in self._watched(client.api.pull(reference, stream=True, decode=True, auth_config=access)):
                 if line.get("error"):
                     raise OutOfReach(
                         f"The image {reference} cannot be fetched: {line['error']}", hint=_access_hint(facts)
@@ -139,7 +169,7 @@ class Images:
         said: list[str] = []
         proxies = {name: value for name, value in urllib.request.getproxies_environment().items() if value}
         with _plain_errors("The Dockerfile cannot be built"):
-            for line in client.api.build(
+            told = client.api.build(
                 fileobj=io.BytesIO(image.dockerfile.encode()),
                 tag=tag,
                 rm=True,
@@ -147,8 +177,8 @@ class Images:
                 decode=True,
                 labels={HOME_LABEL: home_label(home)},
                 buildargs={f"{name}_proxy": value for name, value in proxies.items()},
-            ):
-                self._meanwhile()
+            )
+            for line in self._watched(told):
                 for text in str(line.get("stream") or "").splitlines():
                     if text.strip():
                         said.append(text.rstrip())
@@ -169,15 +199,12 @@ class Images:
         self._say(f"Pushing the image to {name}:{tag}.")
         with self._client() as client, _plain_errors(f"The image cannot be pushed to {address}"):
             client.images.get(facts.id).tag(name, tag)
-            for line in client.api.push(name, tag, stream=True, decode=True):
-                self._meanwhile()
+            for line in self._watched(client.api.push(name, tag, stream=True, decode=True)):
                 if line.get("error"):
                     raise BuildFailed(f"The image cannot be pushed to {address}: {line['error']}")
-            digests = client.images.get(f"{name}:{tag}").attrs.get("RepoDigests") or ()
-            found = next((str(each) for each in digests if each.startswith(f"{name}@")), "")
-        if not found:
-            raise BuildFailed(f"The image was pushed to {address}, and the engine does not say its digest.")
-        return found
+                if said := _PUSHED.search(str(line.get("status") or "")):
+                    return f"{name}@{said[1]}"
+        raise BuildFailed(f"The image was pushed to {address}, and the engine does not say its digest.")
 
     def _save(self, facts: Facts, scratch: Path) -> str:
         assert self._private.keep is not None
@@ -198,6 +225,15 @@ def registry_of(reference: str) -> str:
     if slash and ("." in first or ":" in first or first == "localhost"):
         return "" if first == "localhost" else first
     return "" if reference.startswith("sha256:") else _HUB
+
+
+def _digest(reference: str, known: Sequence[str]) -> str:
+    """Of the names by which registries have an image for ever, that of its own; empty when it is on this engine alone."""
+    found = [each for each in known if not each.startswith("localhost/")]
+    last = reference.rpartition("/")[2]
+    repository = reference.partition("@")[0].removesuffix(f":{last.partition(':')[2]}") if ":" in last else reference
+    own = [each for each in found if f"/{each.partition('@')[0]}".endswith(f"/{repository}")]
+    return next(iter([*own, *found]), "")
 
 
 def _knock(host: str, own: Mapping[str, str] = os.environ) -> None:

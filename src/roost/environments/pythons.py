@@ -13,7 +13,7 @@ from pathlib import Path
 from roost.domain.recipes import satisfies
 from roost.environments.base import BuildFailed
 
-_HINT = re.compile(r"(?:python|versions/|cpython-)(\d+\.\d+)")
+_HINT = re.compile(r"/(?:versions/|cpython-)(\d+\.\d+)[^/]*/bin/python$|/python(\d+\.\d+)$")
 _ASK = (
     "import sys; print('%d.%d.%d' % sys.version_info[:3]); "
     "print(getattr(sys, '_base_executable', None) or sys.executable)"
@@ -69,10 +69,26 @@ def found(minor: str, path: str, pyenv: str) -> list[Python]:
     return [each for each in answers if each is not None]
 
 
+def minors(own: Mapping[str, str] = os.environ) -> set[str]:
+    """Minor versions of Python 3 that are there. A name that says its own is believed, only the others are asked."""
+    known = set()
+    for each in dict.fromkeys(_candidates(own.get("PATH", os.defpath), own.get("PYENV_ROOT", ""))):
+        said = _said(each)
+        if said:
+            known |= {said} if os.access(each, os.X_OK) else set()
+        elif (answer := _ask(each)) is not None:
+            known.add("{}.{}".format(*answer.version))
+    return {each for each in known if each.startswith("3.")}
+
+
 def _may_be(path: str, minor: str) -> bool:
-    hint = _HINT.search(path.removesuffix("/bin/python").rpartition("/")[0] + "/") if "versions/" in path else None
-    hint = hint or _HINT.search(os.path.basename(path))
-    return not minor or hint is None or hint[1] == minor
+    return not minor or _said(path) in ("", minor)
+
+
+def _said(path: str) -> str:
+    """The minor version that an interpreter's path says; empty for none."""
+    hint = _HINT.search(path)
+    return (hint[1] or hint[2]) if hint else ""
 
 
 def _candidates(path: str, pyenv: str) -> Iterator[str]:
@@ -81,7 +97,7 @@ def _candidates(path: str, pyenv: str) -> Iterator[str]:
         if (
             folder and os.path.basename(folder) != "shims"
         ):  # pyenv's shims are no interpreters; what is behind them follows
-            yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.[0-9]*[0-9]"))
+            yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.*[0-9]"))
             yield f"{folder}/python3"
     root = Path(pyenv or Path.home() / ".pyenv")
     yield from sorted(map(str, root.glob("versions/*/bin/python")))

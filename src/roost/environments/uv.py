@@ -77,6 +77,8 @@ class UvBuilder:
                 hint="Resolve it for this one: roost run repeat RUN --fresh, or submit without the lock.",
             )
         chosen = pythons.choose(lock.python)
+        if note := pythons.note(chosen, lock.python):
+            self._say(note)
         arguments = ["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)]
         self._uv.run(arguments, Words("Making the environment"), Options())
         self.fill(prefix, lock.body)

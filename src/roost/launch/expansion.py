@@ -1,6 +1,8 @@
-"""`$VAR` and `${VAR}` in arguments, expanded on the node with the variables of the process. Pure, and no shell anywhere."""
+"""What is filled into arguments on the node: `$VAR` and `${VAR}` with the variables of the process, and what stands for data with
+its path. Pure, and no shell anywhere."""
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
@@ -13,3 +15,16 @@ def expand(arguments: Iterable[str], environment: Mapping[str, str]) -> tuple[st
         return environment.get(match[1] or match[2], match[0])
 
     return tuple(_VARIABLE.sub(value, argument) for argument in arguments)
+
+
+def fill(arguments: Iterable[str], tokens: Mapping[str, str], *, shell: bool = False) -> tuple[str, ...]:
+    """The arguments with what each token stands for, wherever it stands in them; quoted where a shell reads them."""
+    if not tokens:
+        return tuple(arguments)
+    longest_first = sorted(tokens, key=len, reverse=True)
+    pattern = re.compile("|".join(re.escape(token) for token in longest_first))
+
+    def value(match: re.Match[str]) -> str:
+        return shlex.quote(tokens[match[0]]) if shell else tokens[match[0]]
+
+    return tuple(pattern.sub(value, argument) for argument in arguments)

@@ -35,5 +35,5 @@ class Place(Protocol):
     def local(self, path: str) -> str:
         """Where the file is on the control plane's machine; empty when it is not on it."""
 
-    def addresses(self, paths: Sequence[str]) -> Sequence[str] | None:
-        """Where each can be had by anybody for a while; None when only the control plane can have them."""
+    def addresses(self, paths: Sequence[str]) -> Sequence[str]:
+        """Where each can be had by anybody for a while; empty for one that only the control plane can have."""

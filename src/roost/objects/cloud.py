@@ -29,6 +29,10 @@ _RETRY: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
 _OWN = ("AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_")
 """What the library would read from the control plane's own variables, and mix with what a datastore says."""
 _opening = threading.Lock()
+_PLAIN = re.compile(r"[A-Za-z0-9/._~-]+", re.ASCII)
+"""Paths that stay as they are in an address; no others are signed for Azure: the library signs them quoted, and Azure plain."""
+_STATUS = re.compile(r"\b([45]\d\d) (?:[A-Z][A-Za-z]+ ?)+")
+_CODE = re.compile(r"<Code>(\w{1,80})</Code>")
 _QUERY = re.compile(r"\?[^\s\"'<>),]+")
 
 
@@ -39,6 +43,7 @@ class CloudPlace:
         self._store = store
         self._prefix = f"{prefix}/" if prefix else ""
         self._signs = signs
+        self._is_azure = isinstance(store, AzureStore)
         self._hidden = tuple(hidden)
 
     def list(self, path: str) -> Iterator[Found]:
@@ -91,17 +96,20 @@ class CloudPlace:
     def local(self, path: str) -> str:  # noqa: ARG002 - it is elsewhere
         return ""
 
-    def addresses(self, paths: Sequence[str]) -> Sequence[str] | None:
-        if not self._signs or not paths:
-            return None
+    def addresses(self, paths: Sequence[str]) -> Sequence[str]:
+        whole = [self._prefix + path for path in paths]
+        signed = [path for path in whole if self._signs and (_PLAIN.fullmatch(path) or not self._is_azure)]
+        if not signed:
+            return [""] * len(paths)
         with self._told(""):
-            return list(obstore.sign(self._store, "GET", [self._prefix + path for path in paths], SIGNED_FOR))
+            found = dict(zip(signed, obstore.sign(self._store, "GET", signed, SIGNED_FOR), strict=True))
+        return [found.get(path, "") for path in whole]
 
     def _found(self, each: Mapping[str, Any]) -> Found:
         path = str(each["path"])[len(self._prefix) :]
         if names.path(path) != path:
             raise InvalidInput(f"Datastore {self._name!r} has a file {path!r}, which cannot be a path.")
-        return Found(path, int(each["size"]), each["e_tag"] or "", each["last_modified"].timestamp())
+        return Found(path, int(each["size"]), _quoted(each["e_tag"]), each["last_modified"].timestamp())
 
     @contextmanager
     def _told(self, path: str) -> Generator[None]:
@@ -113,20 +121,35 @@ class CloudPlace:
             raise
         except FileNotFoundError:
             raise NotFound(f"{where} has no such file, container or bucket.") from None
-        except (UnauthenticatedError, PermissionDeniedError) as error:
-            raise Conflict(
-                f"{where} refuses: {self._plain(error)}",
-                hint="Register it again with a credential that may do this (overwrite=True).",
-                cli_hint="Register it again with a credential that may do this: --overwrite.",
-            ) from None
         except (BaseError, OSError) as error:
-            raise Unavailable(f"{where} cannot be used: {self._plain(error)}") from None
+            text = str(error).partition("\n\nDebug source")[0]
+            status = _STATUS.search(text)
+            if isinstance(error, UnauthenticatedError | PermissionDeniedError) or (
+                status and status[1] in ("401", "403")
+            ):
+                raise Conflict(
+                    f"{where} refuses: {self._plain(text)}.",
+                    hint="Register it again with a credential that may do this (overwrite=True).",
+                    cli_hint="Register it again with a credential that may do this: --overwrite.",
+                ) from None
+            if status and status[1] == "404":
+                raise NotFound(f"{where} has no such container or bucket: {self._plain(text)}.") from None
+            raise Unavailable(f"{where} cannot be used: {self._plain(text)}.") from None
 
-    def _plain(self, error: Exception) -> str:
-        text = _QUERY.sub("?…", str(error).partition("\n\nDebug source")[0])
+    def _plain(self, text: str) -> str:
+        """What an answer's status and code say, without its body; else the library's words, without queries."""
+        if status := _STATUS.search(text):
+            code = _CODE.search(text)
+            return f"it answers {status[0]}" + (f" ({code[1]})" if code else "")
+        text = _QUERY.sub("?…", text)
         for value in self._hidden:
             text = text.replace(value, "***")
         return " ".join(text.split())[:500]
+
+
+def _quoted(etag: str | None) -> str:
+    """As a header has it: Azure's lists leave the quotes out."""
+    return f'"{etag.strip(chr(34))}"' if etag and not etag.startswith("W/") else etag or ""
 
 
 def open_place(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from roost.domain import codec, recipes
 from roost.domain.environments import Build
 from roost.domain.errors import InvalidInput, NotFound
-from roost.environments import base
+from roost.environments import base, container_facts
 from roost.sdk.connections import Connection
 from roost.sdk.environments import Environment
 from roost.sdk.repeats import lock_of
@@ -86,13 +86,13 @@ def details(environment: Environment, workspace: "Workspace") -> dict[str, Any]:
             hint="env.build(ws) builds it, as does the first run that needs it.",
         )
     lock = locked(workspace._connection, found)
-    recipe = recipes.recipe(environment._definition())
+    image = container_facts.of_lock(lock)
     prefix = base.find(workspace._connection.home, found.lock)
     return {
         "environmentName": environment.name,
         "environmentVersion": environment.version,
         "imageExistsInRegistry": True,
-        "dockerImage": {"name": recipe.image.reference} if recipe is not None and recipe.image is not None else None,
+        "dockerImage": {"name": image.reference, "id": image.id, "digest": image.digest} if image is not None else None,
         "pythonEnvironment": {"python": lock.python, "prefix": str(prefix) if prefix is not None else None},
         "kind": lock.kind,
         "platform": lock.platform,

@@ -26,15 +26,7 @@ class ComingOfWorkspace:
 
 
 class ComingOfRun:
-    """Of a run: data and models."""
-
-    @property
-    def input_datasets(self) -> Any:
-        not_yet("Run.input_datasets")
-
-    @property
-    def output_datasets(self) -> Any:
-        not_yet("Run.output_datasets")
+    """Of a run: models."""
 
     def register_model(self, model_name: str, model_path: str | None = None, **kwargs: object) -> NoReturn:  # noqa: ARG002
         not_yet(f"Run.register_model({model_name!r})")

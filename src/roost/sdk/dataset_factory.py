@@ -1,5 +1,6 @@
 """How datasets are made and found: `Dataset.File`, `Dataset.Tabular`, `Dataset.get_by_name`."""
 
+import contextlib
 import os
 import secrets
 import tempfile
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from roost.domain import codec, globs
 from roost.domain import datasets as domain
 from roost.domain.datasets import DatasetKind, Definition, Source, checked
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidInput, NotFound
 from roost.sdk import dataset_files, dataset_types, datastore_files
 from roost.sdk.datapaths import DataPath
 from roost.sdk.dataset_types import PromoteHeadersBehavior
@@ -18,6 +19,8 @@ from roost.sdk.datasets import AbstractDataset, FileDataset
 from roost.sdk.datastores import Datastore
 from roost.sdk.tabular_datasets import MANAGED, TabularDataset, _target
 from roost.transport.client import path_of
+from roost_job import datasets as job
+from roost_job.context import JobWorkspace
 
 if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
@@ -161,18 +164,24 @@ class Dataset:
 
     @staticmethod
     def get_by_name(
-        workspace: "Workspace",
+        workspace: "Workspace | JobWorkspace",
         name: str,
         version: int | str = "latest",
         **kwargs: object,  # noqa: ARG004 - the SDK's signature
     ) -> "FileDataset | TabularDataset":
-        """The registered dataset of that name; its newest version when none is given."""
+        """The registered dataset of that name; its newest version when none is given. Inside a job that of the job library."""
+        if isinstance(workspace, JobWorkspace):
+            found: FileDataset | TabularDataset = job.Dataset.get_by_name(workspace, name, version)
+            return found
         params = None if version in ("latest", None) else {"version": _version(version)}
         route = path_of("workspaces", workspace.name, "datasets", domain.checked_name(name))
         return _made(workspace, workspace._connection.client.call("GET", route, params=params))
 
     @staticmethod
-    def get_by_id(workspace: "Workspace", id: str, **kwargs: object) -> "FileDataset | TabularDataset":  # noqa: A002, ARG004
+    def get_by_id(workspace: "Workspace | JobWorkspace", id: str, **kwargs: object) -> "FileDataset | TabularDataset":  # noqa: A002, ARG004
+        if isinstance(workspace, JobWorkspace):
+            found: FileDataset | TabularDataset = job.Dataset.get_by_id(workspace, id)
+            return found
         route = path_of("workspaces", workspace.name, "datasets", "by-id", str(id))
         return _made(workspace, workspace._connection.client.call("GET", route))
 
@@ -189,6 +198,16 @@ class Dataset:
         route = path_of("workspaces", workspace.name, "datasets")
         answer = workspace._connection.client.call("GET", route, params={"name": domain.checked_name(name)})
         return [_made(workspace, each) for each in answer["datasets"]]
+
+
+def of_use(workspace: "Workspace", use: Mapping[str, Any]) -> "FileDataset | TabularDataset":
+    """What a run read or wrote: the registered dataset, or its definition where that is not registered (any more)."""
+    if use.get("dataset_id"):
+        with contextlib.suppress(NotFound):
+            return Dataset.get_by_id(workspace, str(use["dataset_id"]))
+    definition = codec.decode(Definition, use["definition"])
+    kind = TabularDataset if definition.kind is DatasetKind.TABULAR else FileDataset
+    return kind._of(definition, workspace)
 
 
 def _made(workspace: "Workspace", answer: Any) -> "FileDataset | TabularDataset":

@@ -23,7 +23,7 @@ def listing(dataset: "AbstractDataset") -> list[Item]:
     """Its files as they are now, its steps on files applied."""
     from roost.data.resolving import resolve  # noqa: PLC0415 - loaded by those who look at data
 
-    return list(resolve(dataset._definition, lambda definition: _asked(dataset, definition)))
+    return resolve(dataset._definition, lambda definition: _asked(dataset, definition), cache=_cache(dataset))
 
 
 def download(dataset: "AbstractDataset", root: Path, overwrite: bool, ignore_not_found: bool) -> list[Path]:
@@ -46,7 +46,10 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     from roost.data.mounting import mount  # noqa: PLC0415 - loaded by those who mount
 
     target = Path(os.path.abspath(os.path.expanduser(mount_point))) if mount_point else None
-    return mount(listing(dataset), target, _cache(dataset))
+
+    return mount(
+        listing(dataset), target, _cache(dataset), locate=_connection(dataset)._locate, again=lambda: listing(dataset)
+    )
 
 
 def frame(dataset: "AbstractDataset") -> Any:

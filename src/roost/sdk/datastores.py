@@ -12,7 +12,7 @@ from roost.sdk.datastore_kinds import Registering
 from roost.transport.client import path_of
 
 if TYPE_CHECKING:
-    from roost.sdk.consumption import DataReference
+    from roost.sdk.data_references import DataReference
     from roost.sdk.workspaces import Workspace
 
 _TYPES = {
@@ -120,7 +120,7 @@ class Datastore(Registering):
 
     def path(self, path: str | None = None, data_reference_name: str | None = None) -> "DataReference":
         """A place in it that a run can be given: `datastore.path('images').as_mount()`."""
-        from roost.sdk.consumption import DataReference  # noqa: PLC0415 - it knows datastores: no circle
+        from roost.sdk.data_references import DataReference  # noqa: PLC0415 - it knows datastores: no circle
 
         return DataReference(datastore=self, data_reference_name=data_reference_name, path_on_datastore=path)
 

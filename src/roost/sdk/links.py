@@ -36,6 +36,7 @@ class HttpLink:
             "cancel": self._cancel,
             "restore": self._restore,
             "secrets": self._secrets,
+            "uses": self._uses,
         }
 
     def ask(self, op: str, **fields: Any) -> Any:
@@ -46,6 +47,9 @@ class HttpLink:
     def _secrets(self, names: Sequence[str]) -> Any:
         route = path_of("runs", self._run_id, "secrets", "values")
         return self._connection.client.call("GET", route, params={"name": list(names)})["secrets"]
+
+    def _uses(self) -> Any:
+        return self._connection.client.call("GET", path_of("runs", self._run_id, "datasets"))["uses"]
 
     def _run(self) -> Any:
         return self._connection.client.call("GET", path_of("runs", self._run_id))

@@ -146,9 +146,6 @@ class RunConfiguration(Section):
             ("communicator", self.communicator, str(self.communicator).lower() == "none"),
             ("node_count", self.node_count, self.node_count == 1),
             ("priority", self.priority, self.priority is None),
-            ("data_references", self.data_references, not self.data_references),
-            ("data", self.data, not self.data),
-            ("output_data", self.output_data, not self.output_data),
             ("history.output_collection", self.history.output_collection, bool(self.history.output_collection)),
             ("history.snapshot_project", self.history.snapshot_project, bool(self.history.snapshot_project)),
             (

@@ -166,6 +166,16 @@ class Run(ComingOfRun, job.Run):
             return environments.of_run(spec.environment, spec.docker, lock, text)
         return environments.plain(spec.interpreter, spec.environment_variables)
 
+    def _is_here(self) -> bool:
+        return self._reach is None and super()._is_here()
+
+    def _data(self, given: Mapping[str, Any]) -> Any:
+        if self._reach is None:
+            return super()._data(given)
+        from roost.sdk import dataset_factory  # noqa: PLC0415 - loaded by those who use data
+
+        return dataset_factory.of_use(self.experiment.workspace, given)
+
     def get_portal_url(self) -> str:
         """Where a browser shows it."""
         return super().get_portal_url() if self._reach is None else f"{self._reach.url}/runs/{self.id}"

@@ -9,21 +9,24 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunSpec
+from roost.sdk import run_data
+from roost.sdk.run_data import DataOfRun
 from roost_job.exceptions import ExperimentExecutionException
 
 if TYPE_CHECKING:
     from roost.domain.containers import DockerUse
+    from roost.domain.datasets import Input, Output
     from roost.sdk.environments import Environment
     from roost.sdk.runconfigs import DockerConfiguration, RunConfiguration
 
 _OPERATORS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"})
 """Words of a list that mean something to a shell alone."""
-Argument = str | int | float | os.PathLike[str]
+Argument: TypeAlias = "str | int | float | os.PathLike[str] | DataOfRun"
 
 
 class ScriptRunConfig:
@@ -49,7 +52,7 @@ class ScriptRunConfig:
         given = self.run_config
         self.source_directory = os.fspath(source_directory) if source_directory is not None else "."
         self.script = script if script is not None else given.script
-        self.command = _command(command if command is not None else given.command)
+        self.command, self._inside = _command(command if command is not None else given.command)
         self.arguments = _texts("arguments", arguments if arguments is not None else given.arguments)
         self.max_run_duration_seconds = _seconds(
             max_run_duration_seconds if max_run_duration_seconds is not None else given.max_run_duration_seconds
@@ -86,18 +89,31 @@ class ScriptRunConfig:
         """The run that this asks for, with that snapshot of its folder."""
         environment = self.run_config.chosen_environment()
         variables = {**(environment.environment_variables if environment else {}), **self.environment_variables}
+        command = (self.command,) if isinstance(self.command, str) else tuple(run_data.texts(self.command))
+        arguments = tuple(run_data.texts(self.arguments))
+        inputs, outputs = self._data()
         return RunSpec(
             snapshot=snapshot,
             script=names.path(self.script) if self.script is not None else "",
-            command=(self.command,) if isinstance(self.command, str) else tuple(self.command),
+            command=command,
             shell=isinstance(self.command, str),
-            arguments=tuple(self.arguments),
+            arguments=arguments,
             target=self.compute_target,
             interpreter=environment._interpreter(self._docker()) if environment else sys.executable,
             environment_variables=_variables(variables),
             timeout_seconds=self.max_run_duration_seconds,
             environment=environment._use(self._docker()) if environment else None,
             docker=self._docker() if environment else None,
+            inputs=inputs,
+            outputs=outputs,
+        )
+
+    def _data(self) -> "tuple[tuple[Input, ...], tuple[Output, ...]]":
+        """What it reads and fills, wherever that is named."""
+        words = [self.command] if isinstance(self.command, str) else self.command
+        given = self.run_config
+        return run_data.collect(
+            [*self.arguments, *words], given.data, given.output_data, given.data_references, self._inside
         )
 
     def _docker(self) -> "DockerUse | None":
@@ -106,6 +122,7 @@ class ScriptRunConfig:
     def check(self) -> str:
         """That there is something to run, and that Roost can do it; the script's path in the folder, empty for a command."""
         self.run_config.check()
+        self._data()
         if (environment := self.run_config.chosen_environment()) is not None:
             environment._use(self._docker())
         folder = Path(self.source_directory)
@@ -164,29 +181,36 @@ def _refuse(**given: object) -> None:
             )
 
 
-def _command(command: str | Sequence[Argument] | None) -> list[str] | str:
+def _command(command: str | Sequence[Argument] | None) -> "tuple[list[str | DataOfRun] | str, list[DataOfRun]]":
     """A text is for the shell. A list is a program and its arguments, unless it was plainly written for a shell: then it is
-    joined with spaces, as Azure ML joined every list."""
+    joined with spaces, as Azure ML joined every list. With it the data of a list that became one text."""
     if command is None or (not isinstance(command, str) and not command):
-        return []
-    words = [command] if isinstance(command, str) else _texts("command", command)
+        return [], []
+    given: list[str | DataOfRun] = [command] if isinstance(command, str) else _texts("command", command)
+    words = run_data.texts(given)
     text = " ".join(words)
     if not text.strip() or "\0" in text:
         raise InvalidInput("command is empty, or holds a NUL character.", hint="Give a program and its arguments.")
-    alone = len(words) == 1 and len(text.split()) > 1
-    return text if isinstance(command, str) or alone or not _OPERATORS.isdisjoint(words) else words
+    data = [each for each in given if not isinstance(each, str)]
+    sentence = (len(words) == 1 or bool(data)) and len(words[0].split()) > 1
+    shell = isinstance(command, str) or sentence or not _OPERATORS.isdisjoint(words)
+    return (text, data) if shell else (given, [])
 
 
-def _texts(what: str, values: Sequence[Argument] | None) -> list[str]:
-    """Each item as text; the first that is neither text, number nor path is named."""
+def _texts(what: str, values: Sequence[Argument] | None) -> "list[str | DataOfRun]":
+    """Each item as text, data as it is; the first that is neither text, number, path nor data is named."""
     if values is None:
         return []
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise InvalidInput(
             f"{what} must be a list, got {type(values).__name__} {str(values)[:80]!r}.", hint="['--epochs', 3]"
         )
-    texts = []
+    texts: list[str | DataOfRun] = []
     for index, value in enumerate(values):
+        if run_data.is_data(value):
+            texts.append(value)
+            continue
+        run_data.refuse_dataset(f"{what}[{index}]", value)
         if not isinstance(value, str | numbers.Number | os.PathLike):
             raise InvalidInput(
                 f"{what}[{index}] is {type(value).__name__} {str(value)[:80]!r}; only text, numbers and paths can be there.",

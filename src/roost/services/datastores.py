@@ -112,16 +112,16 @@ def items(
     found = matching(place, path)
     folder = below or ""
     files = [(each, globs.below(each.path, folder) if folder else each.path) for each in found]
-    addresses = None if shared and datastore.kind is DatastoreKind.FOLDER else _addresses(place, found)
+    addresses = place.addresses([each.path for each in found])
     made = []
-    for number, (each, shown) in enumerate(files):
+    for (each, shown), address in zip(files, addresses, strict=True):
         local = place.local(each.path) if shared else ""
         made.append(
             Item(
                 name=names.path(shown),
                 path=local,
-                url="" if local else addresses[number] if addresses else route_of(datastore, each.path),
-                relayed=not local and not addresses,
+                url="" if local else address or route_of(datastore, each.path),
+                relayed=not local and not address,
                 size=each.size,
                 etag=each.etag,
                 modified_at=each.modified_at,
@@ -270,10 +270,6 @@ def _checked_endpoint(house: House, endpoint: str) -> str:
         f"The endpoint {masked(checked)!r} is not one that this server may ask.",
         hint="Its administrator can add the host to ROOST_DATA_ENDPOINTS.",
     )
-
-
-def _addresses(place: Place, found: Sequence[Found]) -> Sequence[str] | None:
-    return place.addresses([each.path for each in found])
 
 
 def _web_item(datastore: Datastore, path: str, below: str) -> Item:

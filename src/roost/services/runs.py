@@ -213,6 +213,8 @@ def why(house: House, run: Run) -> str:
         return f"It has ended: {run.status.value}." + (f" {run.message}" if run.message else "")
     if run.status is RunStatus.QUEUED:
         return compute.why_queued(house, run)
+    if run.status is RunStatus.PROVISIONING and run.handle and run.spec.inputs:
+        return f"It was given a node of {target}, which brings its inputs; its log says how far it is."
     if run.status is RunStatus.PROVISIONING:
         several = run.spec.node_count > 1
         what = f"{run.spec.node_count} nodes of {target}; its agents prepare there, and start together."
@@ -222,7 +224,8 @@ def why(house: House, run: Run) -> str:
     if run.status is RunStatus.NOT_RESPONDING:
         return "Its process is there but has not been heard for a while; it goes on as soon as it is heard."
     if run.status is RunStatus.FINALIZING:
-        return "Its script has ended; its files are being kept."
+        what = "its outputs are uploaded and " if run.spec.outputs else ""
+        return f"Its script has ended; {what}its files are being kept."
     if run.status is RunStatus.RUNNING:
         return "It waits for nothing: it runs."
     return run.message or "It was submitted a moment ago and is about to be queued."

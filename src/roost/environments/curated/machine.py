@@ -21,9 +21,8 @@ class Machine:
 
 @cache
 def here() -> Machine:
-    found = pythons.found("", os.environ.get("PATH", os.defpath), os.environ.get("PYENV_ROOT", ""))
     return Machine(
-        pythons=tuple(sorted({"{}.{}".format(*each.version) for each in found})),
+        pythons=tuple(sorted(pythons.minors())),
         gpu=any(os.path.exists(device) for device in _GPU_DEVICES),
         mpi=bool(shutil.which("mpicxx") and (shutil.which("g++") or shutil.which("c++"))),
     )

@@ -62,13 +62,16 @@ def _of_framework(name: str, said: Name, framework: Framework, wanted: str, mach
     if exact != release.text:  # what was pinned belongs to the release that is known: the resolver finds what fits
         companions = [_NAME.match(each)[0] if "==" in each else each for each in companions]  # type: ignore[index]
     horovod = _horovod(said, framework, release, machine, notes) if exact == release.text else ""
-    pin = f"{package}=={exact}" if exact.count(".") else f"{package}=={exact}.*"
     limits = [limit for below, packages in framework.caps if known < below for limit in packages]
     return Curated(
         name=name,
-        title=f"{framework.title} {exact}",
+        title=f"{framework.title} {exact.removesuffix('.*')}",
         python=python,
-        requirements=(pin, *_limited(companions, limits), *([f"horovod=={horovod}"] if horovod else [])),
+        requirements=(
+            f"{package}=={exact}",
+            *_limited(companions, limits),
+            *([f"horovod=={horovod}"] if horovod else []),
+        ),
         notes=tuple(notes),
     )
 

@@ -18,6 +18,12 @@ function fact(word, value) {
   return make("div", {}, make("dt", {}, word), make("dd", {}, value));
 }
 
+/** Where an input's data is, in a few words. */
+function whence(input) {
+  const [first, ...others] = input.definition.sources.map((each) => each.url.split("?")[0] || `${each.datastore}/${each.path}`);
+  return others.length ? `${first} and ${others.length} more` : first;
+}
+
 function drawRun() {
   const name = run.display_name || run.id;
   document.title = `${statusWord(run.status)} · ${name} · Roost`;
@@ -34,6 +40,8 @@ function drawRun() {
   const facts = [["Duration", duration(took(run))], ["Created", moment(run.created_at)], ["Target", run.spec.target], ["By", run.user]];
   if (run.exit_code !== null) facts.push(["Exit code", run.exit_code]);
   if (what.trim()) facts.push(["Script", what]);
+  if (run.spec.inputs.length) facts.push(["Inputs", run.spec.inputs.map((each) => `${each.name} (${each.mode}): ${whence(each)}`).join(", ")]);
+  if (run.spec.outputs.length) facts.push(["Outputs", run.spec.outputs.map((each) => `${each.name}${each.register_as && ` → ${each.register_as}`}`).join(", ")]);
   byId("facts").replaceChildren(...facts.map(([word, value]) => fact(word, value)));
   const tags = Object.entries(run.tags);
   byId("tags").hidden = !tags.length;

@@ -1,0 +1,11 @@
+"""`azureml.data.output_dataset_config`: what a run writes that becomes data."""
+
+from azureml._lending import lend
+
+lend(
+    globals(),
+    OutputDatasetConfig="OutputFileDatasetConfig",
+    TransformationMixin="OutputFileDatasetConfig",
+    OutputFileDatasetConfig="OutputFileDatasetConfig",
+    OutputTabularDatasetConfig="OutputTabularDatasetConfig",
+)

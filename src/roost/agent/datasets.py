@@ -1,0 +1,195 @@
+"""The workspace's data as this node sees it: which files a dataset is now, and those files here, by way of the node's cache.
+A run's inputs are laid out with it, and the door's ops about datasets are here: a script's questions are answered with paths.
+"""
+
+import contextlib
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from roost.agent.family import absolute
+from roost.agent.folder import Folder
+from roost.agent.link import Link, locate
+from roost.data.cache import Cache
+from roost.data.fetching import Progress, fetch
+from roost.data.mounting import Mount, mount
+from roost.data.resolving import resolve
+from roost.data.steps import whole
+from roost.domain.codec import decode, encode
+from roost.domain.datasets import Definition, checked, checked_name
+from roost.domain.datastores import Item
+from roost.domain.errors import Conflict, InvalidInput
+from roost.domain.plans import Access, Plan
+from roost.transport.client import path_of
+
+Request = Mapping[str, Any]
+Meanwhile = Callable[[], None]
+Tell = Callable[[str], None]
+
+
+class Datasets:
+    """For any number of threads. `meanwhile` is called while files come, and raises when nobody wants them any more; `tell` hears
+    what goes wrong with a mount later on; `reach` finds from here what a script names."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        plan: Plan,
+        access: Access,
+        link: Link,
+        meanwhile: Meanwhile,
+        tell: Tell,
+        reach: Callable[[Path], Path],
+    ) -> None:
+        self._folder, self._plan, self._access, self.link = folder, plan, access, link
+        self._meanwhile, self._tell, self._reach = meanwhile, tell, reach
+        self._lock = threading.Lock()
+        self._made: Cache | None = None
+        self._mounts: dict[str, Mount] = {}
+        self.contained = False
+        """Whether the script sees its own folder only: then files are copied there, and nothing is mounted or linked."""
+        self.ops: Mapping[str, Callable[[Request], object]] = {
+            "dataset": self._dataset,
+            "dataset_items": self._items,
+            "dataset_files": self._files,
+            "dataset_download": self._download,
+            "dataset_mount": self._mount,
+            "dataset_unmount": self._unmount,
+        }
+
+    # ---- for inputs
+
+    def items(self, definition: Definition) -> list[Item]:
+        """Its files as they are now."""
+        return resolve(definition, self._ask, cache=self._cache(), meanwhile=self._meanwhile)
+
+    def bring(
+        self, definition: Definition, items: Sequence[Item], target: Path | None, progress: Progress = lambda *_: None
+    ) -> list[Path]:
+        """The files here: in the cache, or copies in a folder."""
+        again = lambda: self.items(definition)  # noqa: E731 - addresses run out, and are signed again
+        return fetch(
+            items, self._cache(), target, progress, self._meanwhile, locate=lambda: locate(self._access), again=again
+        )
+
+    def mount(
+        self, definition: Definition, items: Sequence[Item], target: Path, progress: Progress = lambda *_: None
+    ) -> Mount:
+        """The files as a folder; it is taken away with `close`."""
+        made = mount(
+            items,
+            target,
+            self._cache(),
+            progress=progress,
+            meanwhile=self._meanwhile,
+            locate=lambda: locate(self._access),
+            again=lambda: self.items(definition),
+            tell=self._tell,
+        )
+        with self._lock:
+            self._mounts[str(made.folder)] = made
+        return made
+
+    def pids(self) -> list[int]:
+        """Of the processes behind its mounts."""
+        with self._lock:
+            return [pid for each in self._mounts.values() if (pid := each.pid) is not None]
+
+    def close(self) -> None:
+        """Takes away what is mounted and lets go of what is cached. Safe twice."""
+        with self._lock:
+            mounts, self._mounts = self._mounts, {}
+            cache, self._made = self._made, None
+        for each in mounts.values():
+            each.close()
+        if cache is not None:
+            cache.close()
+
+    def _cache(self) -> Cache:
+        with self._lock:
+            if self._made is None:
+                self._made = Cache(self._folder.home)
+            return self._made
+
+    def _ask(self, definition: Definition) -> Mapping[str, Sequence[Any]]:
+        """The control plane's answer; it is not asked when there is nothing of its in the dataset."""
+        if not any(source.datastore for source in definition.sources):
+            return {"items": [], "urls": list(range(len(definition.sources)))}
+        body = {"definition": encode(definition), "shared": self.link.carrier.shared is not None}
+        route = path_of("workspaces", self._plan.workspace, "datasets", "items")
+        answer: Mapping[str, Sequence[Any]] = self.link.client.call("POST", route, json=body)
+        return answer
+
+    # ---- for the door
+
+    def _dataset(self, request: Request) -> object:
+        """A registered one: by its id, or by its name and a version."""
+        place = ("workspaces", self._plan.workspace, "datasets")
+        if request.get("id"):
+            return self.link.client.call("GET", path_of(*place, "by-id", str(request["id"])))
+        version = request.get("version")
+        params = None if version is None else {"version": int(version)}
+        return self.link.client.call("GET", path_of(*place, checked_name(request.get("name"))), params=params)
+
+    def _items(self, request: Request) -> object:
+        return [[item.name, whole(item)] for item in self.items(_definition(request))]
+
+    def _files(self, request: Request) -> object:
+        definition = _definition(request)
+        items = self.items(definition)
+        paths = self.bring(definition, items, self._own_folder(definition) if self.contained else None)
+        return [[item.name, str(path), whole(item)] for item, path in zip(items, paths, strict=True)]
+
+    def _download(self, request: Request) -> object:
+        definition, asked = _definition(request), absolute(request.get("path"))
+        folder = self._reach(asked)
+        items = self.items(definition)
+        there = [item for item in items if (folder / item.name).exists()]
+        if there and not request.get("overwrite"):
+            raise Conflict(
+                f"{asked / there[0].name} is there already.", hint="Give overwrite=True to replace what is there."
+            )
+        self.bring(definition, items, folder)
+        return [str(asked / item.name) for item in items]
+
+    def _mount(self, request: Request) -> object:
+        definition = _definition(request)
+        asked = absolute(request["path"]) if request.get("path") else None
+        items = self.items(definition)
+        if not self.contained:
+            place = asked or self._own_folder(definition)
+            with self._lock:
+                known = self._mounts.get(str(place))
+            return str((known or self.mount(definition, items, place)).folder)
+        self.bring(definition, items, self._reach(asked) if asked else self._own_folder(definition))
+        return str(asked or self._own_folder(definition))
+
+    def _unmount(self, request: Request) -> object:
+        with self._lock:
+            known = self._mounts.pop(str(request.get("path")), None)
+        if known is not None:
+            known.close()
+        return None
+
+    def _own_folder(self, definition: Definition) -> Path:
+        """Of this dataset, for whoever asks for it without saying where."""
+        text = json.dumps(encode(definition), sort_keys=True)
+        return self._folder.inputs / f".{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _definition(request: Request) -> Definition:
+    given = request.get("definition")
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"`definition` must be an object, got {type(given).__name__}.")
+    return checked(decode(Definition, given))
+
+
+def clear(folder: Folder) -> None:
+    """Takes away mounts that a lost agent has left."""
+    from roost.data import supervising  # noqa: PLC0415 - for whoever comes after an agent that was killed
+
+    with contextlib.suppress(OSError):
+        supervising.clear(folder.root)

@@ -1,0 +1,121 @@
+"""What a run wrote that becomes data: the folders it is given, and their way to a datastore once the script has ended well. What
+a script that failed has written is not uploaded: half of it would look like all of it.
+"""
+
+import fnmatch
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from roost.agent import contained, inputs
+from roost.agent.folder import Folder
+from roost.agent.link import Link, persist
+from roost.domain import names
+from roost.domain.datasets import Output, destination
+from roost.domain.errors import Conflict, InvalidInput, RoostError
+from roost.domain.plans import Plan
+from roost.domain.runs import RunSpec
+from roost.transport.client import path_of
+
+_AT_ONCE = 4
+_PATIENCE = 600.0  # seconds for a full disk of the control plane to be freed
+log = logging.getLogger("roost.agent")
+
+
+def lay_out(folder: Folder, spec: RunSpec) -> dict[str, str]:
+    """The path of each output: an empty folder, or the one that it names, seen from the working copy."""
+    found = {}
+    for each in spec.outputs:
+        place = _place(folder, each)
+        (place if not each.source else place.parent).mkdir(parents=True, exist_ok=True)
+        found[each.name] = str(place)
+    return found
+
+
+def _place(folder: Folder, output: Output) -> Path:
+    return Path(os.path.normpath(folder.work / output.source)) if output.source else folder.filled / output.name
+
+
+def deliver(folder: Folder, plan: Plan, link: Link, say: Callable[[str], None]) -> list[str]:
+    """Uploads every output, and has it noted and registered. What could not be, in words; none when all is well. Safe twice."""
+    problems = []
+    for output in plan.spec.outputs:
+        try:
+            _deliver(folder, plan, link, output, say)
+        except (RoostError, OSError) as error:
+            words = error.message if isinstance(error, RoostError) else f"{error.filename}: {error.strerror}."
+            problems.append(f"output {output.name!r} ({words.rstrip('.')})")
+    return problems
+
+
+def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callable[[str], None]) -> None:
+    began = time.monotonic()
+    found = written(_real(folder, output), output.globs)
+    workspace = ("workspaces", plan.workspace)
+    store = output.datastore or str(link.client.call("GET", path_of(*workspace, "default-datastore"))["name"])
+    target = destination(output, plan.run_id)
+    place = (*workspace, "datastores", store)
+    _refuse_replacing(folder, link, output, path_of(*place, "items"), target, [name for name, _ in found])
+
+    def send(file: tuple[str, Path]) -> int:
+        route, length = path_of(*place, "files", f"{target}/{file[0]}"), file[1].stat().st_size
+        given = {"params": {"overwrite": "true"}, "body": file[1], "timeout": 600.0}
+        persist(lambda: link.client.call("PUT", route, **given), seconds=_PATIENCE)  # type: ignore[arg-type]
+        return length
+
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="output") as pool:
+        total = sum(pool.map(send, found))
+    said = {"path": "", "mode": output.mode.value}
+    use = persist(lambda: link.client.call("POST", link.path("outputs", output.name), json=said), seconds=_PATIENCE)
+    took = time.monotonic() - began
+    what = f"{inputs.files(len(found))}, {inputs.size(total)}" if found else "nothing was written"
+    registered = f", registered as {output.register_as!r}" if use.get("dataset_id") else ""
+    say(f"Output {output.name}: {what}, to {target} of datastore {store}{registered}, in {took:.1f} s.")
+
+
+def _refuse_replacing(
+    folder: Folder, link: Link, output: Output, route: str, target: str, wanted: Sequence[str]
+) -> None:
+    """Conflict when something is there that is not to be replaced. What this run has begun to upload itself does not count: it
+    may have been interrupted."""
+    mark = folder.root / f"delivering-{output.name}"
+    if not output.overwrite and wanted and not mark.exists():
+        there = {item["name"] for item in link.client.call("GET", route, params={"path": target})["items"]}
+        if both := sorted(there.intersection(f"{target}/{name}" for name in wanted)):
+            raise Conflict(f"{both[0]} is there already, and is not to be replaced")
+    mark.touch()
+
+
+def _real(folder: Folder, output: Output) -> Path:
+    """Where its files are on this node: of a script in a container its `/tmp` is elsewhere, and nothing outside is its own."""
+    place = _place(folder, output)
+    if not folder.container.exists():
+        return place
+    if place.is_relative_to(contained.TMP) and not place.is_relative_to(folder.root):
+        place = folder.tmp / place.relative_to(contained.TMP)
+    if not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(folder.root)):
+        raise InvalidInput(f"{output.source or place} is in the container alone, where the agent does not reach it")
+    return place
+
+
+def written(place: Path, globs: Sequence[str] = ()) -> list[tuple[str, Path]]:
+    """The files below a folder by their names in it, or the one file. Links that lead outside are never followed: they could name
+    any file of the machine."""
+    if place.is_file() and not place.is_symlink():
+        return [(names.path(place.name), place)]
+    inside = Path(os.path.realpath(place))
+    found = []
+    for root, _, entries in os.walk(place):
+        for entry in sorted(entries):
+            path = Path(root, entry)
+            name = path.relative_to(place).as_posix()
+            if globs and not any(fnmatch.fnmatchcase(name, each) for each in globs):
+                continue
+            if not path.is_file() or not Path(os.path.realpath(path)).is_relative_to(inside):
+                log.warning("%r of an output is no file of its own and is not uploaded.", name)
+                continue
+            found.append((names.path(name), path))
+    return found

@@ -1,0 +1,265 @@
+"""`roost data …`: list, show, register, upload, download, unregister."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from roost.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from roost.sdk.datasets import AbstractDataset
+    from roost.sdk.workspaces import Workspace
+
+app = typer.Typer(
+    no_args_is_help=True, help="Look at datasets; register, upload and download data.", rich_markup_mode=None
+)
+
+_NAME = typer.Argument(help="A dataset's name.", metavar="NAME")
+_VERSION = typer.Option(None, "--version", help="The version; the newest by default.")
+_OVERWRITE = typer.Option(False, "--overwrite", help="Replace files that are there already.")
+_DESCRIPTION = typer.Option("", "--description", help="What it is.")
+_TAGS = typer.Option([], "--tag", help="A tag, KEY=VALUE; repeated.", metavar="KEY=VALUE")
+_NEW_VERSION = typer.Option(False, "--new-version", help="A new version, when the name is there with other data.")
+_AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+_KINDS = ("files", "csv", "parquet", "jsonl")
+_SHOWN = 20
+
+
+@app.command("list")
+def listing(as_json: bool = _AS_JSON) -> None:
+    """List the registered datasets, each with its newest version."""
+    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+
+    ws = session.workspace()
+    found = list(ws.datasets.values())
+    if as_json:
+        rendering.as_json([_plain(each) for each in found])
+        return
+    rows = [
+        (str(each.name), str(each.version), _kind(each), rendering.ago(_record(each).created_at), _sources(each))
+        for each in found
+    ]
+    if rows:
+        rendering.table(("dataset", "version", "kind", "registered", "where"), rows, cut=("where",))
+    else:
+        print(
+            f"No datasets in workspace {ws.name!r} yet. Add one with: roost data register NAME SOURCE", file=sys.stderr
+        )
+
+
+@app.command()
+def show(
+    name: str = _NAME,
+    version: int | None = _VERSION,
+    files: bool = typer.Option(False, "--files", help="List its files as they are now."),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Show a dataset: where its data is, what is done to it when it is read, and which runs used it."""
+    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+
+    found = _get(session.workspace(), name, version)
+    uses = _uses(found)
+    listed = found._files() if files else []
+    if as_json:
+        told = [{"name": each.name, "size": each.size, "modified_at": each.modified_at} for each in listed]
+        rendering.as_json({**_plain(found), "uses": uses, **({"files": told} if files else {})})
+        return
+    record = _record(found)
+    print(f"Dataset {record.name}, version {record.version}, {_kind(found)}")
+    for source in _places(found):
+        print(f"  from         {source}")
+    for step in record.definition.steps:
+        print(f"  step         {_step(step)}")
+    if record.description:
+        print(f"  description  {record.description}")
+    for key, value in sorted(record.tags.items()):
+        print(f"  tag          {key} = {value}")
+    print(f"  registered   {rendering.ago(record.created_at)} by {record.user}")
+    print(f"  id           {record.id}")
+    for use in uses[:_SHOWN]:
+        print(f"  {'read by' if use['direction'] == 'input' else 'written by':<12} {use['run_id']}")
+    for item in listed:
+        print(f"  file         {item.name}" + (f"  {item.size:,} bytes" if item.size is not None else ""))
+
+
+@app.command()
+def register(
+    name: str = _NAME,
+    sources: list[str] = typer.Argument(
+        help="Addresses, or DATASTORE:PATH with a file, folder or pattern.", metavar="SOURCE..."
+    ),
+    kind: str = typer.Option("files", "--kind", help="What is read: files, csv, parquet or jsonl."),
+    separator: str = typer.Option(",", "--separator", help="Of csv."),
+    description: str = _DESCRIPTION,
+    tags: list[str] = _TAGS,
+    new_version: bool = _NEW_VERSION,
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Register data where it is, under a name. Nothing is copied."""
+    from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
+
+    if kind not in _KINDS:
+        raise InvalidInput(f"--kind cannot be {kind!r}.", hint=f"It is one of: {', '.join(_KINDS)}.")
+    ws = session.workspace()
+    given = [_source(ws, each) for each in sources]
+    made: Any
+    if kind == "csv":
+        made = Dataset.Tabular.from_delimited_files(given, separator=separator)
+    elif kind == "parquet":
+        made = Dataset.Tabular.from_parquet_files(given)
+    elif kind == "jsonl":
+        made = Dataset.Tabular.from_json_lines_files(given)
+    else:
+        made = Dataset.File.from_files(given)
+    done = made.register(ws, name, description, _tagged(tags), create_new_version=new_version)
+    if as_json:
+        rendering.as_json(_plain(done))
+    else:
+        print(f"Dataset {name}, version {done.version}. In a script: Dataset.get_by_name(workspace, {name!r})")
+
+
+@app.command()
+def upload(
+    source: str = typer.Argument(help="A file or folder here.", metavar="PATH"),
+    to: str = typer.Option(
+        "", "--to", help="Where it goes; the default datastore otherwise.", metavar="DATASTORE:PATH"
+    ),
+    name: str = typer.Option("", "--name", help="Register what was uploaded under this name."),
+    overwrite: bool = _OVERWRITE,
+    description: str = _DESCRIPTION,
+    tags: list[str] = _TAGS,
+    new_version: bool = _NEW_VERSION,
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Upload a file or folder to a datastore, and register it when a name is given."""
+    from pathlib import Path  # noqa: PLC0415 - loaded when called: main.py
+
+    from roost.cli import rendering, session  # noqa: PLC0415
+    from roost.sdk import datastore_files  # noqa: PLC0415
+    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
+
+    ws = session.workspace()
+    here = Path(source)
+    datastore, path = _source(ws, to) if to else (ws.get_default_datastore(), here.resolve().name)
+    folder = path if here.is_dir() else path.rpartition("/")[0] if not to else path
+    files = datastore_files.folder(here) if here.is_dir() else datastore_files.chosen([here], None)
+    going = datastore_files.upload(datastore, files, folder, overwrite=overwrite, show_progress=not as_json)
+    done = None
+    if name:
+        where = folder if here.is_dir() else f"{folder}/{here.name}".lstrip("/")
+        made = Dataset.File.from_files((datastore, where))
+        done = made.register(ws, name, description, _tagged(tags), create_new_version=new_version)
+    if as_json:
+        told = {"datastore": datastore.name, "path": folder, "uploaded": going}
+        rendering.as_json({**told, **({"dataset": _plain(done)} if done else {})})
+    elif done:
+        print(f"Dataset {name}, version {done.version}, at {datastore.name}:{folder}")
+    else:
+        print(f"At {datastore.name}:{folder or '/'}")
+
+
+@app.command()
+def download(
+    name: str = _NAME,
+    target: str = typer.Argument(".", help="The folder that the files go to.", metavar="FOLDER"),
+    version: int | None = _VERSION,
+    overwrite: bool = _OVERWRITE,
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Download a dataset's files."""
+    from pathlib import Path  # noqa: PLC0415 - loaded when called: main.py
+
+    from roost.cli import rendering, session  # noqa: PLC0415
+    from roost.sdk import dataset_files  # noqa: PLC0415
+
+    found = _get(session.workspace(), name, version)
+    made = dataset_files.download(found, Path(target).absolute(), overwrite, False)
+    if as_json:
+        rendering.as_json([str(path) for path in made])
+    else:
+        print(f"{rendering.count(len(made), 'file')} in {Path(target).absolute()}")
+
+
+@app.command()
+def unregister(
+    name: str = _NAME, yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."), as_json: bool = _AS_JSON
+) -> None:
+    """Take a name out of the registry, all versions of it, after a yes. The data stays."""
+    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
+
+    found = _get(session.workspace(), name, None)
+    asking.confirm(f"Dataset {name}, all versions of it, will be unregistered; the data stays.", yes)
+    found.unregister_all_versions()
+    if as_json:
+        rendering.as_json({"unregistered": name})
+    else:
+        print(f"Dataset {name} was unregistered.")
+
+
+def _get(ws: "Workspace", name: str, version: int | None) -> "AbstractDataset":
+    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - loaded when called: main.py
+
+    return Dataset.get_by_name(ws, name, "latest" if version is None else version)
+
+
+def _source(ws: "Workspace", text: str) -> Any:
+    """An address as it is; else a datastore and a path in it."""
+    from roost.sdk.datastores import Datastore  # noqa: PLC0415 - loaded when called: main.py
+
+    if "://" in text:
+        return text
+    name, colon, path = text.partition(":")
+    if not colon:
+        raise InvalidInput(
+            f"{text!r} is neither an address nor DATASTORE:PATH.",
+            hint=f"roost data upload {text} takes what is here to a datastore; roost datastore list shows those there are.",
+        )
+    return Datastore.get(ws, name), path.strip("/")
+
+
+def _tagged(tags: Sequence[str]) -> dict[str, str]:
+    for tag in tags:
+        if "=" not in tag:
+            raise InvalidInput(f"--tag is KEY=VALUE, got {tag!r}.")
+    return dict(tag.split("=", 1) for tag in tags)
+
+
+def _record(dataset: "AbstractDataset") -> Any:
+    return dataset._record
+
+
+def _plain(dataset: "AbstractDataset") -> Any:
+    from roost.domain import codec  # noqa: PLC0415 - loaded when called: main.py
+
+    return codec.encode(dataset._record)
+
+
+def _kind(dataset: "AbstractDataset") -> str:
+    definition = dataset._definition
+    return f"table ({definition.format['type']})" if definition.kind.value == "tabular" else "files"
+
+
+def _places(dataset: "AbstractDataset") -> list[str]:
+    return [source.url or f"{source.datastore}:{source.path}" for source in dataset._definition.sources]
+
+
+def _sources(dataset: "AbstractDataset") -> str:
+    places = _places(dataset)
+    return places[0] + (f" and {len(places) - 1} more" if len(places) > 1 else "")
+
+
+def _step(step: Any) -> str:
+    given = ", ".join(f"{key} {value}" for key, value in step.items() if key != "op")
+    return f"{step['op']}: {given}"
+
+
+def _uses(dataset: "AbstractDataset") -> list[dict[str, Any]]:
+    from roost.transport.client import path_of  # noqa: PLC0415 - loaded when called: main.py
+
+    workspace, record = dataset._registered("show")
+    route = path_of("workspaces", workspace.name, "datasets", "by-id", record.id, "uses")
+    found: list[dict[str, Any]] = workspace._connection.client.call("GET", route)["uses"]
+    return [{key: use[key] for key in ("run_id", "direction", "name", "mode", "at")} for use in found]

@@ -1,0 +1,221 @@
+"""Many small files in one thread: over several connections at once, whichever answers next.
+
+Threads that each wait for a small answer spend their time handing each other the interpreter. This is the short way for the plain
+case only: anything else, a redirect, an error, a connection that broke, a file that another process is bringing, is handed to
+`Transfer.whole`, which knows it all.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import selectors
+import ssl
+from base64 import b64encode
+from collections import deque
+from collections.abc import Callable
+from http.client import HTTPException
+
+from roost.blobs.copying import write_all
+from roost.data import blocks
+from roost.data.lines import BLOCK, Head, Line, key
+from roost.data.transfers import Transfer, agree, conditions, no_room
+from roost.data.web import Address, Stopped, Told
+from roost.domain.datastores import Item
+
+SMALL = BLOCK
+"""Files up to this size travel so."""
+CONNECTIONS = 16
+_LOOK_SECONDS = 0.5
+_SILENT_LOOKS = 120
+_LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_BROKEN = (OSError, HTTPException, ValueError)
+
+Wanted = tuple[Item, str]
+"""A file and where it will be."""
+
+
+class Crowd:
+    """Takes from `queue`, as others may too, until it is empty. `otherwise` is given what is not plain."""
+
+    def __init__(self, transfer: Transfer, queue: deque[Wanted], otherwise: Callable[[Item, str], None]) -> None:
+        self._transfer = transfer
+        self._queue = queue
+        self._otherwise = otherwise
+        self._select = selectors.DefaultSelector()
+        self._seats: set[_Seat] = set()
+        self._buffer = memoryview(bytearray(BLOCK))
+
+    def run(self) -> None:
+        with no_room(None):
+            try:
+                self._until_empty()
+            finally:
+                for seat in list(self._seats):
+                    self._leave(seat)
+                self._select.close()
+
+    def _until_empty(self) -> None:
+        silent = 0
+        while self._queue or self._seats:
+            if self._transfer.web.stopping:
+                raise Stopped
+            more = bool(self._queue) and len(self._seats) < CONNECTIONS
+            if more:
+                self._sit()
+            ready = self._select.select(0 if more else _LOOK_SECONDS)
+            silent = 0 if ready or more else silent + 1
+            for each, _ in ready:
+                self._listen(each.data)
+            if silent > _SILENT_LOOKS:
+                self._give_up()
+
+    def _sit(self) -> None:
+        """Another connection, to the server of the next file."""
+        try:
+            seat = _Seat(self._transfer.where(self._queue[0][0]).url)
+        except _BROKEN:
+            self._otherwise(*self._queue.popleft())
+            return
+        self._seats.add(seat)
+        self._select.register(seat.socket, selectors.EVENT_READ, seat)
+        self._serve(seat)
+
+    def _serve(self, seat: "_Seat") -> None:
+        """Gives a connection its next file; one that has none leaves."""
+        while self._queue:
+            item, place = self._queue.popleft()
+            address = self._transfer.where(item)
+            if key(address.url) != seat.line.key:
+                self._queue.appendleft((item, place))
+                break
+            try:
+                seat.ask(item, place, address)
+            except BlockingIOError:  # another process is bringing it
+                self._otherwise(item, place)
+                continue
+            except _BROKEN:
+                self._otherwise(item, place)
+                break
+            return
+        self._leave(seat)
+
+    def _listen(self, seat: "_Seat") -> None:
+        whole = seat.listen(self._buffer)
+        if whole is None:
+            return
+        if not whole:
+            seat.let_go()
+            self._leave(seat)
+            self._otherwise(seat.item, seat.place)
+            return
+        agree(seat.item, seat.told, seat.address)
+        self._transfer.came(seat.keep())
+        if "close" in seat.told.head.text("connection").lower():
+            self._leave(seat)
+        else:
+            self._serve(seat)
+
+    def _give_up(self) -> None:
+        """Servers that have been silent for too long: their files go the patient way."""
+        for seat in list(self._seats):
+            seat.let_go()
+            self._leave(seat)
+            self._otherwise(seat.item, seat.place)
+
+    def _leave(self, seat: "_Seat") -> None:
+        self._seats.discard(seat)
+        with contextlib.suppress(KeyError, ValueError):
+            self._select.unregister(seat.socket)
+        seat.let_go()
+        seat.line.connection.close()
+
+
+class _Seat:
+    """One connection, and the file it was asked for last."""
+
+    item: Item
+    place: str
+    address: Address
+    told: Told
+
+    def __init__(self, url: str) -> None:
+        self.line = Line(url)
+        self.line.connection.connect()
+        self.socket = self.line.connection.sock
+        self.socket.setblocking(False)
+        self._file = -1
+        self._came = bytearray()
+        self._body = self._end = -1
+
+    def ask(self, item: Item, place: str, address: Address) -> None:
+        """Holds the file, so that nobody else brings it, and sends the request."""
+        self.item, self.place, self.address = item, place, address
+        self._file = blocks.open_held(place + blocks.DATA, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._came.clear()
+        self._body = -1
+        if os.path.exists(place):
+            os.unlink(place + blocks.DATA)
+            raise BlockingIOError("it has come meanwhile")
+        request = self.line.request("GET", address.url, {**address.headers, **conditions(item)})
+        if self.socket.send(request) != len(request):
+            raise OSError("the request does not go out at once")
+
+    def listen(self, buffer: memoryview) -> bool | None:
+        """None: more is to come. True: the file is whole. False: this is no plain answer."""
+        try:
+            while count := self.socket.recv_into(buffer):
+                self._came += buffer[:count]
+                whole = self._is_whole()
+                if whole is not None:
+                    return whole
+        except _LATER:
+            return None
+        except OSError:
+            return False
+        return False
+
+    def keep(self) -> int:
+        """The file is whole and in its place; its size."""
+        with memoryview(self._came) as whole, whole[self._body :] as body:
+            os.ftruncate(self._file, 0)
+            write_all(self._file, body)
+            size = len(body)
+        blocks.seal(self._file, self.item.modified_at)
+        os.rename(self.place + blocks.DATA, self.place)
+        self.let_go()
+        return size
+
+    def let_go(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _is_whole(self) -> bool | None:
+        if self._body < 0 and not self._read_head():
+            return None if self._body < 0 and len(self._came) < BLOCK else False
+        missing = self._end - len(self._came)
+        if missing > 0:
+            return None
+        return missing == 0 and self._has_hash()
+
+    def _read_head(self) -> bool:
+        """Whether the head is here and plain."""
+        end = self._came.find(b"\r\n\r\n")
+        if end < 0:
+            return False
+        first, *lines = bytes(self._came[:end]).split(b"\r\n")
+        head = Head()
+        for line in lines:
+            head.add(line)
+        self._body = end + 4
+        self.told = Told(200 if first.startswith(b"HTTP/1.1 200") else 0, head)
+        length = self.told.length
+        self._end = self._body + (length or 0)
+        return bool(self.told.status) and length is not None and length <= SMALL and "transfer-encoding" not in head
+
+    def _has_hash(self) -> bool:
+        told = self.told.head.text("content-md5")
+        if not told:
+            return True
+        return b64encode(hashlib.md5(self._came[self._body :], usedforsecurity=False).digest()).decode() == told

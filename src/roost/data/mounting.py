@@ -1,0 +1,160 @@
+"""Lays the files of a dataset out as a folder without fetching them first, where that can be.
+
+Local files: links to them, nothing is copied. Others: a FUSE mount that brings what is read (`supervising`, `mount_process`).
+Where the machine has no FUSE, and for what must be here whole to be read well, the cache: fetched first, then linked. `way` and
+`note` say which it was.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+
+from roost.data import supervising
+from roost.data.addresses import Addresses, Again, Locate
+from roost.data.cache import Cache
+from roost.data.fetching import Meanwhile, Progress, check, fetch
+from roost.data.supervising import NoMount, Supervisor, Tell
+from roost.data.web import Web
+from roost.domain.datastores import Item
+from roost.domain.errors import Conflict
+
+ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z")
+
+
+class Way(StrEnum):
+    LINKS = "links"
+    FUSE = "fuse"
+    CACHE = "cache"
+
+
+class Mount:
+    """A dataset's files as a folder, until it is closed. Use it with `with`, or call `close`."""
+
+    def __init__(self, folder: Path, items: Sequence[Item], way: Way, note: str, made: Path | None) -> None:
+        self.folder = folder
+        self.way = way
+        self.note = note
+        """Why it is not mounted though it could have been; empty when there is nothing to say."""
+        self._single = items[0].name if len(items) == 1 else ""
+        self._made = made
+        self._supervisor: Supervisor | None = None
+
+    @property
+    def path(self) -> Path:
+        """What a script is given: a dataset of one file is that file, of many the folder."""
+        return self.folder / self._single if self._single else self.folder
+
+    @property
+    def mount_point(self) -> str:
+        return str(self.folder)
+
+    @property
+    def pid(self) -> int | None:
+        """Of the process behind it, if there is one."""
+        return self._supervisor.pid if self._supervisor else None
+
+    def start(self) -> None:
+        """It is there already."""
+
+    def stop(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Takes it away; what it refers to stays. May be called twice."""
+        if self._supervisor:
+            self._supervisor.close()
+            self._supervisor = None
+        elif self.folder.is_dir():
+            _unlink_all(self.folder)
+        if self._made:
+            with contextlib.suppress(OSError):
+                self._made.rmdir()
+
+    def __enter__(self) -> "Mount":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def mount(
+    items: Sequence[Item],
+    target: Path | None,
+    cache: Cache,
+    *,
+    progress: Progress = lambda *_: None,
+    meanwhile: Meanwhile = lambda: None,
+    locate: Locate | None = None,
+    again: Again | None = None,
+    tell: Tell = lambda _: None,
+    fuse: bool = True,
+    web: Web | None = None,
+) -> Mount:
+    """Lays the files out in `target`, a new or empty folder (one of its own when None). `tell` hears, in any thread, what could
+    not be read later on, and when the process behind a mount was started again."""
+    check(items)
+    made = None if target is not None and target.exists() else target
+    if target is None:
+        target = made = Path(tempfile.mkdtemp(prefix="roost-data-"))
+    target.mkdir(parents=True, exist_ok=True)
+    if os.listdir(target):
+        raise Conflict(f"{target} is not empty, so nothing is mounted there.", hint="Give a new folder.")
+    if all(item.path for item in items):
+        _link(items, [Path(item.path) for item in items], target)
+        return Mount(target, items, Way.LINKS, "", made)
+    first = [item for item in items if not item.path and _must_be_whole(item)]
+    reason = supervising.why_not() if fuse else "it was asked not to"
+    if not reason and len(first) < sum(not item.path for item in items):
+        try:
+            come = fetch(first, cache, None, progress, meanwhile, locate=locate, again=again, web=web)
+            here = {item.name: path for item, path in zip(first, come, strict=True)}
+            known = [_at(item, here.get(item.name)) for item in items]
+            result = Mount(target, items, Way.FUSE, _said(first), made)
+            result._supervisor = Supervisor(known, target, cache, Addresses(items, locate, again), tell)
+        except NoMount as error:
+            reason = str(error)
+        else:
+            return result
+    paths = fetch(items, cache, None, progress, meanwhile, locate=locate, again=again, web=web)
+    _link(items, paths, target)
+    return Mount(target, items, Way.CACHE, f"Not mounted but fetched: {reason}." if reason else _said(first), made)
+
+
+def _must_be_whole(item: Item) -> bool:
+    """An archive, which is read here and there in small pieces; a file whose size or version its server does not tell."""
+    return item.size is None or not item.version or item.name.lower().endswith(ARCHIVES)
+
+
+def _said(first: Sequence[Item]) -> str:
+    if not first:
+        return ""
+    others = f" and {len(first) - 1} more" if len(first) > 1 else ""
+    why = "an archive" if first[0].name.lower().endswith(ARCHIVES) else "its server does not tell its size and version"
+    return f"Fetched first, not by the block: {first[0].name}{others} ({why})."
+
+
+def _at(item: Item, path: Path | None) -> Item:
+    if path is None:
+        return item
+    return Item(name=item.name, path=str(path), size=path.stat().st_size, modified_at=item.modified_at)
+
+
+def _link(items: Sequence[Item], paths: Sequence[Path], target: Path) -> None:
+    root = str(target)
+    for folder in sorted({os.path.dirname(item.name) for item in items if "/" in item.name}):
+        os.makedirs(f"{root}/{folder}", exist_ok=True)
+    for item, path in zip(items, paths, strict=True):
+        os.symlink(path, f"{root}/{item.name}")
+
+
+def _unlink_all(folder: Path) -> None:
+    """Links and the folders they are in; what a script put there itself stays."""
+    for root, folders, files in os.walk(folder, topdown=False):
+        for name in (*files, *folders):
+            with contextlib.suppress(OSError):
+                place = os.path.join(root, name)
+                os.unlink(place) if os.path.islink(place) else os.rmdir(place)

@@ -1,0 +1,136 @@
+"""Files that are read before they are here: a read brings the blocks it needs, and those that a reader who goes on will need.
+
+What is brought lands in the node's cache, where downloads and other mounts find it. Used by the mount's own process.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from roost.data.blocks import BLOCK, Part
+from roost.data.cache import Cache
+from roost.data.transfers import Transfer
+from roost.domain.datastores import Item
+
+_MOST_AHEAD = 8
+AHEAD = ThreadPoolExecutor(4, thread_name_prefix="roost-ahead")
+
+
+class LocalFile:
+    """A file that is on this machine."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self, offset: int, size: int) -> bytes:
+        return os.pread(self._file, size, offset)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class BlockFile:
+    """A large file that comes by the block. For any number of threads."""
+
+    def __init__(self, item: Item, cache: Cache, transfer: Transfer) -> None:
+        self._item = item
+        self._size = item.size or 0
+        self._cache = cache
+        self._transfer = transfer
+        self._place = cache.place(cache.key(item))
+        self._part = Part(self._place, self._size)
+        self._lock = threading.Lock()
+        self._coming: dict[int, threading.Event] = {}
+        self._next = -1
+        self._ahead = 1
+        self._most_ahead = min(_MOST_AHEAD, cache.limit // (16 * BLOCK))
+        self._finished = False
+        self._gone = threading.Event()
+
+    def read(self, offset: int, size: int) -> bytes:
+        end = min(offset + size, self._size)
+        pieces = []
+        while offset < end:
+            block = offset // BLOCK
+            upto = min(end, (block + 1) * BLOCK)
+            self._look_ahead(block)
+            while (piece := self._part.read(offset, upto - offset)) is None:
+                self._bring(block)
+            pieces.append(piece)
+            offset = upto
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def close(self) -> None:
+        with self._lock:
+            self._gone.set()
+            if self._coming:  # the last that comes closes it
+                return
+        self._part.close()
+
+    def _look_ahead(self, block: int) -> None:
+        """Reading on from the block before: the next ones are on their way, more of them the longer it goes on."""
+        with self._lock:
+            if block == self._next - 1:
+                return
+            self._ahead = min(2 * self._ahead, self._most_ahead) if block == self._next else min(1, self._most_ahead)
+            goes_on = block == self._next or block == 0
+            self._next = block + 1
+            wanted = range(block + 1, min(block + 1 + self._ahead, self._part.count)) if goes_on else range(0)
+            wanted_now = [each for each in wanted if not self._part.has(each) and each not in self._coming]
+        for each in wanted_now:
+            AHEAD.submit(self._bring_quietly, each)
+
+    def _bring_quietly(self, block: int) -> None:
+        try:
+            if not self._gone.is_set() and not self._part.has(block):
+                self._bring(block)
+        except Exception:  # noqa: BLE001, S110  who needs the block will hear of it
+            pass
+
+    def _bring(self, block: int) -> None:
+        with self._lock:
+            if self._gone.is_set():
+                return
+            coming = self._coming.get(block)
+            mine = self._coming.setdefault(block, threading.Event())
+        if coming:
+            coming.wait()
+            return
+        try:
+            self._transfer.stretch(self._item, self._part, block, block + 1)
+            self._cache.filled(BLOCK)
+            self._finish()
+        finally:
+            with self._lock:
+                del self._coming[block]
+                last = self._gone.is_set() and not self._coming
+            mine.set()
+            if last:
+                self._part.close()
+
+    def _finish(self) -> None:
+        """Every block is here: from now on it is a whole file for everybody."""
+        with self._lock:
+            if self._finished or not self._part.whole:
+                return
+            self._finished = True
+        self._part.finish(self._place, self._item.modified_at)
+
+
+def opened(item: Item, cache: Cache, transfer: Transfer, blockwise: Callable[[], BlockFile]) -> LocalFile | BlockFile:
+    """A file to read: local, in the cache, small enough to be brought whole now, or by the block."""
+    if item.path:
+        return LocalFile(item.path)
+    place = cache.place(cache.key(item))
+    if (item.size or 0) <= BLOCK:
+        for _ in range(3):  # between coming and being opened it may be taken away again
+            try:
+                return LocalFile(str(place))
+            except FileNotFoundError:
+                transfer.whole(item, place)
+                cache.filled(item.size or 0)
+    try:
+        return LocalFile(str(place))
+    except FileNotFoundError:
+        return blockwise()

@@ -1,0 +1,110 @@
+"""How a run is given data: `DatasetConsumptionConfig` in `arguments`, in `run_config.data` or in a command becomes an input of
+the run, and its path on each node. What a run writes is in `data_outputs.py`, the older form in `data_references.py`.
+"""
+
+import re
+import secrets
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NoReturn
+
+from roost.domain.datasets import Input, Mode, token
+from roost.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from roost.sdk.data_outputs import OutputFileDatasetConfig
+    from roost.sdk.datasets import AbstractDataset
+
+_MODES = (Mode.DIRECT, Mode.MOUNT, Mode.DOWNLOAD)
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,254}", re.ASCII)
+_SAID_AT_MOST = 1000
+
+_said: "OrderedDict[str, DatasetConsumptionConfig | OutputFileDatasetConfig]" = OrderedDict()
+"""Those that were put into a text, by the token that stands there: all that is left of them in a command of one text."""
+
+
+class DatasetConsumptionConfig:
+    """A dataset as a run gets it. `mode`: mount, download, or direct, which gives the script the dataset itself."""
+
+    def __init__(
+        self,
+        name: str | None,
+        dataset: "AbstractDataset | tuple[object, ...]",
+        mode: str = "direct",
+        path_on_compute: str | None = None,
+    ) -> None:
+        if mode not in [each.value for each in _MODES]:
+            choices = ", ".join(each.value for each in _MODES)
+            raise InvalidInput(f"mode must be one of {choices}, got {mode!r}.")
+        self.name = new_name("input_") if name is None else checked_input(name)
+        self.dataset = _dataset(dataset)
+        self.mode = mode
+        self.path_on_compute = path_on_compute
+
+    def as_mount(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
+        """The files are there when the script begins, and their bytes come when they are read."""
+        return DatasetConsumptionConfig(self.name, self.dataset, "mount", path_on_compute)
+
+    def as_download(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
+        """All files are on the node's disk before the script begins; they are its own."""
+        return DatasetConsumptionConfig(self.name, self.dataset, "download", path_on_compute)
+
+    def as_hdfs(self) -> NoReturn:
+        raise InvalidInput("There is no HDFS in Roost.", hint="Use as_mount() or as_download().")
+
+    def _input(self) -> Input:
+        """As a run carries it."""
+        return Input(
+            name=self.name,
+            definition=self.dataset._definition,
+            mode=Mode(self.mode),
+            path_on_compute=self.path_on_compute or "",
+            dataset_id=self.dataset.id or "",
+        )
+
+    def __str__(self) -> str:
+        return put_into_text(self)
+
+    def __repr__(self) -> str:
+        return f"DatasetConsumptionConfig(name={self.name!r}, dataset={self.dataset!r}, mode={self.mode!r})"
+
+
+def new_name(prefix: str) -> str:
+    return f"{prefix}_{secrets.token_hex(4)}"
+
+
+def checked_input(name: object) -> str:
+    """A name that can be a variable too."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{name!r} cannot name an input or output of a run: it is a variable of the run too.",
+            hint="Use letters, digits and `_`, the first no digit.",
+        )
+    return name
+
+
+def put_into_text(config: "DatasetConsumptionConfig | OutputFileDatasetConfig") -> str:
+    """What stands in a text for it: `f"train.py --data {dataset.as_mount()}"`."""
+    made = token(config.name)
+    _said[made] = config
+    _said.move_to_end(made)
+    if len(_said) > _SAID_AT_MOST:
+        _said.popitem(last=False)
+    return made
+
+
+def found_in_text(text: str) -> "list[DatasetConsumptionConfig | OutputFileDatasetConfig]":
+    """Those whose token stands in a text."""
+    return [_said[each] for each in re.findall(rf"{token('')}\w+", text) if each in _said]
+
+
+def _dataset(given: object) -> "AbstractDataset":
+    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - datasets know this page: no circle
+    from roost.sdk.datasets import AbstractDataset  # noqa: PLC0415
+
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        return Dataset.get_by_name(given[0], given[1], *given[2:])
+    if not isinstance(given, AbstractDataset):
+        raise InvalidInput(
+            f"dataset must be a dataset, got {type(given).__name__}.", hint="dataset.as_named_input('training')"
+        )
+    return given

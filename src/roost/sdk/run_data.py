@@ -1,0 +1,94 @@
+"""The data that a configuration names, in arguments, in a command or in the run configuration, as the run carries it."""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from roost.domain.datasets import Input, Output
+from roost.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from roost.sdk.consumption import DatasetConsumptionConfig
+    from roost.sdk.data_outputs import OutputFileDatasetConfig
+    from roost.sdk.data_references import DataReference
+
+DataOfRun: TypeAlias = "DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference"
+
+_PAGES = {
+    "DatasetConsumptionConfig": "roost.sdk.consumption",
+    "OutputFileDatasetConfig": "roost.sdk.data_outputs",
+    "DataReference": "roost.sdk.data_references",
+    "AbstractDataset": "roost.sdk.datasets",
+}
+"""Where the kinds of data are. A page that nobody has loaded has made nothing: it is not loaded to ask."""
+
+
+def _is(value: object, kind: str) -> bool:
+    page = sys.modules.get(_PAGES[kind])
+    return page is not None and isinstance(value, getattr(page, kind))
+
+
+def is_data(value: object) -> TypeGuard[DataOfRun]:
+    return any(_is(value, kind) for kind in ("DatasetConsumptionConfig", "OutputFileDatasetConfig", "DataReference"))
+
+
+def refuse_dataset(where: str, value: object) -> None:
+    if _is(value, "AbstractDataset"):
+        raise InvalidInput(
+            f"{where} is a {type(value).__name__}: a run must be told how it gets it.",
+            hint="Give dataset.as_mount(), dataset.as_download() or dataset.as_named_input('name').",
+        )
+
+
+def texts(words: Iterable["str | DataOfRun"]) -> list[str]:
+    """Each word as the run has it: data is what stands for it."""
+    return [str(word) for word in words]
+
+
+def collect(
+    words: Sequence["str | DataOfRun"],
+    data: Mapping[str, object],
+    output_data: Mapping[str, object],
+    references: Mapping[str, object],
+    inside: Sequence[DataOfRun],
+) -> tuple[tuple[Input, ...], tuple[Output, ...]]:
+    """Inputs and outputs, each once; InvalidInput for two that have one name. `inside`: those whose words are in a text."""
+    given: list[object] = [*inside]
+    for word in words:
+        given += _in_text(word) if isinstance(word, str) else [word]
+    for what, named in (("data", data), ("output_data", output_data), ("data_references", references)):
+        if not isinstance(named, Mapping):
+            raise InvalidInput(f"{what} of RunConfiguration must be a dict, got {type(named).__name__}.")
+        for name, value in named.items():
+            refuse_dataset(f"{what}[{name!r}]", value)
+            if not is_data(value):
+                raise InvalidInput(
+                    f"{what}[{name!r}] of RunConfiguration cannot be a {type(value).__name__}.",
+                    hint="Give what dataset.as_named_input('name') or datastore.path('place').as_mount() gives.",
+                )
+            given.append(value)
+    inputs: dict[str, Input] = {}
+    outputs: dict[str, Output] = {}
+    for value in given:
+        made = _made(value)
+        known = inputs.get(made.name) or outputs.get(made.name)
+        if known is not None and known != made:
+            raise InvalidInput(
+                f"Two inputs or outputs of the run are named {made.name!r}.", hint="Give each a name of its own."
+            )
+        if isinstance(made, Input):
+            inputs[made.name] = made
+        else:
+            outputs[made.name] = made
+    return tuple(inputs.values()), tuple(outputs.values())
+
+
+def _made(value: Any) -> Input | Output:
+    fills = _is(value, "OutputFileDatasetConfig") or (_is(value, "DataReference") and value.mode == "upload")
+    found: Input | Output = value._output() if fills else value._input()
+    return found
+
+
+def _in_text(text: str) -> list[object]:
+    page = sys.modules.get(_PAGES["DatasetConsumptionConfig"])
+    return list(page.found_in_text(text)) if page is not None else []

@@ -1,0 +1,246 @@
+"""Datasets as a script in a job holds them: `run.input_datasets['training']`, or `Dataset.get_by_name(workspace, name)`.
+
+The agent answers with paths of this node; tables are read here, by `frames`. None ever changes: each step gives a new one.
+"""
+
+import os
+import random
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union
+
+from roost_job import frames
+from roost_job.exceptions import UserErrorException
+
+D = TypeVar("D", bound="JobDataset")
+_FAR = "Do it outside of the run, with the Roost SDK."
+
+
+class JobDataset(object):
+    """What datasets of files and tables share. `record` is of the registered one, None when there is none."""
+
+    def __init__(self, link: Any, definition: Mapping[str, Any], record: Optional[Mapping[str, Any]] = None) -> None:
+        self._link = link
+        self._definition = dict(definition)
+        self._record = dict(record or {})
+
+    @property
+    def id(self) -> Optional[str]:
+        """None when it is not registered, or was changed since."""
+        return self._record.get("id")
+
+    @property
+    def name(self) -> Optional[str]:
+        return self._record.get("name")
+
+    @property
+    def version(self) -> Optional[int]:
+        return self._record.get("version")
+
+    @property
+    def description(self) -> Optional[str]:
+        return self._record.get("description")
+
+    @property
+    def tags(self) -> Dict[str, str]:
+        return dict(self._record.get("tags") or {})
+
+    def take(self: D, count: int) -> D:
+        """The first ones."""
+        return self._with(op="take", count=_count(count))
+
+    def skip(self: D, count: int) -> D:
+        """All but the first ones."""
+        return self._with(op="skip", count=_count(count))
+
+    def random_split(self: D, percentage: float, seed: Optional[int] = None) -> Tuple[D, D]:
+        """Two datasets that have nothing in common and together are this one."""
+        step = {"op": "split", "percentage": _share("percentage", percentage), "seed": _seed(seed)}
+        return self._with(part=0, **step), self._with(part=1, **step)
+
+    def register(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG002 - the SDK's signature
+        raise UserErrorException(
+            "A script does not register datasets itself.",
+            hint="Give the run an OutputFileDatasetConfig with register_on_complete. Or: %s" % _FAR,
+        )
+
+    def _with(self: D, **step: Any) -> D:
+        steps = list(self._definition.get("steps") or ()) + [step]
+        return type(self)(self._link, dict(self._definition, steps=steps))
+
+    def __repr__(self) -> str:
+        return "%s(name=%r, version=%r)" % (type(self).__name__, self.name, self.version)
+
+
+class FileDataset(JobDataset):
+    """Files, wherever they are."""
+
+    def to_path(self) -> List[str]:
+        """Where each file is in the folder that the dataset becomes, after a slash."""
+        return ["/%s" % name for name, _ in self._link.ask("dataset_items", definition=self._definition)]
+
+    def download(
+        self, target_path: Optional[str] = None, overwrite: bool = False, ignore_not_found: bool = False
+    ) -> List[str]:
+        """The files, into a folder; their paths there."""
+        if target_path is None:
+            import tempfile  # for those who name no folder
+
+            target_path = tempfile.mkdtemp(prefix="roost-data-")
+        folder = os.path.abspath(os.path.expanduser(target_path))
+        asked = {"definition": self._definition, "path": folder, "overwrite": bool(overwrite)}
+        found: List[str] = self._link.ask("dataset_download", **asked)
+        if not found and not ignore_not_found:
+            raise UserErrorException(
+                "The dataset has no files now.", hint="Give ignore_not_found=True when that is all right."
+            )
+        return found
+
+    def mount(self, mount_point: Optional[str] = None, **kwargs: Any) -> "JobMount":  # noqa: ARG002
+        """The files as a folder: `with dataset.mount() as place: os.listdir(place.mount_point)`."""
+        return JobMount(self._link, self._definition, mount_point and os.path.abspath(mount_point))
+
+
+class JobMount(object):
+    """A dataset's files as a folder, from `start` to `stop`; `with` does both."""
+
+    def __init__(self, link: Any, definition: Mapping[str, Any], mount_point: Optional[str]) -> None:
+        self._link = link
+        self._definition = definition
+        self._wanted = mount_point
+        self._folder = ""
+
+    @property
+    def mount_point(self) -> str:
+        self.start()
+        return self._folder
+
+    def start(self) -> None:
+        if not self._folder:
+            self._folder = str(self._link.ask("dataset_mount", definition=self._definition, path=self._wanted))
+
+    def stop(self) -> None:
+        if self._folder:
+            self._link.ask("dataset_unmount", path=self._folder)
+            self._folder = ""
+
+    def __enter__(self) -> "JobMount":
+        self.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.stop()
+
+
+class TabularDataset(JobDataset):
+    """A table."""
+
+    def to_pandas_dataframe(
+        self,
+        on_error: str = "null",  # noqa: ARG002 - what does not fit a type is empty
+        out_of_range_datetime: str = "null",  # noqa: ARG002
+    ) -> Any:
+        """All of it, in pandas. Its files stay in the node's cache for whoever reads them next."""
+        files = self._link.ask("dataset_files", definition=self._definition)
+        return frames.read(self._definition, files)
+
+    def keep_columns(self, columns: Union[str, Sequence[str]], validate: bool = False) -> "TabularDataset":  # noqa: ARG002
+        return self._with(op="keep_columns", columns=_texts(columns))
+
+    def drop_columns(self, columns: Union[str, Sequence[str]]) -> "TabularDataset":
+        return self._with(op="drop_columns", columns=_texts(columns))
+
+    def take_sample(self, probability: float, seed: Optional[int] = None) -> "TabularDataset":
+        """About this share of the rows, the same each time."""
+        return self._with(op="sample", probability=_share("probability", probability), seed=_seed(seed))
+
+    def with_timestamp_columns(
+        self,
+        timestamp: Optional[str] = None,
+        partition_timestamp: Optional[str] = None,
+        validate: bool = False,  # noqa: ARG002 - the SDK's signature
+        **kwargs: Any,  # noqa: ARG002
+    ) -> "TabularDataset":
+        """Says which columns are its times."""
+        return self._with(op="timestamps", fine=timestamp, coarse=partition_timestamp)
+
+    def time_before(self, end_time: Any, include_boundary: bool = True) -> "TabularDataset":
+        return self._with(op="time_before", time=_time(end_time), inclusive=bool(include_boundary))
+
+    def time_after(self, start_time: Any, include_boundary: bool = True) -> "TabularDataset":
+        return self._with(op="time_after", time=_time(start_time), inclusive=bool(include_boundary))
+
+    def time_between(self, start_time: Any, end_time: Any, include_boundary: bool = True) -> "TabularDataset":
+        given = {"start": _time(start_time), "end": _time(end_time)}
+        return self._with(op="time_between", inclusive=bool(include_boundary), **given)
+
+    def time_recent(self, time_delta: Any, include_boundary: bool = True) -> "TabularDataset":
+        """The last stretch of time, counted back from the newest row."""
+        seconds = float(time_delta.total_seconds())
+        return self._with(op="time_recent", seconds=seconds, inclusive=bool(include_boundary))
+
+
+def make(link: Any, definition: Mapping[str, Any], record: Optional[Mapping[str, Any]] = None) -> Any:
+    """The dataset of a definition, in the class of its kind."""
+    kind: Type[JobDataset] = TabularDataset if definition.get("kind") == "tabular" else FileDataset
+    return kind(link, definition, record)
+
+
+class Dataset(object):
+    """What a script in a job asks for by name or id. `workspace` is `run.experiment.workspace`."""
+
+    @staticmethod
+    def get_by_name(workspace: Any, name: str, version: Any = "latest", **kwargs: Any) -> Any:  # noqa: ARG004
+        """The registered dataset of that name; its newest version when none is given."""
+        wanted = None if version in (None, "latest") else int(version)
+        record = _link_of(workspace).ask("dataset", name=name, version=wanted)
+        return make(_link_of(workspace), record["definition"], record)
+
+    @staticmethod
+    def get_by_id(workspace: Any, id: str, **kwargs: Any) -> Any:  # noqa: A002, ARG004 - the SDK's name for it
+        """The registered dataset of that id, or the run's own input of that name: an argument holds one or the other."""
+        link = _link_of(workspace)
+        for each in (link.ask("run").get("spec") or {}).get("inputs") or ():
+            if each["name"] == id and not each.get("dataset_id"):
+                return make(link, each["definition"])
+        record = link.ask("dataset", id=str(id))
+        return make(link, record["definition"], record)
+
+
+def _link_of(workspace: Any) -> Any:
+    link = getattr(workspace, "_data_link", None)
+    if link is None:
+        raise UserErrorException(
+            "workspace must be the one of the job's run, got %s." % type(workspace).__name__,
+            hint="Run.get_context().experiment.workspace",
+        )
+    return link()
+
+
+def _count(count: Any) -> int:
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise UserErrorException("count must be a whole number from 0 on, got %r." % (count,))
+    return count
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise UserErrorException("%s must be from 0 to 1, got %r." % (name, value))
+    return float(value)
+
+
+def _seed(seed: Optional[int]) -> int:
+    """One that is chosen now: both parts of a split, and every reading, are worked out with the same."""
+    return random.randrange(2**31) if seed is None else int(seed)  # noqa: S311 - a sample, not a secret
+
+
+def _texts(columns: Any) -> List[str]:
+    given = [columns] if isinstance(columns, str) else list(columns)
+    if not all(isinstance(each, str) for each in given):
+        raise UserErrorException("Columns are a name or a list of names, got %.200r." % (columns,))
+    return given
+
+
+def _time(value: Any) -> str:
+    """As it is written down: of UTC where it says its zone."""
+    if not hasattr(value, "isoformat"):
+        raise UserErrorException("A time must be a datetime, got %s." % type(value).__name__)
+    return str(value.isoformat())

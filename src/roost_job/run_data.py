@@ -1,0 +1,80 @@
+"""A run's data as its script finds it: `run.input_datasets`, `run.output_datasets`, and both as `get_details` shows them."""
+
+import os
+from typing import Any, Dict, List, Mapping, Sequence
+
+VARIABLE = "AZUREML_DATAREFERENCE_"
+_MECHANISMS = {"mount": "Mount", "download": "Download", "direct": "Direct", "upload": "Upload"}
+
+
+class RunData(object):
+    """The data calls of a run. `_link`, `_kin` and `_record_now` come from the run."""
+
+    _link: Any
+    _kin: bool
+
+    def _record_now(self) -> Dict[str, Any]:
+        raise NotImplementedError
+
+    @property
+    def input_datasets(self) -> Dict[str, Any]:
+        """By name: in the job the path of what is mounted or downloaded, else the dataset itself."""
+        spec = self._record_now().get("spec") or {}
+        return {each["name"]: self._input(each) for each in spec.get("inputs") or ()}
+
+    @property
+    def output_datasets(self) -> Dict[str, Any]:
+        """By name: in the job the folder that is to be filled; afterwards the datasets that they became."""
+        spec = self._record_now().get("spec") or {}
+        names = [each["name"] for each in spec.get("outputs") or ()]
+        here = {name: os.environ.get(VARIABLE + name) for name in names} if self._is_here() else {}
+        if any(here.values()):
+            return {name: path for name, path in here.items() if path}
+        return {use["name"]: self._data(use) for use in self._link.ask("uses") if use["direction"] == "output"}
+
+    def _is_here(self) -> bool:
+        """Whether this process is part of the run."""
+        return not self._kin
+
+    def _input(self, given: Mapping[str, Any]) -> Any:
+        path = os.environ.get(VARIABLE + given["name"]) if self._is_here() else None
+        return path if path and given.get("mode") != "direct" else self._data(given)
+
+    def _data(self, given: Mapping[str, Any]) -> Any:
+        """The dataset of an input, or of something that was read or written."""
+        from roost_job.datasets import make  # for those who use data: it reads tables
+
+        if given.get("dataset_id"):
+            record = self._link.ask("dataset", id=given["dataset_id"])
+            return make(self._link, record["definition"], record)
+        return make(self._link, given["definition"])
+
+
+def inputs(spec: Mapping[str, Any]) -> List[Dict[str, Any]]:
+    """As `get_details` has them."""
+    return [
+        {
+            "dataset": {"id": each.get("dataset_id") or None},
+            "consumptionDetails": {
+                "type": "RunInput",
+                "inputName": each["name"],
+                "mechanism": _MECHANISMS[each.get("mode") or "direct"],
+                "pathOnCompute": each.get("path_on_compute") or None,
+            },
+        }
+        for each in spec.get("inputs") or ()
+    ]
+
+
+def outputs(uses: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+    """Those that are written, as `get_details` has them."""
+    return [
+        {
+            "dataset": {"id": each.get("dataset_id") or None},
+            "identifier": {"savedId": each.get("dataset_id") or None},
+            "outputType": "RunOutput",
+            "outputDetails": {"outputName": each["name"], "mechanism": _MECHANISMS[each.get("mode") or "upload"]},
+        }
+        for each in uses
+        if each["direction"] == "output"
+    ]

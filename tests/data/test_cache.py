@@ -1,0 +1,180 @@
+"""The node's cache: bounded, the least lately used goes first, nothing that is in use; what killed processes held is let go."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.data.servers import Server, content
+
+from roost.data import blocks
+from roost.data.blocks import BLOCK, Part
+from roost.data.cache import DEFAULT_LIMIT, Cache, limit_of
+from roost.data.fetching import fetch
+from roost.domain.datastores import Item
+from roost.domain.errors import DiskFull, InvalidInput
+
+HOLDER = """
+import sys
+from pathlib import Path
+from roost.data.cache import Cache
+cache = Cache(Path(sys.argv[1]))
+cache.find(sys.argv[2:])
+print("held", flush=True)
+input()
+"""
+
+
+def old(path: Path, age: float) -> None:
+    seen = path.stat()
+    os.utime(path, (seen.st_atime - age, seen.st_mtime))
+
+
+def test_a_file_is_kept_by_source_version_and_size(cache: Cache) -> None:
+    item = Item(name="a", url="http://h/a?sig=1", source="s", size=3, etag="v1")
+    assert cache.key(item) == cache.key(replace(item, name="b", url="http://h/a?sig=2"))
+    for other in (replace(item, source="t"), replace(item, etag="v2"), replace(item, size=4)):
+        assert cache.key(other) != cache.key(item)
+
+
+def test_a_file_that_changed_is_fetched_again(server: Server, cache: Cache) -> None:
+    before = server.put("f", b"one", etag='"1"')
+    fetch([before], cache)
+    after = server.put("f", b"two", etag='"2"')
+    (path,) = fetch([after], cache)
+    assert path.read_bytes() == b"two"
+
+
+def test_what_has_no_version_is_not_shared_and_goes_with_the_cache(server: Server, cache: Cache) -> None:
+    item = server.put("f", b"one", dated=False)
+    fetch([item], cache)
+    other = Cache(cache.home)
+    (path,) = fetch([item], other)
+    assert server.gets("f") == 2
+    other.close()
+    assert not path.exists()
+
+
+class TestBound:
+    def test_the_least_lately_used_goes_first(self, server: Server, tmp_path: Path) -> None:
+        items = [server.put(f"f{n}", content(100_000, str(n))) for n in range(4)]
+        first = Cache(tmp_path, 350_000)
+        paths = fetch(items[:3], first)
+        first.close()
+        for path, age in zip(paths, (50, 90, 10), strict=True):
+            old(path, age)
+        second = Cache(tmp_path, 350_000)
+        fetch(items[3:], second)
+        assert [path.exists() for path in paths] == [True, False, True]
+        second.close()
+
+    def test_what_is_in_use_stays(self, server: Server, tmp_path: Path) -> None:
+        items = [server.put(f"f{n}", content(100_000, str(n))) for n in range(4)]
+        user, other = Cache(tmp_path, 350_000), Cache(tmp_path, 350_000)
+        paths = fetch(items[:3], user)
+        with pytest.raises(DiskFull, match="what is in it is in use"):
+            fetch(items[3:], other)
+        assert all(path.exists() for path in paths)
+        user.close()
+        fetch(items[3:], other)
+        other.close()
+
+    def test_what_a_killed_process_used_is_let_go(self, server: Server, tmp_path: Path) -> None:
+        items = [server.put(f"f{n}", content(100_000, str(n))) for n in range(4)]
+        keys = [Cache(tmp_path).key(item) for item in items]
+        argv = [sys.executable, "-c", HOLDER, str(tmp_path), *keys]
+        process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout and process.stdin
+        process.stdout.readline()
+        first = Cache(tmp_path, 350_000)
+        fetch(items[:3], first)
+        first.close()
+        second = Cache(tmp_path, 350_000)
+        with pytest.raises(DiskFull):
+            fetch(items[3:], second)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stdin.close()
+        fetch(items[3:], second)
+        assert len(list((second.root / "holds").iterdir())) == 1
+        second.close()
+
+    def test_more_than_fits_is_refused_before_anything_is_asked(self, server: Server, tmp_path: Path) -> None:
+        cache = Cache(tmp_path, 50_000)
+        with pytest.raises(DiskFull, match=r"do not fit into the cache of 0\.05 MB") as caught:
+            fetch([server.put("f", content(100_000))], cache)
+        assert "ROOST_DATA_CACHE_GB" in caught.value.hint
+        assert server.asked == []
+        cache.close()
+
+    def test_blocks_of_a_file_in_use_go_and_are_seen_to_be_gone(self, tmp_path: Path) -> None:
+        cache = Cache(tmp_path, 3 * BLOCK)
+        key = "ab" + "0" * 62
+        part = Part(cache.place(key), 4 * BLOCK)
+        for block in range(3):
+            part.write(memoryview(content(BLOCK, str(block))), block * BLOCK)
+            part.mark(block, block + 1)
+        with part._reading(0):
+            cache.make_room(2 * BLOCK - 8192)
+        assert part.has(0), "somebody reads it"
+        assert [part.has(1), part.has(2)].count(True) == 0
+        assert part.read(BLOCK, 10) is None
+        assert os.stat(f"{cache.place(key)}.part").st_blocks * 512 <= BLOCK + 4096
+        part.close()
+        cache.make_room(3 * BLOCK - 8192)
+        assert not os.path.exists(f"{cache.place(key)}.part"), "nobody has it open"
+        cache.close()
+
+    def test_a_part_that_is_taken_away_while_it_is_opened(self, tmp_path: Path) -> None:
+        Part(tmp_path / "x", 10).close()
+        assert blocks.remove(tmp_path / "x")
+        part = Part(tmp_path / "x", 10)
+        assert not blocks.remove(tmp_path / "x")
+        assert part.missing(0, 1) == (0, 1)
+        part.close()
+
+
+@pytest.mark.parametrize("told", ["0", "-1", "much", "nan"])
+def test_a_limit_that_is_none(told: str) -> None:
+    with pytest.raises(InvalidInput, match="ROOST_DATA_CACHE_GB"):
+        limit_of({"ROOST_DATA_CACHE_GB": told})
+    assert limit_of({"ROOST_DATA_CACHE_GB": "1.5"}) == 1_500_000_000
+    assert limit_of({}) == DEFAULT_LIMIT
+
+
+@contextlib.contextmanager
+def small_disk(place: Path, size: str) -> Iterator[Path]:
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True
+    ).returncode:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+class TestFullDisk:
+    def test_is_told_before_anything_is_asked(self, server: Server, tmp_path: Path) -> None:
+        with small_disk(tmp_path / "disk", "80m") as disk:
+            cache = Cache(disk)
+            with pytest.raises(DiskFull, match=r"disk of the data cache .* is full: 0.02\d* GB are needed, 0.01\d* GB"):
+                fetch([server.put("f", content(24_000_000))], cache)
+            assert server.asked == []
+            cache.close()
+
+    @pytest.mark.parametrize("size", [1_000_000, 8_000_000])
+    def test_that_fills_up_while_it_comes(self, server: Server, tmp_path: Path, size: int) -> None:
+        with small_disk(tmp_path / "disk", "500k") as disk:
+            cache = Cache(disk)
+            cache.make_room = lambda need: None  # type: ignore[method-assign]  as if another had filled it since
+            with pytest.raises(DiskFull, match=r"disk of the data cache.* is full"):
+                fetch([server.put("f", content(size))], cache)
+            assert not list(cache.root.glob("??/" + "[0-9a-f]" * 64))
+            cache.close()

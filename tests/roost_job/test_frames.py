@@ -1,0 +1,263 @@
+"""Tables into pandas: every form of file, every step, what is wrong with them in words."""
+
+import gzip
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+from roost_job import columns, frames, partitions, steps
+from roost_job.exceptions import UserErrorException
+
+Make = Callable[[Mapping[str, str | bytes]], list[tuple[str, str, str]]]
+CSV: dict[str, Any] = {"type": "delimited"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Make:
+    """Files by name; on the disk they have other names, as in a cache."""
+
+    def make(content: Mapping[str, str | bytes]) -> list[tuple[str, str, str]]:
+        made = []
+        for number, (name, data) in enumerate(content.items()):
+            path = tmp_path / f"{number:08x}"
+            path.write_bytes(data if isinstance(data, bytes) else data.encode())
+            made.append((name, str(path), f"ws/store@1/{name}"))
+        return made
+
+    return make
+
+
+def read(given: list[tuple[str, str, str]], *applied: Mapping[str, Any], **form: Any) -> Any:
+    return frames.read({"format": {**CSV, **form}, "steps": list(applied)}, given)
+
+
+class TestDelimited:
+    def test_types_are_found(self, files: Make) -> None:
+        text = "n,x,word,flag,day,at\n1,1.5,NA,True,2020-01-01,2020-01-01T10:00:00Z\n2,,b,False,2020-01-02,2020-01-02T10:00\n"
+        frame = read(files({"a.csv": text}))
+        assert [str(kind) for kind in frame.dtypes[["n", "x", "flag"]]] == ["int64", "float64", "bool"]
+        assert frame["word"].tolist() == ["NA", "b"], "a text is a text: it may be Namibia's"
+        assert frame["x"].isnull().tolist() == [False, True]
+        assert frame["day"].tolist() == [pandas.Timestamp("2020-01-01"), pandas.Timestamp("2020-01-02")]
+        assert frame["at"][0] == pandas.Timestamp("2020-01-01T10:00:00")
+
+    def test_nothing_is_found_when_nothing_is_wanted(self, files: Make) -> None:
+        frame = read(files({"a.csv": "n,day\n007,2020-01-01\n,\n"}), infer_column_types=False)
+        assert frame["n"].tolist()[0] == "007"
+        assert frame["day"].tolist()[0] == "2020-01-01"
+        assert frame["n"].isnull().tolist() == [False, True]
+
+    def test_types_that_were_asked_for(self, files: Make) -> None:
+        wanted = {
+            "code": {"type": "string"},
+            "yes": {"type": "boolean"},
+            "n": {"type": "integer"},
+            "x": {"type": "float"},
+            "day": {"type": "datetime", "formats": ["%d.%m.%Y", "%Y/%m/%d"]},
+        }
+        text = "code,yes,n,x,day\n007,yes,1,2,31.12.2020\n008,0,2,bad,2021/01/02\n"
+        frame = read(files({"a.csv": text}), column_types=wanted)
+        assert frame["code"].tolist() == ["007", "008"]
+        assert frame["yes"].tolist() == [True, False]
+        assert str(frame["n"].dtype) == "int64"
+        assert frame["x"].isnull().tolist() == [False, True], "what does not fit is empty"
+        assert frame["day"].tolist() == [pandas.Timestamp("2020-12-31"), pandas.Timestamp("2021-01-02")]
+        with pytest.raises(UserErrorException, match="cannot be of the type 'stream'"):
+            columns.convert(frame, {"n": {"type": "stream"}})
+
+    def test_text_that_only_begins_as_times_stays_text(self, files: Make) -> None:
+        lines = ["day", *["2020-01-01"] * 300, "later"]
+        assert read(files({"a.csv": "\n".join(lines)}))["day"].tolist()[-1] == "later"
+
+    @pytest.mark.parametrize(
+        ("header", "rows"),
+        [
+            ("all_files_have_same_headers", [[1, 2], [4, 3]]),
+            ("combine_all_files_headers", [[1, 2], [4, 3]]),
+        ],
+    )
+    def test_columns_go_by_name(self, files: Make, header: str, rows: list[list[int]]) -> None:
+        frame = read(files({"1.csv": "a,b\n1,2\n", "2.csv": "b,a\n3,4\n"}), header=header)
+        assert frame.to_numpy().tolist() == rows
+        assert frame.index.tolist() == [0, 1]
+
+    def test_other_headers(self, files: Make) -> None:
+        two = files({"1.csv": "a,b\n1,2\n", "2.csv": "3,4\n"})
+        assert read(two, header="only_first_file_has_headers").to_numpy().tolist() == [[1, 2], [3, 4]]
+        assert read(two[1:], header="no_headers").to_dict("records") == [{"Column1": 3, "Column2": 4}]
+        with pytest.raises(UserErrorException, match=r"(?s)2\.csv of the dataset has other columns.*COMBINE"):
+            read(two)
+        more = files({"1.csv": "a\n1\n", "2.csv": "b\n2\n"})
+        assert list(read(more, header="combine_all_files_headers").columns) == ["a", "b"]
+
+    def test_separator_encoding_compression_lines_and_empty_texts(self, files: Make) -> None:
+        latin = "a;b\né;\n".encode("latin-1")
+        frame = read(files({"a.csv": latin}), separator=";", encoding="latin1", empty_as_string=True)
+        assert frame.to_numpy().tolist() == [["é", ""]]
+        assert read(files({"a.csv.gz": gzip.compress(b"a,b\n1,2\n")})).to_numpy().tolist() == [[1, 2]]
+        assert read(files({"a.csv": "a||b\n1||2\n"}), separator="||").to_numpy().tolist() == [[1, 2]]
+        multi = read(files({"a.csv": 'a,b\n"one\ntwo",2\n'}), support_multi_line=True)
+        assert multi["a"].tolist() == ["one\ntwo"]
+
+    def test_errors_name_the_file(self, files: Make) -> None:
+        with pytest.raises(UserErrorException, match=r"bad\.csv of the dataset cannot be read: .*Expected 2 fields"):
+            read(files({"bad.csv": "a,b\n1,2\n1,2,3\n"}))
+        with pytest.raises(UserErrorException, match=r"bad\.csv of the dataset cannot be read: .*utf-8"):
+            read(files({"bad.csv": b"a\n\xff\n"}))
+
+    def test_nothing_at_all(self, files: Make) -> None:
+        assert len(read([])) == 0
+        assert len(read(files({"empty.csv": ""}))) == 0
+
+
+class TestOthers:
+    def test_parquet_with_some_columns(self, files: Make, tmp_path: Path) -> None:
+        frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+        frame.to_parquet(tmp_path / "p")
+        given = files({"year=2020/p.parquet": (tmp_path / "p").read_bytes()})
+        form = {"type": "parquet", "include_path": True}
+        step = {"op": "keep_columns", "columns": ["b", "year"]}
+        found = frames.read({"format": form, "partition_format": "year={year}/p.parquet", "steps": [step]}, given)
+        assert found.to_dict("records") == [{"b": "x", "year": "2020"}, {"b": "y", "year": "2020"}]
+        whole = frames.read({"format": form}, given)
+        assert list(whole.columns) == ["Path", "a", "b"]
+        assert whole["Path"][0] == "/year=2020/p.parquet"
+
+    def test_json_lines(self, files: Make) -> None:
+        given = files({"j.jsonl": '{"a": 1, "b": {"c": 2}}\n\nnot json\n{"a": 2, "d": "é"}\n'})
+        frame = frames.read({"format": {"type": "json_lines", "invalid_lines": "drop"}}, given)
+        assert list(frame.columns) == ["a", "b", "d"]
+        assert frame["b"][0] == {"c": 2}
+        with pytest.raises(UserErrorException, match=r"Line 3 of j\.jsonl is not a JSON object"):
+            frames.read({"format": {"type": "json_lines"}}, given)
+        take = {"format": {"type": "json_lines"}, "steps": [{"op": "take", "count": 1}]}
+        assert len(frames.read(take, given)) == 1, "what comes after is not read"
+        keep = dict(take, steps=[{"op": "take", "count": 1}, {"op": "keep_columns", "columns": ["a"]}])
+        assert list(frames.read(keep, given).columns) == ["a"]
+
+    def test_an_unknown_kind(self) -> None:
+        with pytest.raises(UserErrorException, match="'avro'"):
+            frames.read({"format": {"type": "avro"}}, [])
+
+
+class TestSteps:
+    @pytest.fixture
+    def numbers(self, files: Make) -> list[tuple[str, str, str]]:
+        rows = "".join(f"{n},w{n}\n" for n in range(1000))
+        return files({"a.csv": f"n,word\n{rows[: len(rows)]}"})
+
+    def test_take_and_skip(self, numbers: list[tuple[str, str, str]]) -> None:
+        frame = read(numbers, {"op": "skip", "count": 2}, {"op": "take", "count": 3})
+        assert frame["n"].tolist() == [2, 3, 4]
+        assert frame.index.tolist() == [0, 1, 2]
+        assert len(read(numbers, {"op": "take", "count": 0})) == 0
+
+    def test_only_what_is_needed_is_read(self) -> None:
+        many = [{"op": "keep_columns", "columns": ["a"]}, {"op": "skip", "count": 5}, {"op": "take", "count": 5}]
+        assert steps.row_limit(many) == 10
+        assert steps.row_limit([{"op": "sample", "probability": 0.5, "seed": 1}, *many]) is None
+        assert steps.wanted_columns([{"op": "take", "count": 1}, *many]) == ["a"]
+        assert steps.wanted_columns([{"op": "filter"}, *many]) is None
+
+    def test_the_parts_of_a_split_are_the_whole(self, numbers: list[tuple[str, str, str]]) -> None:
+        step = {"op": "split", "percentage": 0.7, "seed": 3}
+        first, second = (set(read(numbers, {**step, "part": part})["n"]) for part in (0, 1))
+        assert not first & second
+        assert first | second == set(range(1000))
+        assert 600 < len(first) < 800
+        assert first == set(read(numbers, {**step, "part": 0})["n"]), "the same each time"
+        assert first != set(read(numbers, {**step, "seed": 4, "part": 0})["n"])
+
+    def test_a_sample(self, numbers: list[tuple[str, str, str]]) -> None:
+        some = read(numbers, {"op": "sample", "probability": 0.1, "seed": 1})
+        assert 50 < len(some) < 200
+
+    def test_columns(self, numbers: list[tuple[str, str, str]]) -> None:
+        assert list(read(numbers, {"op": "keep_columns", "columns": ["word"]}).columns) == ["word"]
+        assert list(read(numbers, {"op": "drop_columns", "columns": ["word"]}).columns) == ["n"]
+        with pytest.raises(UserErrorException, match=r"(?s)no column 'absent'.*'n', 'word'"):
+            read(numbers, {"op": "drop_columns", "columns": ["absent"]})
+
+    def test_times(self, files: Make) -> None:
+        given = files({"a.csv": "at,n\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n2020-01-04T12:00:00,4\n"})
+        stamps = {"op": "timestamps", "fine": "at", "coarse": None}
+
+        def left(**step: Any) -> list[int]:
+            return list(read(given, stamps, {"inclusive": True, **step})["n"])
+
+        assert left(op="time_after", time="2020-01-02T00:00:00") == [2, 3, 4]
+        assert left(op="time_after", time="2020-01-02T00:00:00", inclusive=False) == [3, 4]
+        assert left(op="time_before", time="2020-01-02T01:00:00+01:00") == [1, 2]
+        assert left(op="time_between", start="2020-01-02", end="2020-01-03") == [2, 3]
+        assert left(op="time_recent", seconds=36 * 3600.0) == [3, 4]
+        with pytest.raises(UserErrorException, match="with_timestamp_columns"):
+            read(given, {"op": "time_after", "time": "2020-01-02", "inclusive": True})
+
+    def test_expressions(self, files: Make) -> None:
+        given = files({"a.csv": "n,word,at\n1,apple,2020-01-01\n2,,2020-01-02\n3,pear,2020-01-03\n"})
+        n, word, at = {"column": "n"}, {"column": "word"}, {"column": "at"}
+
+        def op(name: str, *args: Any) -> dict[str, Any]:
+            return {"op": name, "args": [each if isinstance(each, dict) else {"value": each} for each in args]}
+
+        def left(expression: Mapping[str, Any]) -> list[int]:
+            return list(read(given, {"op": "filter", "expression": expression})["n"])
+
+        assert left(op("gt", n, 1)) == [2, 3]
+        assert left(op("and", op("ge", n, 1), op("not", op("eq", n, 2)))) == [1, 3]
+        assert left(op("or", op("lt", n, 2), op("ne", n, 2))) == [1, 3]
+        assert left(op("in", n, [1, 3])) == [1, 3]
+        assert left(op("is_null", word)) == [2]
+        assert left(op("starts_with", word, "a")) == [1]
+        assert left(op("ends_with", word, "r")) == [3]
+        assert left(op("contains", word, "p")) == [1, 3]
+        assert left(op("le", at, {"time": "2020-01-02T00:00:00+00:00"})) == [1, 2]
+        assert left({"value": True}) == [1, 2, 3]
+        assert left({"value": False}) == []
+        with pytest.raises(UserErrorException, match="cannot be filtered like this"):
+            left(op("gt", word, 3))
+
+
+class TestPartitions:
+    def test_columns_of_paths(self, files: Make) -> None:
+        given = files({"north/2020/01/31/data.csv": "a\n1\n", "south/2021/12/01/data.csv": "a\n2\n"})
+        form = "/{region}/{day:yyyy/MM/dd}/data.csv"
+        frame = frames.read({"format": CSV, "partition_format": form}, given)
+        assert frame["region"].tolist() == ["north", "south"]
+        assert frame["day"].tolist() == [pandas.Timestamp("2020-01-31"), pandas.Timestamp("2021-12-01")]
+        with pytest.raises(UserErrorException, match="does not fit its partition format"):
+            frames.read({"format": CSV, "partition_format": "{region}/other.csv"}, given)
+
+    @pytest.mark.parametrize(
+        ("form", "path", "found"),
+        [
+            ("{a}/{b}.csv", "x/y.csv", {"a": "x", "b": "y"}),
+            ("{a}/*.csv", "deep/x/y.csv", {"a": "x"}),
+            ("{a}/{a}.csv", "x/y.csv", None),
+            ("{a}/{a}.csv", "x/x.csv", {"a": "x"}),
+            ("{t:yyyy-MM-dd}.csv", "2020-13-01.csv", None),
+            ("{a}.csv", "x.json", None),
+        ],
+    )
+    def test_what_a_path_says(self, form: str, path: str, found: object) -> None:
+        assert partitions.reader(form)(path) == found
+
+    @pytest.mark.parametrize(
+        ("form", "words"),
+        [("data.csv", "names no column"), ("{day:MM}/x", "has no year"), ("{a}/{b", "brace that is not closed")],
+    )
+    def test_a_format_that_cannot_be(self, form: str, words: str) -> None:
+        with pytest.raises(UserErrorException, match=words):
+            partitions.reader(form)
+
+    def test_names(self) -> None:
+        assert partitions.names("{a}/{day:yyyy}/{a}") == ["a", "day"]
+
+
+def test_without_pandas_it_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(UserErrorException, match="Add pandas to the packages"):
+        frames.read({"format": CSV}, [])

@@ -1,0 +1,174 @@
+"""How a configuration names data, and what becomes of it in the run: without a control plane."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from roost import (
+    DataReference,
+    DatasetConsumptionConfig,
+    FileDataset,
+    OutputFileDatasetConfig,
+    OutputTabularDatasetConfig,
+    RunConfiguration,
+    ScriptRunConfig,
+)
+from roost.domain.datasets import DatasetKind, Definition, Mode, Source, token
+from roost.domain.datastores import Datastore as Record
+from roost.domain.datastores import DatastoreKind
+from roost.domain.errors import InvalidInput
+from roost.sdk.datastores import Datastore
+
+
+@pytest.fixture
+def files() -> FileDataset:
+    return FileDataset._of(Definition(sources=(Source(datastore="store", path="images"),)), None)
+
+
+@pytest.fixture
+def store() -> Datastore:
+    """One that nobody asks anything."""
+    made = Datastore.__new__(Datastore)
+    made._record = Record(workspace="w", name="store", kind=DatastoreKind.FOLDER)
+    made._workspace = SimpleNamespace(name="w")  # type: ignore[assignment]
+    return made
+
+
+def spec(**given: Any) -> Any:
+    return ScriptRunConfig(".", **given).spec("")
+
+
+class TestInputs:
+    def test_in_arguments(self, files: FileDataset) -> None:
+        unnamed, named = files.as_mount(), files.as_named_input("birds").as_download("/tmp/birds")
+        made = spec(script="train.py", arguments=["--data", unnamed, named, 3, "--same", unnamed])
+        assert made.arguments == ("--data", token(unnamed.name), token("birds"), "3", "--same", token(unnamed.name))
+        first, second = made.inputs
+        assert (first.name, first.mode, first.definition) == (unnamed.name, Mode.MOUNT, files._definition)
+        assert (second.name, second.mode, second.path_on_compute) == ("birds", Mode.DOWNLOAD, "/tmp/birds")
+
+    def test_an_unnamed_one_has_a_name_of_its_own(self, files: FileDataset) -> None:
+        first, second = files.as_mount(), files.as_mount()
+        assert first.name != second.name
+        assert first.name.startswith("input__")
+        assert len(first.name) == len("input__") + 8
+
+    def test_in_a_text(self, files: FileDataset) -> None:
+        made = spec(command=f"cat {files.as_mount()} | wc -l")
+        (given,) = made.inputs
+        assert made.command == (f"cat {token(given.name)} | wc -l",)
+        assert made.shell
+
+    def test_in_the_run_configuration(self, files: FileDataset) -> None:
+        configuration = RunConfiguration()
+        configuration.data = {"birds": files.as_named_input("birds")}
+        (given,) = ScriptRunConfig(".", script="t.py", run_config=configuration).spec("").inputs
+        assert (given.name, given.mode) == ("birds", Mode.DIRECT)
+
+    def test_two_of_one_name_are_refused_and_one_twice_is_not(self, files: FileDataset) -> None:
+        with pytest.raises(InvalidInput, match="Two inputs or outputs of the run are named 'a'"):
+            spec(script="t.py", arguments=[files.as_named_input("a").as_mount(), files.as_named_input("a")])
+        with pytest.raises(InvalidInput, match="are named 'a'"):
+            spec(script="t.py", arguments=[files.as_named_input("a"), OutputFileDatasetConfig("a")])
+
+    def test_a_bare_dataset_is_refused_wherever_it_stands(self, files: FileDataset, tmp_path: Path) -> None:
+        with pytest.raises(InvalidInput, match=r"arguments\[1\] is a FileDataset") as caught:
+            ScriptRunConfig(".", script="t.py", arguments=["--data", files])  # type: ignore[list-item]
+        assert "as_mount()" in caught.value.hint
+        configuration = RunConfiguration()
+        configuration.data = {"birds": files}
+        with pytest.raises(InvalidInput, match=r"data\['birds'\] is a FileDataset"):
+            ScriptRunConfig(str(tmp_path), script="t.py", run_config=configuration).check()
+        configuration.data = {"birds": 3}
+        with pytest.raises(InvalidInput, match=r"data\['birds'\] of RunConfiguration cannot be a int"):
+            ScriptRunConfig(str(tmp_path), script="t.py", run_config=configuration).check()
+
+    @pytest.mark.parametrize("name", ["", "9lives", "a-b", "a b", "é", 3])
+    def test_names_are_variables(self, files: FileDataset, name: Any) -> None:
+        with pytest.raises(InvalidInput, match="it is a variable of the run too"):
+            files.as_named_input(name)
+
+    def test_what_cannot_be(self, files: FileDataset) -> None:
+        with pytest.raises(InvalidInput, match="mode must be one of direct, mount, download"):
+            DatasetConsumptionConfig("a", files, "hdfs")
+        with pytest.raises(InvalidInput, match="There is no HDFS"):
+            files.as_named_input("a").as_hdfs()
+        with pytest.raises(InvalidInput, match="dataset must be a dataset, got str"):
+            DatasetConsumptionConfig("a", "images")  # type: ignore[arg-type]
+
+
+class TestOutputs:
+    def test_as_a_run_carries_it(self, store: Datastore) -> None:
+        config = OutputFileDatasetConfig("made", (store, "/results/{run-id}/"), source="out")
+        (output,) = spec(script="t.py", arguments=["--to", config]).outputs
+        assert (output.datastore, output.path, output.source) == ("store", "results/{run-id}", "out")
+        assert (output.mode, output.overwrite) == (Mode.UPLOAD, False)
+        assert spec(script="t.py", arguments=[config.as_mount()]).outputs[0].overwrite
+        uploaded = config.as_upload(overwrite=True, source_globs="*.csv").register_on_complete("n", "d", {"a": 1})  # type: ignore[dict-item]
+        (output,) = spec(script="t.py", arguments=[uploaded]).outputs
+        assert (output.globs, output.overwrite) == (("*.csv",), True)
+        assert (output.register_as, output.register_description, output.register_tags) == ("n", "d", {"a": "1"})
+        assert OutputFileDatasetConfig().name.startswith("output__")
+
+    def test_a_table(self, store: Datastore) -> None:
+        table = OutputFileDatasetConfig("t", store).read_delimited_files(separator="\t").keep_columns("a")
+        assert isinstance(table, OutputTabularDatasetConfig)
+        (output,) = spec(script="t.py", arguments=[table.register_on_complete("t")]).outputs
+        assert output.definition.kind is DatasetKind.TABULAR
+        assert output.definition.format["separator"] == "\t"
+        assert output.definition.steps == ({"op": "keep_columns", "columns": ["a"]},)
+        parquet = OutputFileDatasetConfig("t", store).read_parquet_files().drop_columns(["b"])
+        assert parquet._output().definition.format["type"] == "parquet"
+        with pytest.raises(InvalidInput, match="`path_glob`"):
+            OutputFileDatasetConfig("t").read_parquet_files(path_glob="*.p")
+        with pytest.raises(InvalidInput, match="not made directly"):
+            OutputTabularDatasetConfig()
+
+    def test_as_the_input_of_another(self, store: Datastore) -> None:
+        fixed = OutputFileDatasetConfig("made", (store, "results/{output-name}")).as_input("given")
+        assert fixed._input().definition.sources == (Source(datastore="store", path="results/made"),)
+        assert fixed.mode == "mount"
+        table = OutputFileDatasetConfig("made", (store, "results")).read_parquet_files().as_input()
+        assert table.mode == "direct"
+        with pytest.raises(InvalidInput, match="goes to another place with each run"):
+            OutputFileDatasetConfig("made", (store, "results/{run-id}")).as_input()
+
+    def test_what_cannot_be(self, store: Datastore) -> None:
+        with pytest.raises(InvalidInput, match="destination must be a datastore"):
+            OutputFileDatasetConfig("a", "store")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match=r"climbs|not allowed"):
+            OutputFileDatasetConfig("a", (store, "../up"))
+        with pytest.raises(InvalidInput, match="There is no HDFS"):
+            OutputFileDatasetConfig("a").as_hdfs()
+        with pytest.raises(InvalidInput, match="no parameter 'when'"):
+            OutputFileDatasetConfig("a").register_on_complete("n", when="now")
+        with pytest.raises(InvalidInput, match="source must be the path"):
+            OutputFileDatasetConfig("a", source=" ")
+
+
+class TestReferences:
+    def test_forms(self, store: Datastore) -> None:
+        place = store.path("images", data_reference_name="images")
+        assert str(place) == "$AZUREML_DATAREFERENCE_images"
+        assert place.path("small").path_on_datastore == "images/small"
+        made = spec(script="t.py", arguments=[place.as_mount(), store.as_download("local")])
+        assert made.arguments[0] == "$AZUREML_DATAREFERENCE_images"
+        first, second = made.inputs
+        assert (first.name, first.mode) == ("images", Mode.MOUNT)
+        assert (second.mode, second.path_on_compute) == (Mode.DOWNLOAD, "local")
+        assert second.definition.sources == (Source(datastore="store", path=""),)
+
+    def test_upload(self, store: Datastore) -> None:
+        configuration = RunConfiguration()
+        reference = store.path("made", data_reference_name="m").as_upload("out", overwrite=True)
+        configuration.data_references = {"m": reference.to_config()}
+        (output,) = ScriptRunConfig(".", script="t.py", run_config=configuration).spec("").outputs
+        assert (output.name, output.path, output.source, output.overwrite) == ("m", "made", "out", True)
+
+    def test_what_cannot_be(self, store: Datastore) -> None:
+        with pytest.raises(InvalidInput, match="datastore must be a Datastore"):
+            DataReference("store")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="mode must be one of"):
+            DataReference(store, mode="copy")

@@ -1,0 +1,199 @@
+"""Datasets: versions, the files that a definition means, lineage both ways; what a run may hand on."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.services.houses import ANN, submission, submit
+
+from roost.domain.datasets import DatasetKind, Definition, Direction, Input, Mode, Output, Source
+from roost.domain.datastores import DatastoreKind
+from roost.domain.errors import DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
+from roost.domain.people import Caller
+from roost.domain.runs import RunKind
+from roost.services import datasets, datastores, runs
+from roost.services.datasets import NewDataset, Written
+from roost.services.datastores import NewDatastore
+from roost.services.house import House
+
+OWN = "workspaceblobstore"
+
+
+def put(house: House, *paths: str, name: str = OWN) -> None:
+    for path in paths:
+        place = datastores.may_write(house, ANN, "vision", name, path, overwrite=True)
+        datastores.write(place, path, [path.encode()])
+
+
+def of(*paths: str, name: str = OWN, **changes: object) -> Definition:
+    return replace(Definition(sources=tuple(Source(datastore=name, path=path) for path in paths)), **changes)
+
+
+def names(house: House, definition: Definition, caller: Caller = ANN) -> list[str]:
+    return [item.name for item in datasets.items(house, caller, "vision", definition, shared=False).items]
+
+
+def register(house: House, definition: Definition, name: str = "birds", caller: Caller = ANN, **given: object):  # type: ignore[no-untyped-def]
+    new = NewDataset(definition=definition, **given)  # type: ignore[arg-type]
+    return datasets.register(house, caller, "vision", name, new)[0]
+
+
+def test_names_are_relative_to_the_folder_that_all_sources_share(house: House, tmp_path: Path) -> None:
+    put(house, "d/train/a.csv", "d/train/b.csv", "d/test/a.csv", "e.txt")
+    assert names(house, of("d/train/*.csv")) == ["a.csv", "b.csv"]
+    assert names(house, of("d/train")) == ["a.csv", "b.csv"]
+    assert names(house, of("d/train/a.csv")) == ["a.csv"]
+    assert names(house, of("d/train/*.csv", "d/test/a.csv")) == ["train/a.csv", "train/b.csv", "test/a.csv"]
+    assert names(house, of("d/**/*.csv")) == ["test/a.csv", "train/a.csv", "train/b.csv"]
+    assert names(house, of("e.txt", "d/test")) == ["e.txt", "d/test/a.csv"]
+    assert names(house, of("d/train/*.csv", "d/train/a.csv")) == ["a.csv", "b.csv"]
+    assert names(house, of("gone/*")) == []
+    new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(tmp_path / "x")}, credential={})
+    datastores.register(house, ANN, "vision", "more", new)
+    put(house, "d/train/a.csv", name="more")
+    both = Definition(sources=(Source(datastore=OWN, path="d/train/a.csv"), Source(datastore="more", path="d/train")))
+    assert names(house, both) == [f"{OWN}/a.csv", "more/a.csv"]
+
+
+def test_addresses_are_the_readers_own(house: House) -> None:
+    put(house, "a")
+    mixed = Definition(sources=(Source(url="http://127.0.0.1:1/x"), Source(datastore=OWN, path="a")))
+    found = datasets.items(house, ANN, "vision", mixed, shared=True)
+    assert (found.urls, [item.name for item in found.items]) == ((0,), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        (Definition(), "at least one source"),
+        (Definition(sources=(Source(),)), "one of the two"),
+        (of("../x"), "climbs out"),
+        (of("x", name="a/b"), "not allowed"),
+        (Definition(sources=(Source(url="file:///etc/passwd"),)), "not an address"),
+        (Definition(sources=(Source(url="https://ann:pw-to-hide@host/x"),)), "credential in it"),
+        (Definition(sources=(Source(url="https://host/x?se=1&sig=pw-to-hide"),)), "credential in it"),
+        (Definition(sources=(Source(url="https://host/x?X-Amz-Signature=pw-to-hide"),)), "credential in it"),
+        (of("x", steps=({"op": "run", "code": "1"},)), "not a step"),
+        (of("x", steps=({"op": "keep_columns", "columns": ["a"]},)), "for tables"),
+        (of("x", steps=({"op": "filter", "expression": {"op": "eval", "args": []}},)), "not an expression"),
+        (of("x", kind=DatasetKind.TABULAR), "type"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_shows_nothing(house: House, definition: Definition, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words) as caught:
+        register(house, definition)
+    assert "pw-to-hide" not in str(caught.value)
+    with pytest.raises(InvalidInput, match=words):
+        datasets.items(house, ANN, "vision", definition, shared=False)
+    assert datasets.listing(house, ANN, "vision") == []
+
+
+def test_a_definition_of_a_datastore_that_is_not_there(house: House) -> None:
+    with pytest.raises(DataNotFound, match="'none'"):
+        register(house, of("x", name="none"))
+
+
+def test_the_registry(house: House) -> None:
+    first = register(house, of("a"), description="one", tags={"k": "v"})
+    assert register(house, of("a")).id == first.id
+    with pytest.raises(DataConflict):
+        register(house, of("b"))
+    second = register(house, of("b"), create_new_version=True)
+    assert (first.version, second.version) == (1, 2)
+    assert datasets.get(house, ANN, "vision", "birds") == second
+    assert datasets.get(house, ANN, "vision", "birds", 1).id == first.id
+    assert datasets.by_id(house, ANN, "vision", first.id).description == "one"
+    changed = datasets.annotate(house, "vision", first.id, tags={"l": "w"}, remove_tags=["k"], description=None)
+    assert (changed.tags, changed.description) == ({"l": "w"}, "one")
+    assert [each.version for each in datasets.listing(house, ANN, "vision", "birds")] == [2, 1]
+    assert datasets.delete(house, "vision", "birds") == 2
+    for bad in ("", " x", "a/b", "x" * 256, "\n"):
+        with pytest.raises(InvalidInput, match="not allowed"):
+            register(house, of("a"), bad)
+
+
+def test_lineage_of_a_submission(house: House) -> None:
+    made = register(house, of("a"))
+    given = Input(name="data", definition=made.definition, mode=Mode.DOWNLOAD, dataset_id=made.id)
+    run = submit(house, inputs=(given,))
+    (use,) = datasets.uses_of_run(house, run.id)
+    assert (use.direction, use.name, use.mode, use.dataset_id) == (Direction.INPUT, "data", Mode.DOWNLOAD, made.id)
+    assert [each.run_id for each in datasets.uses_of_dataset(house, "vision", made.id)] == [run.id]
+
+
+def test_a_run_that_asks_by_name_has_read_it_and_may_list_it(house: House) -> None:
+    put(house, "a/1", "b/2")
+    made = register(house, of("a"))
+    run = submit(house)
+    own = Caller(user="ann", run_id=run.id)
+    with pytest.raises(Forbidden, match="did not declare"):
+        names(house, of("a"), own)
+    assert datasets.get(house, own, "vision", "birds") == made == datasets.by_id(house, own, "vision", made.id)
+    assert names(house, of("a"), own) == ["1"]
+    (use,) = datasets.uses_of_run(house, run.id)
+    assert (use.dataset_id, use.mode) == (made.id, Mode.DIRECT)
+    with pytest.raises(Forbidden, match="did not declare"):
+        register(house, of("b"), "mine", own)
+    assert register(house, of("a", steps=({"op": "take", "count": 1},)), "mine", own).version == 1
+
+
+def test_a_child_reaches_no_more_than_its_parent(house: House) -> None:
+    run = submit(house, inputs=(Input(name="data", definition=of("a")),))
+    own = Caller(user="ann", run_id=run.id)
+    for inputs, outputs in (
+        ((Input(name="data", definition=of("b")),), ()),
+        ((), (Output(name="out", path="a"),)),
+    ):
+        child = submission(house, parent_id=run.id, inputs=inputs, outputs=outputs)
+        with pytest.raises(Forbidden, match="did not declare"):
+            runs.submit(house, own, "vision", child)
+    fine = submission(house, parent_id=run.id, inputs=run.spec.inputs, outputs=(Output(name="out"),))
+    assert runs.submit(house, own, "vision", fine)[1]
+
+
+def test_an_output_is_registered_and_stands_in_the_lineage(house: House) -> None:
+    output = Output(name="out", register_as="results", register_tags={"k": "v"})
+    run = submit(house, outputs=(output, Output(name="plain", path="p/{output-name}")))
+    own = Caller(user="ann", run_id=run.id)
+    where = f"dataset/{run.id}/out"
+    place = datastores.may_write(house, own, "vision", "", f"{where}/x", overwrite=True)
+    datastores.write(place, f"{where}/x", [b"1"])
+    use = datasets.note_written(house, own, run.id, "out", Written())
+    assert use.definition.sources == (Source(datastore=OWN, path=where),)
+    assert datasets.note_written(house, own, run.id, "out", Written()).dataset_id == use.dataset_id
+    made = datasets.get(house, ANN, "vision", "results")
+    assert (made.id, made.tags, names(house, made.definition)) == (use.dataset_id, {"k": "v"}, ["x"])
+    assert [each.direction for each in datasets.uses_of_dataset(house, "vision", made.id)] == [Direction.OUTPUT]
+    assert datasets.note_written(house, own, run.id, "plain", Written()).dataset_id == ""
+    with pytest.raises(NotFound, match="no output 'none'"):
+        datasets.note_written(house, own, run.id, "none", Written())
+    with pytest.raises(InvalidInput, match="goes to"):
+        datasets.note_written(house, own, run.id, "out", Written(path="elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"inputs": (Input(name="a b", definition=of("x")),)}, "variable"),
+        ({"inputs": (Input(name="a", definition=of("x")),), "outputs": (Output(name="a"),)}, "Two inputs or outputs"),
+        ({"inputs": (Input(name="a", definition=Definition()),)}, "at least one source"),
+        ({"outputs": (Output(name="a", path="../x"),)}, "climbs out"),
+        ({"outputs": (Output(name="a", register_as="a/b"),)}, "not allowed"),
+    ],
+)
+def test_a_submission_whose_data_cannot_be_makes_no_run(house: House, given: dict[str, object], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        submit(house, **given)
+    assert runs.listing(house, runs.RunQuery(workspace="vision")) == []
+
+
+def test_an_interactive_run_may_declare_data_too(house: House) -> None:
+    run = submit(
+        house,
+        kind=RunKind.INTERACTIVE,
+        script="",
+        snapshot="",
+        interpreter="",
+        inputs=(Input(name="a", definition=of("x")),),
+    )
+    assert len(datasets.uses_of_run(house, run.id)) == 1

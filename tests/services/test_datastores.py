@@ -1,0 +1,273 @@
+"""Datastores: sealed credentials, places that may be gone to, files listed, read and written; what the token of a run reaches."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.services.houses import ANN, make_house, submit
+
+from roost.domain import codec
+from roost.domain.datasets import Definition, Input, Output, Source
+from roost.domain.datastores import DatastoreKind, Item
+from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
+from roost.domain.people import Caller
+from roost.domain.workspaces import Workspace
+from roost.services import datastores, secrets
+from roost.services.datastores import NewDatastore
+from roost.services.house import House
+
+KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
+OWN = "workspaceblobstore"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    (tmp_path / "h").mkdir()
+    return make_house(tmp_path / "h", store=f"sqlite:///{tmp_path / 'roost.db'}")
+
+
+def folder(path: Path, **changes: object) -> NewDatastore:
+    return NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(path)}, credential={}, **changes)  # type: ignore[arg-type]
+
+
+def azure(**changes: object) -> NewDatastore:
+    settings = {"account": "acc", "container": "data", "endpoint": "http://127.0.0.1:1/acc"}
+    return replace(
+        NewDatastore(kind=DatastoreKind.AZURE_BLOB, settings=settings, credential={"account_key": KEY}), **changes
+    )
+
+
+def put(house: House, path: str, data: bytes, caller: Caller = ANN, name: str = OWN, *, overwrite: bool = False) -> int:
+    place = datastores.may_write(house, caller, "vision", name, path, overwrite=overwrite)
+    return datastores.write(place, path, [data])
+
+
+def found(house: House, path: str = "", caller: Caller = ANN, name: str = OWN, *, shared: bool = False) -> list[Item]:
+    return datastores.items(house, caller, "vision", name, path, shared=shared)
+
+
+def content(house: House, path: str, caller: Caller = ANN, name: str = OWN) -> bytes:
+    place, file = datastores.head(house, caller, "vision", name, path)
+    return b"".join(datastores.read(place, file, 0, file.size))
+
+
+def test_every_workspace_has_its_own(house: House) -> None:
+    house.store.workspaces.ensure(Workspace(name="other", user="ann", created_at=1.0))
+    assert [(each.name, each.is_default) for each in datastores.listing(house, "vision")] == [
+        (OWN, True),
+        ("workspacefilestore", False),
+    ]
+    put(house, "a/b.txt", b"one")
+    assert content(house, "a/b.txt") == b"one"
+    assert datastores.items(house, ANN, "other", OWN, "", shared=False) == []
+    with pytest.raises(InvalidInput, match="own datastore"):
+        datastores.register(house, ANN, "vision", OWN, folder(Path("/")))
+    with pytest.raises(InvalidInput, match="stays"):
+        datastores.unregister(house, ANN, "vision", OWN)
+
+
+def test_files_are_found_by_path_and_pattern(house: House) -> None:
+    for path in ("a/1.csv", "a/2.txt", "a/b/3.csv", "c.csv"):
+        put(house, path, path.encode())
+    assert [item.name for item in found(house)] == ["a/1.csv", "a/2.txt", "a/b/3.csv", "c.csv"]
+    assert [item.name for item in found(house, "a/*.csv")] == ["a/1.csv"]
+    assert [item.name for item in found(house, "**/*.csv")] == ["a/1.csv", "a/b/3.csv", "c.csv"]
+    assert [item.name for item in found(house, "/a/b/")] == ["a/b/3.csv"]
+    assert found(house, "nothing") == []
+    (item,) = found(house, "c.csv")
+    assert (item.path, item.relayed, item.url) == ("", True, f"/api/workspaces/vision/datastores/{OWN}/files/c.csv")
+    assert item.size == 5 and item.etag and item.modified_at
+    (here,) = found(house, "c.csv", shared=True)
+    assert Path(here.path).read_bytes() == b"c.csv" and (here.url, here.source) == ("", item.source)
+
+
+def test_a_file_that_is_there_is_replaced_when_that_is_meant_and_is_then_another_version(house: House) -> None:
+    put(house, "x", b"one")
+    before = found(house, "x")[0]
+    with pytest.raises(Conflict, match="'x' already"):
+        put(house, "x", b"two")
+    assert put(house, "x", b"three", overwrite=True) == 5
+    assert content(house, "x") == b"three" and found(house, "x")[0].version != before.version
+
+
+def test_a_write_that_breaks_off_leaves_nothing(house: House) -> None:
+    def broken():  # type: ignore[no-untyped-def]
+        yield b"half"
+        raise InvalidInput("cut")
+
+    place = datastores.may_write(house, ANN, "vision", OWN, "x", overwrite=False)
+    with pytest.raises(InvalidInput):
+        datastores.write(place, "x", broken())
+    assert found(house) == [] and list((Path(house.facts.home) / "data").rglob("*.*")) == []
+
+
+@pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/passwd/..", "a\\b", "..", "a/\x00"])
+def test_no_path_leads_outside(house: House, path: str) -> None:
+    for deed in (lambda: put(house, path, b"x"), lambda: content(house, path), lambda: found(house, path)):
+        with pytest.raises(InvalidInput):
+            deed()
+
+
+def test_credentials_are_sealed_and_in_no_answer(house: House, tmp_path: Path) -> None:
+    made = datastores.register(house, ANN, "vision", "cloud", azure())
+    assert made.has_credential
+    told = json.dumps([codec.encode(each) for each in datastores.listing(house, "vision")]) + repr(made)
+    assert KEY not in told
+    with pytest.raises(Exception, match="cloud") as caught:
+        found(house, name="cloud")
+    assert KEY not in str(caught.value) and "sig=" not in str(caught.value)
+    house.store.close()
+    for file in tmp_path.glob("roost.db*"):
+        assert KEY.encode() not in file.read_bytes() and b"secret-key-to-look-for" not in file.read_bytes()
+
+
+def test_the_key_of_the_vault_is_one_for_secrets_and_credentials(house: House) -> None:
+    datastores.register(house, ANN, "vision", "cloud", azure())
+    secrets.key_file(house).unlink()
+    with pytest.raises(Conflict, match="is gone or damaged"):
+        secrets.put(house, ANN, "vision", {"a": "value"})
+    house.places.drop(("vision", "cloud"))
+    with pytest.raises(Conflict, match="is gone or damaged"):
+        found(house, name="cloud")
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        (azure(settings={"account": "acc"}), "needs container"),
+        (azure(credential={"access_key_id": "x"}), "no credential"),
+        (azure(settings={"account": "a", "container": "c", "bucket": "b"}), "has no bucket"),
+        (azure(settings={"account": "a", "container": "c", "endpoint": "file:///etc"}), "not an address"),
+        (azure(settings={"account": "a", "container": "c", "endpoint": f"http://u:{KEY}@h/"}), "credential in it"),
+        (azure(kind=DatastoreKind.HTTP, settings={"url": "ftp://x/"}, credential={}), "not an address"),
+        (azure(kind=DatastoreKind.FOLDER, settings={"path": "relative"}, credential={}), "absolute"),
+        (azure(kind=DatastoreKind.GCS, settings={"bucket": "b"}, credential={"service_account_key": KEY}), "fit"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_shows_nothing(house: House, new: NewDatastore, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words) as caught:
+        datastores.register(house, ANN, "vision", "x", new)
+    assert KEY not in str(caught.value)
+    with pytest.raises(DataNotFound):
+        datastores.get(house, "vision", "x")
+
+
+def test_registered_twice(house: House, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text(name)
+    datastores.register(house, ANN, "vision", "x", folder(tmp_path / "one"))
+    with pytest.raises(DataConflict):
+        datastores.register(house, ANN, "vision", "x", folder(tmp_path / "two"))
+    assert [item.name for item in found(house, name="x")] == ["one"]
+    datastores.register(house, ANN, "vision", "x", folder(tmp_path / "two", overwrite=True))
+    assert [item.name for item in found(house, name="x")] == ["two"]
+    assert datastores.set_default(house, ANN, "vision", "x").is_default
+    assert datastores.get(house, "vision", "").name == "x"
+    assert datastores.unregister(house, ANN, "vision", "x")
+    assert datastores.get(house, "vision", "").name == OWN and (tmp_path / "two" / "two").exists()
+
+
+def test_a_web_datastore_names_addresses_and_is_never_asked(house: House) -> None:
+    new = azure(kind=DatastoreKind.HTTP, settings={"url": "http://127.0.0.1:1/base/"}, credential={})
+    datastores.register(house, ANN, "vision", "web", new)
+    (item,) = found(house, "a/b c.csv", name="web")
+    assert (item.url, item.relayed, item.size) == ("http://127.0.0.1:1/base/a/b%20c.csv", False, None)
+    with pytest.raises(InvalidInput, match="one by one"):
+        found(house, "a/*.csv", name="web")
+    with pytest.raises(Conflict, match="read only"):
+        put(house, "x", b"", name="web")
+    with pytest.raises(InvalidInput, match="read only"):
+        datastores.set_default(house, ANN, "vision", "web")
+
+
+# ---- a shared server
+
+
+def test_a_shared_server_stays_in_its_roots(house: House, tmp_path: Path) -> None:
+    allowed, outside = tmp_path / "allowed", tmp_path / "outside"
+    for place in (allowed, outside):
+        place.mkdir()
+        (place / "file").write_text(place.name)
+    (allowed / "link").symlink_to(outside)
+    (allowed / "climb").symlink_to(outside / "file")
+    (allowed / "fine").symlink_to(allowed / "file")
+    shared = replace(house, data_roots=(str(allowed),), data_endpoints=("minio.local:9000",))
+    for path in (outside, allowed / "link", allowed / ".." / "outside"):
+        with pytest.raises(Forbidden, match="outside"):
+            datastores.register(shared, ANN, "vision", "x", folder(path))
+    datastores.register(shared, ANN, "vision", "x", folder(allowed))
+    assert [item.name for item in found(shared, name="x")] == ["file", "fine"]
+    for path in ("climb", "link/file"):
+        with pytest.raises(Forbidden, match="outside"):
+            content(shared, path, name="x")
+        with pytest.raises(Forbidden, match="outside"):
+            put(shared, path, b"x", name="x", overwrite=True)
+    assert (outside / "file").read_text() == "outside"
+    put(shared, "a", b"own")
+    assert content(shared, "a") == b"own"
+
+
+def test_a_shared_server_goes_to_known_hosts_only(house: House) -> None:
+    shared = replace(house, data_roots=(), data_endpoints=("minio.local:9000",))
+    for endpoint in ("http://169.254.169.254/latest", "http://minio.local.evil:9000", "http://127.0.0.1:8080"):
+        with pytest.raises(Forbidden, match="not one that this server may ask"):
+            new = azure(settings={"account": "a", "container": "c", "endpoint": endpoint})
+            datastores.register(shared, ANN, "vision", "x", new)
+    for endpoint in ("http://minio.local:9000", "https://acc.blob.core.windows.net"):
+        new = azure(settings={"account": "a", "container": "c", "endpoint": endpoint}, overwrite=True)
+        datastores.register(shared, ANN, "vision", "x", new)
+
+
+def test_a_circle_of_links_ends(house: House, tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "file").write_text("x")
+    os.symlink(tmp_path / "d", tmp_path / "d" / "again")
+    datastores.register(house, ANN, "vision", "x", folder(tmp_path / "d"))
+    assert [item.name for item in found(house, name="x")] == ["file"]
+
+
+# ---- a run's token
+
+
+def declared(*paths: str) -> tuple[Input, ...]:
+    return tuple(
+        Input(name=f"i{n}", definition=Definition(sources=(Source(datastore=OWN, path=path),)))
+        for n, path in enumerate(paths)
+    )
+
+
+def test_a_run_reaches_what_it_declared(house: House) -> None:
+    for path in ("in/a.csv", "in/sub/b.csv", "in/c.txt", "other/d.csv"):
+        put(house, path, b"x")
+    output = Output(name="out", path="results/{run-id}")
+    run = submit(house, inputs=declared("in/*.csv", "in/sub"), outputs=(output,))
+    own = Caller(user="ann", run_id=run.id)
+    assert [item.name for item in found(house, "in/*.csv", own)] == ["in/a.csv"]
+    assert [item.name for item in found(house, "in/sub/**", own)] == ["in/sub/b.csv"]
+    assert content(house, "in/a.csv", own) == b"x"
+    for path in ("", "in", "in/**", "*", "in/*", "other", "in/subterfuge"):
+        with pytest.raises(Forbidden, match="did not declare"):
+            found(house, path, own)
+    for path in ("in/c.txt", "other/d.csv"):
+        with pytest.raises(Forbidden, match="did not declare"):
+            content(house, path, own)
+    assert put(house, f"results/{run.id}/model.pt", b"y", own) == 1
+    assert content(house, f"results/{run.id}/model.pt", own) == b"y"
+    for path in ("in/a.csv", f"results/{run.id}", f"results/{run.id}x/y", "results/other/y"):
+        with pytest.raises((Forbidden, InvalidInput)):
+            put(house, path, b"z", own, overwrite=True)
+    with pytest.raises(Forbidden):
+        datastores.register(house, own, "vision", "x", folder(Path("/")))
+    house.store.workspaces.ensure(Workspace(name="elsewhere", user="ann", created_at=1.0))
+    with pytest.raises(Forbidden, match="workspace"):
+        datastores.items(house, own, "elsewhere", OWN, "in/*.csv", shared=False)
+
+
+def test_what_is_not_there(house: House) -> None:
+    with pytest.raises(DataNotFound, match="'none'"):
+        found(house, name="none")
+    with pytest.raises(NotFound, match="no file 'x'"):
+        content(house, "x")
