@@ -15,7 +15,7 @@ from roost.domain.codec import decode
 from roost.domain.errors import Unavailable
 from roost.domain.gangs import Member
 from roost.domain.plans import Plan
-from roost.domain.topology import by_rank, ports_on_a_node
+from roost.domain.topology import LaunchKind, ports_on_a_node
 from roost.launch.base import Place
 
 _WAIT_SECONDS = 5
@@ -29,7 +29,7 @@ def meet(link: Link, plan: Plan, orders: Orders, environment: Mapping[str, str])
     """This node among all, once all are there. Raises NotWanted when the run is to be ended meanwhile."""
     spec = plan.spec
     shared = environment.get("ROOST_SHARED", "")
-    if not by_rank(spec.launch, spec.node_count, spec.topology):
+    if spec.launch == LaunchKind.SINGLE and spec.node_count == 1:
         return Place(addresses=(plan.address,), nodes=(plan.node,))
     with _held(ports_on_a_node(spec.launch, spec.node_count, spec.topology)) as ports:
         if spec.node_count == 1:

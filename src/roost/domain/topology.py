@@ -35,6 +35,8 @@ class Topology:
     workers: int = 0
     parameter_servers: int = 0
     """Of TensorFlow: its tasks, dealt out over the nodes in turn; they end with the workers."""
+    chief: bool = False
+    """Of TensorFlow: whether the first worker is a task of type `chief`, as strategies with parameter servers want it."""
 
 
 def check(launch: str, node_count: int, topology: Topology) -> None:

@@ -3,9 +3,18 @@
 from collections.abc import Mapping
 
 from roost.domain.errors import InvalidInput
+from roost.domain.topology import LaunchKind
 from roost.launch.base import Launch, single
+from roost.launch.mpi import mpi
+from roost.launch.pytorch import pytorch
+from roost.launch.tensorflow import tensorflow
 
-LAUNCHES: Mapping[str, Launch] = {"single": single}
+LAUNCHES: Mapping[str, Launch] = {
+    LaunchKind.SINGLE: single,
+    LaunchKind.MPI: mpi,
+    LaunchKind.PYTORCH: pytorch,
+    LaunchKind.TENSORFLOW: tensorflow,
+}
 """What `RunSpec.launch` names."""
 
 

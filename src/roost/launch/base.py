@@ -1,5 +1,6 @@
 """Where a process runs (Place), what it is (Process), and the plainest launch: one process on one node."""
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -40,9 +41,21 @@ class Launch(Protocol):
         """The processes of this node, in rank order. `$VAR` in arguments is expanded later, on the node, with its variables."""
 
 
-def single(spec: RunSpec, place: Place) -> tuple[Process, ...]:
-    """One process: the script with the run's interpreter, the command as it stands, or a shell with the user's text."""
+def argv_of(spec: RunSpec) -> tuple[str, ...]:
+    """The script with the run's interpreter, the command as it stands, or a shell with the user's text."""
     if spec.shell:
-        return (Process(argv=("bash", "-c", *spec.command), rank=place.node_rank, expands=False),)
-    argv = spec.command if spec.command else (spec.interpreter, "-u", spec.script, *spec.arguments)
-    return (Process(argv=argv, rank=place.node_rank),)
+        return ("bash", "-c", *spec.command)
+    return spec.command if spec.command else (spec.interpreter, "-u", spec.script, *spec.arguments)
+
+
+def on_one_machine(place: Place) -> bool:
+    """Whether the nodes are logical ones of one machine, each with a loopback address of its own."""
+    try:
+        return all(ipaddress.ip_address(address).is_loopback for address in place.addresses)
+    except ValueError:  # a name of some network
+        return False
+
+
+def single(spec: RunSpec, place: Place) -> tuple[Process, ...]:
+    """One process on each node."""
+    return (Process(argv=argv_of(spec), rank=place.node_rank, expands=not spec.shell),)
