@@ -1,6 +1,6 @@
-"""`azureml.core.runconfig`: what a run is configured with. Distributed configurations say on use that they are not there yet."""
+"""`azureml.core.runconfig`: what a run is configured with."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
 lend(
     globals(),
@@ -15,5 +15,7 @@ lend(
     ContainerRegistry="ContainerRegistry",
     DEFAULT_CPU_IMAGE="DEFAULT_CPU_IMAGE",
     DEFAULT_GPU_IMAGE="DEFAULT_GPU_IMAGE",
+    MpiConfiguration="MpiConfiguration",
+    PyTorchConfiguration="PyTorchConfiguration",
+    TensorflowConfiguration="TensorflowConfiguration",
 )
-announce(globals(), "MpiConfiguration", "PyTorchConfiguration", "TensorflowConfiguration")

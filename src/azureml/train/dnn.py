@@ -1,6 +1,14 @@
-"""`azureml.train.dnn`: on its way; each name says so when it is used."""
+"""`azureml.train.dnn`: estimators of deep learning, and what distributes them."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "Chainer", "Gloo", "Mpi", "Nccl", "ParameterServer", "PyTorch", "TensorFlow")
+lend(
+    globals(),
+    PyTorch="PyTorch",
+    TensorFlow="TensorFlow",
+    Chainer="Chainer",
+    Mpi="Mpi",
+    Gloo="Gloo",
+    Nccl="Nccl",
+    ParameterServer="ParameterServer",
+)

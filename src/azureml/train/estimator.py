@@ -1,6 +1,5 @@
-"""`azureml.train.estimator`: on its way; each name says so when it is used."""
+"""`azureml.train.estimator`: a script with its packages, the older way to configure a run."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "Estimator")
+lend(globals(), Estimator="Estimator", MMLBaseEstimator="MMLBaseEstimator")

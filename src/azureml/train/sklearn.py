@@ -1,6 +1,5 @@
-"""`azureml.train.sklearn`: on its way; each name says so when it is used."""
+"""`azureml.train.sklearn`: the estimator of scikit-learn."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "SKLearn")
+lend(globals(), SKLearn="SKLearn")

@@ -11,7 +11,10 @@ from typing import Any
 from roost.domain import containers
 from roost.domain.containers import DockerUse
 from roost.domain.errors import InvalidInput
+from roost.domain.topology import LaunchKind, Topology
+from roost.sdk import distributed
 from roost.sdk.conda_dependencies import CondaDependencies
+from roost.sdk.distributed import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 from roost.sdk.environments import Environment
 from roost.sdk.sections import Section
 
@@ -71,6 +74,9 @@ class RunConfiguration(Section):
     max_run_duration_seconds: float | None = None
     node_count: int = 1
     priority: int | None = None
+    mpi: MpiConfiguration = MpiConfiguration()
+    pytorch: PyTorchConfiguration = PyTorchConfiguration()
+    tensorflow: TensorflowConfiguration = TensorflowConfiguration()
     docker: DockerConfiguration | None = None
     history: HistoryConfiguration = HistoryConfiguration()
     environment_variables: dict[str, str] = {}  # noqa: RUF012 - one of its own in each object
@@ -97,6 +103,9 @@ class RunConfiguration(Section):
         self.command = command
         self.framework = framework or "Python"
         self.communicator = communicator or "None"
+        self.mpi = MpiConfiguration()
+        self.pytorch = PyTorchConfiguration()
+        self.tensorflow = TensorflowConfiguration()
         self.history = HistoryConfiguration()
         self.environment_variables = {}
         self.data_references = {}
@@ -137,15 +146,22 @@ class RunConfiguration(Section):
         found = self._environment
         return None if found is None or found._definition() == self._untouched else found
 
+    def distribute(self, given: object) -> None:
+        """Takes a distributed configuration over into its settings."""
+        distributed.apply(given, self)
+
+    def launch(self) -> tuple[LaunchKind, Topology]:
+        """How its processes are started, and which there are."""
+        return distributed.launch_of(self)
+
     def check(self) -> None:
         """InvalidInput names the first setting that Roost cannot do yet."""
         if self.docker is not None:
             self.docker.use()
+        self.launch()
         wishes: list[tuple[str, object, bool]] = [
             ("framework", self.framework, str(self.framework).lower() in _FRAMEWORKS),
-            ("communicator", self.communicator, str(self.communicator).lower() == "none"),
-            ("node_count", self.node_count, self.node_count == 1),
-            ("priority", self.priority, self.priority is None),
+            ("priority", self.priority, self.priority is None or type(self.priority) is int),
             ("history.output_collection", self.history.output_collection, bool(self.history.output_collection)),
             ("history.snapshot_project", self.history.snapshot_project, bool(self.history.snapshot_project)),
             (

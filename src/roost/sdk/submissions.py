@@ -92,6 +92,7 @@ class ScriptRunConfig:
         command = (self.command,) if isinstance(self.command, str) else tuple(run_data.texts(self.command))
         arguments = tuple(run_data.texts(self.arguments))
         inputs, outputs = self._data()
+        launch, topology = self.run_config.launch()
         return RunSpec(
             snapshot=snapshot,
             script=names.path(self.script) if self.script is not None else "",
@@ -102,6 +103,10 @@ class ScriptRunConfig:
             interpreter=environment._interpreter(self._docker()) if environment else sys.executable,
             environment_variables=_variables(variables),
             timeout_seconds=self.max_run_duration_seconds,
+            node_count=self.run_config.node_count,
+            launch=launch.value,
+            topology=topology,
+            priority=self.run_config.priority or 0,
             environment=environment._use(self._docker()) if environment else None,
             docker=self._docker() if environment else None,
             inputs=inputs,
@@ -149,7 +154,7 @@ class ScriptRunConfig:
 
 
 def _run_config(
-    given: "RunConfiguration | None", target: object, environment: "Environment | None", distributed: object
+    given: "RunConfiguration | None", target: object, environment: "Environment | None", job: object
 ) -> "RunConfiguration":
     """The configuration given, which counts alone; else one made of the other parameters."""
     from roost.sdk.runconfigs import RunConfiguration  # noqa: PLC0415 - importing ScriptRunConfig needs no environments
@@ -157,18 +162,19 @@ def _run_config(
     if given is not None:
         if not isinstance(given, RunConfiguration):
             raise InvalidInput(f"run_config must be a RunConfiguration, got {type(given).__name__}.")
-        others = {"compute_target": target, "environment": environment, "distributed_job_config": distributed}
+        others = {"compute_target": target, "environment": environment, "distributed_job_config": job}
         ignored = [name for name, value in others.items() if value is not None]
         if ignored:
             words = f"run_config is given, so {', '.join(ignored)} of ScriptRunConfig are ignored."
             warnings.warn(words, UserWarning, stacklevel=3)
         return given
-    _refuse(distributed_job_config=distributed)
     made = RunConfiguration()
     if target is not None:
         made.target = target
     if environment is not None:
         made.environment = environment
+    if job is not None:
+        made.distribute(job)
     return made
 
 
