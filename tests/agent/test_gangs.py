@@ -1,5 +1,6 @@
 """Runs of several nodes, whole: nodes meet and start together, end together, and keep what each of them made."""
 
+import itertools
 import json
 import os
 import signal
@@ -9,10 +10,12 @@ import psutil
 import pytest
 
 from roost.agent.processes import marked
+from roost.domain.errors import InvalidCompute
 from roost.domain.runs import Reason, RunStatus
 from roost.engines.folders import mark_of
 
 pytestmark = pytest.mark.slow
+ROUNDS = 50
 
 HELLO = """
 import os
@@ -140,3 +143,115 @@ def test_agent_and_keeper_that_are_killed_end_the_run(plane):
     assert "On node 1 (local-1): " in run.message
     assert gone(plane, run, 2)
     assert plane.log(run).count("begun") == 2
+
+
+CHECKPOINTING = """
+import os, sys, time
+rank, attempt = os.environ["ROOST_RANK"], os.environ["ROOST_ATTEMPT"]
+place = "outputs/step.txt" if sys.argv[1] == "alone" else "outputs/step_of_%s.txt" % rank
+step = int(open(place).read()) if os.path.exists(place) else 0
+print("attempt", attempt, "goes on from", step, flush=True)
+for step in range(step + 1, 6):
+    with open(place + ".part", "w") as file:
+        file.write(str(step))
+    os.replace(place + ".part", place)
+    with open("outputs/mine.txt", "w") as file:
+        file.write("rank %s step %d" % (rank, step))
+    print("begun", flush=True)
+    if step == 3 and attempt == "1":
+        time.sleep(600)
+"""
+
+
+def cluster(plane, name, nodes, priority="lowpriority"):
+    spec = {"max_nodes": nodes, "idle_seconds": 600, "priority": priority}
+    plane.client.call("PUT", f"/api/workspaces/default/computes/{name}", json=spec)
+    return f"/api/workspaces/default/computes/{name}"
+
+
+def node_of(plane, route, run):
+    status = plane.client.call("GET", route)
+    return [node["id"] for node in status["nodes"] if node["run_id"] == run.id][-1]
+
+
+def test_a_run_that_loses_its_node_goes_on_from_its_checkpoint(plane):
+    route = cluster(plane, "low", 1)
+    run = plane.submit({"train.py": CHECKPOINTING}, target="low", arguments=("alone",))
+    deadline = time.monotonic() + 60
+    while not (plane.says(run, "begun") and plane.log(run).count("begun") == 3):
+        assert time.monotonic() < deadline, plane.get(run)
+        plane.client.call("GET", f"/api/runs/{run.id}", params={"after": 10**6, "wait": 0.2})
+    lost = node_of(plane, route, run)
+    assert plane.client.call("POST", f"{route}/nodes/{lost}/preempt")["state"] == "preempted"
+    run = plane.wait(run)
+    assert (run.status, run.attempt, run.exit_code) == (RunStatus.COMPLETED, 2, 0), run.message
+    assert plane.log(run).splitlines() == ["attempt 2 goes on from 3", "begun", "begun"]
+    assert plane.read(run, "user_logs/attempt_1/std_log.txt").decode().startswith("attempt 1 goes on from 0")
+    assert plane.read(run, "outputs/step.txt") == b"5"
+    events = plane.client.call("GET", f"/api/runs/{run.id}/events")["events"]
+    assert [event["to"] for event in events if event["reason"] == "preempted"] == ["Running", "Queued"]
+
+
+def test_a_gang_that_loses_a_node_goes_on_with_the_files_of_each_node(plane):
+    route = cluster(plane, "lows", 3)
+    run = plane.submit({"train.py": CHECKPOINTING}, target="lows", node_count=2, arguments=("together",))
+    deadline = time.monotonic() + 60
+    while not (plane.says(run, "begun") and plane.log(run).count("begun") == 6):
+        assert time.monotonic() < deadline, plane.get(run)
+        plane.client.call("GET", f"/api/runs/{run.id}", params={"after": 10**6, "wait": 0.2})
+    plane.client.call("POST", f"{route}/nodes/{node_of(plane, route, run)}/preempt")
+    run = plane.wait(run)
+    assert (run.status, run.attempt) == (RunStatus.COMPLETED, 2), run.message
+    log = plane.log(run).splitlines()
+    assert {"[0] attempt 2 goes on from 3", "[1] attempt 2 goes on from 3"} <= set(log)
+    assert sum("begun" in line for line in log) == 4
+    before = plane.read(run, "user_logs/attempt_1/std_log.txt").decode()
+    assert before.count("begun") == 6
+    assert plane.read(run, "user_logs/attempt_1/std_log_process_1.txt").decode().count("begun") == 3
+    assert plane.read(run, "outputs/mine.txt") == b"rank 0 step 5"
+    assert plane.read(run, "outputs/mine.txt.node1") == b"rank 1 step 5"
+    names = [name for name in plane.names(run) if name.startswith("outputs/")]
+    assert names == ["outputs/mine.txt", "outputs/mine.txt.node1", "outputs/step_of_0.txt", "outputs/step_of_1.txt"]
+
+
+def test_nodes_that_are_dedicated_are_not_taken_away(plane):
+    route = cluster(plane, "own", 1, priority="dedicated")
+    with pytest.raises(InvalidCompute, match="are dedicated"):
+        plane.client.call("POST", f"{route}/nodes/own-1/preempt")
+
+
+def test_two_gangs_of_three_on_four_nodes_fifty_times_over(plane):
+    cluster(plane, "four", 4)
+    queue = [plane.submit({"train.py": "print('in')"}, target="four", node_count=3) for _ in range(ROUNDS)]
+    ended = [plane.wait(run, seconds=300) for run in queue]
+    assert [run.status for run in ended] == [RunStatus.COMPLETED] * ROUNDS
+    starts = [run.started_at for run in ended]
+    assert starts == sorted(starts)
+    assert all(later.started_at >= before.ended_at for before, later in itertools.pairwise(ended))
+
+
+def test_commands_reach_other_nodes_and_their_exit_code_comes_back(plane):
+    script = """
+import json, os, socket, time
+if os.environ["ROOST_RANK"] == "0":
+    door = socket.socket(socket.AF_UNIX)
+    door.connect(os.environ["ROOST_DOOR"])
+    lines = door.makefile("rwb")
+    for node, code in (("local-1", 3), (os.environ["ROOST_NODE_ADDRESS"], 0), ("nowhere", 0)):
+        argv = ["bash", "-c", "echo node $ROOST_NODE_RANK was asked; exit %d" % code]
+        lines.write(json.dumps({"op": "exec", "node": node, "argv": argv}).encode() + b"\\n")
+        lines.flush()
+        print(node[:5], lines.readline().decode().strip(), flush=True)
+    open(os.environ["ROOST_SHARED"] + "/done", "w").close()
+while not os.path.exists(os.environ["ROOST_SHARED"] + "/done"):
+    time.sleep(0.05)
+"""
+    run = plane.submit({"train.py": script}, node_count=2, launch="single")
+    run = plane.wait(run)
+    assert run.status is RunStatus.COMPLETED, run.message
+    log = plane.log(run)
+    assert '[0] local {"ok": {"exit_code": 3}}' in log
+    assert '[0] 127.0 {"ok": {"exit_code": 0}}' in log
+    assert "The run has no node 'nowhere'" in log
+    assert "[node 1] node 1 was asked" in log
+    assert "[node 0] node 0 was asked" in log

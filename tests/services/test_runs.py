@@ -38,7 +38,7 @@ def test_a_submission_sent_twice_is_one_run(house: House) -> None:
         ({"timeout_seconds": 0.0}, "more than 0 seconds, got 0.0"),
         ({"timeout_seconds": -1.0}, "more than 0"),
         ({"timeout_seconds": float("nan")}, "more than 0"),
-        ({"node_count": 0}, "node_count must be 1"),
+        ({"node_count": 0}, "1 to 1000 nodes, got 0"),
         ({"launch": "carrier-pigeon"}, "No launch named 'carrier-pigeon'"),
         ({"environment_variables": {"A=B": "1"}}, "'A=B' is not allowed"),
         ({"environment_variables": {"A": "\0"}}, "'A' is not allowed"),

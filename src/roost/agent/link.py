@@ -29,11 +29,14 @@ _FILES_AT_ONCE = 5000
 class Link:
     """May be used from any thread."""
 
-    def __init__(self, folder: Folder, access: Access, *, patience: float = math.inf, rank: int | None = None) -> None:
+    def __init__(
+        self, folder: Folder, access: Access, *, patience: float = math.inf, rank: int | None = None, attempt: int = 0
+    ) -> None:
         """`patience` is how many seconds it tries while nobody answers; less than for ever only where a script waits. `rank` is
         that of the node among several: then this agent speaks for its node, and the control plane for the run."""
         self.run_id = folder.run_id
         self.rank = rank
+        self.attempt = attempt
         self.client = Client(lambda: locate(access), patience=patience, wanted=folder.root.exists)
         self.carrier = Carrier(self.client, folder.home / "cache" / "blobs")
 
@@ -41,7 +44,13 @@ class Link:
         self, to: RunStatus, reason: Reason, message: str = "", exit_code: int | None = None, *, serving: bool = False
     ) -> Run:
         """Reports an event. Said twice is said once. `serving`: this node has no process that the run goes on for."""
-        event = {"to": to.value, "reason": reason.value, "message": message, "exit_code": exit_code}
+        event: dict[str, object] = {
+            "to": to.value,
+            "reason": reason.value,
+            "message": message,
+            "exit_code": exit_code,
+            "attempt": self.attempt,
+        }
         if serving and self.rank is not None:
             event["serving"] = True
         return decode(Run, self.client.call("POST", self.own_path("events"), json=event))

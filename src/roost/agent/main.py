@@ -26,13 +26,14 @@ from roost.agent.orders import Halt, Orders
 from roost.agent.outcomes import Outcome
 from roost.agent.prepare import Prepared, prepare
 from roost.agent.processes import POLITE_SECONDS, Known, Running, Tree, known, wait
+from roost.agent.restoring import restore
 from roost.agent.ship import Cargo, Ship
 from roost.agent.staging import Staging
+from roost.agent.syncing import Syncing
 from roost.agent.vitals import Vitals
 from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason, RunStatus
-from roost.domain.topology import LaunchKind
 from roost.environments.container_box import Box
 
 log = logging.getLogger("roost.agent")
@@ -78,13 +79,13 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     plan, access = folder.read_plan()
     log.info("Run %s begins.", plan.run_id)
     rank = plan.node_rank if plan.spec.node_count > 1 else None
-    link = Link(folder, access, rank=rank)
+    link = Link(folder, access, rank=rank, attempt=plan.attempt)
     orders = Orders(link)
     staging = Staging(folder)
     masks = Masks(folder)
     cargo = Cargo(folder, link, staging, masks)
     ship = Ship(folder, link, cargo, orders)
-    door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank), ship, staging, masks)
+    door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank, attempt=plan.attempt), ship, staging, masks)
     tree = Tree(folder.mark, keeper, known(os.getpid()))
     tell = Teller(folder.std_log).say
     data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
@@ -98,6 +99,7 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
     try:
         plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
         prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path, crew.orders.check)
+        restore(crew.folder, plan, crew.link, crew.orders.check)
         prepared = _supply(crew, prepared)
     except (RoostError, OSError) as error:
         if crew.orders.halted:
@@ -149,6 +151,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             else outcomes.failed(Reason.START_FAILED, str(error))
         )
     log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
+    crew.ship.syncing = Syncing(crew.folder, crew.link) if crew.plan.preemptible else None
     crew.ship.serving = not any(process.waited_for for process in processes)
     crew.ship.start()
     several = crew.plan.spec.node_count > 1
@@ -156,7 +159,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     vitals = Vitals(crew.folder, crew.plan.node_rank, members, several=several)
     vitals.start()
     commands = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
-    if several and crew.plan.spec.launch == LaunchKind.MPI:
+    if several:
         commands.start()
     outcome = _watch(crew, processes)
     commands.close()

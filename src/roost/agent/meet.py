@@ -47,10 +47,11 @@ def meet(link: Link, plan: Plan, orders: Orders, environment: Mapping[str, str])
 
 def _everyone(link: Link, plan: Plan, ports: tuple[int, ...], orders: Orders) -> list[Member]:
     route = link.path("agents", str(plan.node_rank), "meet")
+    said = {"ports": list(ports), "attempt": plan.attempt}
     log.info("Ready; waits for the other nodes.")
     while True:
         orders.check()
-        answer = link.client.call("POST", route, params={"wait": _WAIT_SECONDS}, json={"ports": list(ports)})
+        answer = link.client.call("POST", route, params={"wait": _WAIT_SECONDS}, json=said)
         if answer["met"]:
             orders.check()
             return [decode(Member, each) for each in answer["members"]]

@@ -101,6 +101,8 @@ class Orders:
         self._revision = max(self._revision, run.revision)
         if run.status is RunStatus.CANCEL_REQUESTED:
             self.halt(Halt.CANCELED)
+        elif self._link.attempt and run.attempt != self._link.attempt:
+            self.halt(Halt.OVER)
         elif run.ending and not run.status.is_terminal:
             self.halt(Halt(run.ending.value))
         elif run.status.is_terminal and not self._over.is_set():
@@ -113,7 +115,7 @@ class Orders:
         told = ""
         while not self._over.is_set():
             try:
-                params = {"after": self._revision, "wait": _WAIT_SECONDS}
+                params = {"after": self._revision, "wait": _WAIT_SECONDS, "attempt": self._link.attempt or None}
                 answer = self._link.client.call("POST", self._link.own_path("heartbeat"), params=params)
                 self.heard(decode(Run, answer))
             except NotFound:

@@ -23,7 +23,7 @@ LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 
 def salvage(folder: Folder) -> None:
     plan, access = folder.read_plan()
-    link = Link(folder, access)
+    link = Link(folder, access, attempt=plan.attempt)
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
     count = Tree(folder.mark).end()  # the agent's keeper may be gone too: what is left is found by its mark

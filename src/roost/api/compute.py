@@ -9,7 +9,7 @@ from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.api.runs import After, Wait
 from roost.api.waiting import until
-from roost.domain.compute import Compute, ComputeSpec, ComputeStatus
+from roost.domain.compute import Compute, ComputeSpec, ComputeStatus, Node
 from roost.services import compute
 from roost.services.compute import ComputeChanges
 from roost.services.signals import compute_topic
@@ -54,3 +54,8 @@ def update(house: TheHouse, workspace: str, name: str, body: JsonBytes) -> Respo
 def delete(house: TheHouse, workspace: str, name: str) -> Response:
     compute.delete(house, workspace, name)
     return answer({"deleted": name})
+
+
+@desk.route("POST", "/api/workspaces/{workspace}/computes/{name}/nodes/{node}/preempt", Access.PERSON, answer=Node)
+def preempt(house: TheHouse, workspace: str, name: str, node: str) -> Response:
+    return answer(compute.preempt(house, workspace, name, node))

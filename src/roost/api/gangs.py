@@ -14,7 +14,7 @@ from roost.domain.gangs import Member, all_met
 from roost.domain.runs import Run
 from roost.services import gangs, runs
 from roost.services.gangs import Meeting, MemberReport
-from roost.services.signals import run_topic
+from roost.services.signals import gang_topic
 from roost.store.base import Command
 
 desk = Desk("gangs")
@@ -52,7 +52,7 @@ async def meet(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes, wa
     said = record(Meeting, body)
     everyone = await run_in_threadpool(gangs.meet, house, run_id, node_rank, said)
     if not all_met(everyone):
-        everyone = await until(house, run_topic(run_id), wait, lambda: gangs.members(house, run_id), all_met)
+        everyone = await until(house, gang_topic(run_id), wait, lambda: gangs.members(house, run_id), all_met)
     return answer(_list(tuple(everyone)))
 
 
@@ -61,8 +61,10 @@ def _list(members: tuple[Member, ...]) -> MemberList:
 
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Access.RUN, answer=Run)
-async def heartbeat(house: TheHouse, run_id: str, node_rank: int, after: After = None, wait: Wait = 0) -> Response:
-    run = await run_in_threadpool(gangs.heartbeat, house, run_id, node_rank)
+async def heartbeat(
+    house: TheHouse, run_id: str, node_rank: int, after: After = None, wait: Wait = 0, attempt: int = 0
+) -> Response:
+    run = await run_in_threadpool(gangs.heartbeat, house, run_id, node_rank, attempt)
     if after is None or run.revision > after or wait <= 0:
         return answer(run)
     longest = min(wait, LONGEST_HEARTBEAT)
@@ -86,7 +88,7 @@ async def commands(house: TheHouse, run_id: str, node_rank: int, after: int = 0,
     def look() -> tuple[Command, ...]:
         return tuple(each for each in gangs.commands(house, run_id, after) if each.node_rank == node_rank)
 
-    return answer(CommandList(commands=await until(house, run_topic(run_id), wait, look, bool)))
+    return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, bool)))
 
 
 @desk.route("GET", "/api/runs/{run_id}/commands/{number}", Access.RUN, answer=CommandList)
@@ -94,12 +96,13 @@ async def command(house: TheHouse, run_id: str, number: int, wait: Wait = 0) -> 
     """That command, as soon as it has ended."""
 
     def look() -> tuple[Command, ...]:
-        return tuple(each for each in gangs.commands(house, run_id, number - 1) if each.number == number)
+        found = gangs.command(house, run_id, number)
+        return () if found is None else (found,)
 
     def enough(found: tuple[Command, ...]) -> bool:
         return not found or found[0].exit_code is not None
 
-    return answer(CommandList(commands=await until(house, run_topic(run_id), wait, look, enough)))
+    return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, enough)))
 
 
 @desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd)

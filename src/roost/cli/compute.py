@@ -1,4 +1,4 @@
-"""`roost compute …`: list, show, nodes, create, update, delete."""
+"""`roost compute …`: list, show, nodes, create, update, preempt, delete."""
 
 import contextlib
 import sys
@@ -145,6 +145,21 @@ def update(
     target = _cluster(name)
     target.update(min_nodes=min_nodes, max_nodes=max_nodes, idle_seconds_before_scaledown=idle)
     _told(target, as_json, "was changed")
+
+
+@app.command()
+def preempt(
+    name: str = _NAME,
+    node: str = typer.Argument(help="A node's name, as `roost compute nodes` lists it.", metavar="NODE"),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Take a node of low priority away, as a cloud would. Its run waits again, and goes on with its outputs."""
+    target = _cluster(name)
+    target.preempt(node)
+    if as_json:
+        _json(target._status)
+    else:
+        print(f"Node {node} was taken away; what ran on it waits for other nodes.")
 
 
 @app.command()

@@ -10,7 +10,7 @@ import time
 from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS, Finding, Watch, words_of
 from roost.domain.environments import Build
 from roost.domain.errors import Conflict
-from roost.domain.plans import Errand
+from roost.domain.plans import Errand, seat
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.engines.base import AgentState
 from roost.services import environments
@@ -58,8 +58,8 @@ class BuildWatch(Watch):
     def begin(self, run: Run) -> Finding:
         """As for any run; but whoever holds the folder of one that was just built may be its build agent on the way out."""
         finding = super().begin(run)
-        if run.id in self._there and self._built_lately(run):
-            self._there.discard(run.id)
+        if seat(run.id, 0, run.attempt) in self._there and self._built_lately(run):
+            self._there.discard(seat(run.id, 0, run.attempt))
             return Finding(seconds=AGAIN_SECONDS)
         return finding
 

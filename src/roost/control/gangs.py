@@ -28,6 +28,10 @@ class GangWatch(BuildWatch):
     def gang(self, run: Run) -> Finding:
         """Looks at every member that has not ended; in how many seconds to look again."""
         members = self._house.store.gangs.members(run.id)
+        now = self._house.store.runs.get(run.id)
+        if now.attempt != run.attempt or not now.status.holds_node:
+            return Finding(seconds=0)  # it waits again, or has begun again, since it was leased
+        run = now
         if not members:
             message = "Its nodes are not known any more."
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
@@ -37,7 +41,11 @@ class GangWatch(BuildWatch):
 
     def _member(self, run: Run, member: Member) -> float:
         ending = run.status is RunStatus.CANCEL_REQUESTED or bool(run.ending)
-        if not member.handle and member.heard_at is None and seat(run.id, member.node_rank) not in self._there:
+        if (
+            not member.handle
+            and member.heard_at is None
+            and seat(run.id, member.node_rank, run.attempt) not in self._there
+        ):
             if ending:
                 return self._give_up(run, member, "It was ended before its agent had started.")
             return self._begin_member(run, member)
@@ -53,7 +61,7 @@ class GangWatch(BuildWatch):
         return LOOK_SECONDS if ending or quiet >= QUIET_SECONDS else QUIET_SECONDS - quiet + 0.1
 
     def _begin_member(self, run: Run, member: Member) -> float:
-        key = seat(run.id, member.node_rank)
+        key = seat(run.id, member.node_rank, run.attempt)
         try:
             handle = self._start(run, Errand.RUN, member)
         except Conflict:
@@ -68,7 +76,7 @@ class GangWatch(BuildWatch):
             self._attempts.pop(key, None)
             return self._give_up(run, member, f"Its agent could not be started: {words_of(error)}")
         self._attempts.pop(key, None)
-        self._house.store.gangs.update(run.id, member.node_rank, handle=handle)
+        self._house.store.gangs.update(run.id, member.node_rank, handle=handle, attempt=run.attempt)
         return QUIET_SECONDS
 
     def _member_lost(self, run: Run, member: Member) -> float:
@@ -78,7 +86,7 @@ class GangWatch(BuildWatch):
                 run, member, "Its agent was lost, and so was the one sent to keep what it left.", Reason.AGENT_LOST
             )
         log.warning("the agent of %s of run %s is gone; what it left is salvaged", member.name, run.id)
-        key = seat(run.id, member.node_rank)
+        key = seat(run.id, member.node_rank, run.attempt)
         try:
             handle = self._start(run, Errand.SALVAGE, member)
         except Conflict:
@@ -89,7 +97,9 @@ class GangWatch(BuildWatch):
             words = f"Its agent was lost, and what it left could not be salvaged: {words_of(error)}"
             return self._give_up(run, member, words, Reason.AGENT_LOST)
         now = self._house.clock()
-        self._house.store.gangs.update(run.id, member.node_rank, handle=handle, salvaged=True, heard_at=now)
+        self._house.store.gangs.update(
+            run.id, member.node_rank, handle=handle, salvaged=True, heard_at=now, attempt=run.attempt
+        )
         return QUIET_SECONDS
 
     def _give_up(self, run: Run, member: Member, words: str, reason: Reason = Reason.START_FAILED) -> float:
@@ -103,7 +113,7 @@ class GangWatch(BuildWatch):
             self._house,
             run.id,
             member.node_rank,
-            MemberReport(to=to, reason=reason, message=f"Node {member.node}: {words}"),
+            MemberReport(to=to, reason=reason, message=words, attempt=run.attempt),
         )
         return LOOK_SECONDS
 

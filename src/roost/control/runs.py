@@ -86,7 +86,9 @@ class RunsControl:
         if finding.handle:
             self._remember(run, finding, work.token)
         elif finding.to is not None:
-            runs.move(self._house, run.id, finding.to, finding.reason, finding.message, lease=work.token)
+            runs.move(
+                self._house, run.id, finding.to, finding.reason, finding.message, lease=work.token, attempt=run.attempt
+            )
         return finding.seconds
 
     def _remember(self, run: Run, finding: Finding, lease: str) -> None:
@@ -100,7 +102,16 @@ class RunsControl:
             told = finding.reason is Reason.AGENT_LOST or now.status in (RunStatus.PROVISIONING, RunStatus.PREPARING)
             reason, message = (finding.reason, finding.message) if told else (now.reason, now.message)
             try:
-                runs.move(self._house, run.id, now.status, reason, message, handle=finding.handle, lease=lease)
+                runs.move(
+                    self._house,
+                    run.id,
+                    now.status,
+                    reason,
+                    message,
+                    handle=finding.handle,
+                    lease=lease,
+                    attempt=run.attempt,
+                )
                 return
             except Conflict:
                 if now.status is runs.get(self._house, run.id).status:

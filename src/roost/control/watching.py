@@ -9,9 +9,10 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from roost.domain.compute import Compute, Priority
 from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailable
 from roost.domain.gangs import Member
-from roost.domain.plans import LOOPBACK, Access, Errand, Plan
+from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import AgentState, Engine
 from roost.services import environments, people
@@ -58,13 +59,13 @@ class Watch:
 
     def begin(self, run: Run) -> Finding:
         """Starts the agent of a run that was given a node."""
-        if run.id in self._there:
+        if _seat(run) in self._there:
             return self.agent(run)
         try:
             handle = self._start(run, Errand.RUN)
         except Conflict:
             log.info("run %s has an agent already; its handle is not known", run.id)
-            self._there.add(run.id)
+            self._there.add(_seat(run))
             return Finding(seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
@@ -117,7 +118,8 @@ class Watch:
         told = [
             event.at
             for event in self._events(run)
-            if event.to is RunStatus.CANCEL_REQUESTED or (run.ending and event.reason is run.ending)
+            if event.to is RunStatus.CANCEL_REQUESTED
+            or (run.ending and event.reason is run.ending and event.to is not RunStatus.QUEUED)
         ]
         return self._house.clock() - (told[-1] if run.ending and told else told[0] if told else self._up_since)
 
@@ -138,7 +140,7 @@ class Watch:
         run = self._house.store.runs.get(run.id)
         if run.status.is_terminal or self._quiet(run) < QUIET_SECONDS:
             return Finding(seconds=LOOK_SECONDS)  # its last words came between the lease and the look
-        if any(event.reason is Reason.AGENT_LOST for event in self._events(run)):
+        if any(event.reason is Reason.AGENT_LOST for event in self._of_attempt(run)):
             return self._end(run, "Its agent was lost, and so was the one sent to keep what it left.")
         log.warning("the agent of run %s is gone; what it left is salvaged", run.id)
         try:
@@ -176,10 +178,14 @@ class Watch:
             lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
             node_rank=member.node_rank if member else 0,
             attempt=run.attempt,
+            preemptible=self._compute(run).priority is Priority.LOW,
             node=node,
             address=address,
         )
         return self._engine(run).start(plan, self._access(token))
+
+    def _compute(self, run: Run) -> Compute:
+        return self._house.store.computes.get(run.workspace, run.spec.target)
 
     def _state(self, run: Run) -> AgentState:
         """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
@@ -187,7 +193,7 @@ class Watch:
 
     def _engine(self, run: Run) -> Engine:
         try:
-            engine = self._engines.get(self._house.store.computes.get(run.workspace, run.spec.target).engine)
+            engine = self._engines.get(self._compute(run).engine)
         except ComputeNotFound:
             engine = None
         if engine is None:
@@ -204,6 +210,12 @@ class Watch:
     def _events(self, run: Run) -> list[RunEvent]:
         return list(self._house.store.runs.events(run.id))
 
+    def _of_attempt(self, run: Run) -> list[RunEvent]:
+        """Since it last waited for nodes."""
+        events = self._events(run)
+        queued = [place for place, event in enumerate(events) if event.to is RunStatus.QUEUED]
+        return events[queued[-1] :] if queued else events
+
     def _may_pass(self, run: Run, error: Exception, key: str = "") -> bool:
         """Whether a start is worth another attempt: a refusal on the facts is not."""
         passing = isinstance(error, Unavailable) or not isinstance(error, RoostError)
@@ -214,6 +226,10 @@ class Watch:
 
     def _later(self, key: str) -> float:
         return float(RETRY_SECONDS * 2 ** self._attempts.get(key, 0))
+
+
+def _seat(run: Run) -> str:
+    return seat(run.id, 0, run.attempt)
 
 
 def words_of(error: Exception) -> str:

@@ -55,6 +55,8 @@ class Plan:
     """Counts up when a run that lost a node of low priority begins again."""
     node: str = ""
     """Id of the cluster's node it runs on; empty on `local`, which has none."""
+    preemptible: bool = False
+    """Whether its node may be taken away: then `./outputs` is kept while the script runs."""
     address: str = LOOPBACK
     """Where other nodes of this machine reach it."""
 

@@ -224,15 +224,19 @@ MAX_ATTEMPTS = 10
 """So often is a run begun that loses its nodes of low priority."""
 
 
+def lost_its_nodes(run: Run, to: RunStatus) -> bool:
+    """Whether an end is due to nodes that were taken away, and to nothing that the run or a person did."""
+    going = not run.status.is_terminal and run.status is not RunStatus.CANCEL_REQUESTED
+    return going and run.ending is Reason.PREEMPTED and to in (RunStatus.FAILED, RunStatus.CANCELED)
+
+
 def resumed(run: Run, event: RunEvent) -> RunEvent:
     """What becomes of an event: a run that fails because its nodes were taken away waits again instead, up to a limit."""
-    if run.ending is not Reason.PREEMPTED or event.to is not RunStatus.FAILED:
-        return event
-    if run.status.is_terminal or run.status is RunStatus.CANCEL_REQUESTED:
+    if not lost_its_nodes(run, event.to):
         return event
     if run.attempt >= MAX_ATTEMPTS:
         words = f"Its nodes were taken away {run.attempt} times; it is not begun again."
-        return replace(event, reason=Reason.PREEMPTED, message=words)
+        return replace(event, to=RunStatus.FAILED, reason=Reason.PREEMPTED, message=words)
     words = f"Attempt {run.attempt} lost its nodes; it waits for others and goes on with the outputs that it has kept."
     return RunEvent(to=RunStatus.QUEUED, at=event.at, reason=Reason.PREEMPTED, message=words)
 

@@ -252,6 +252,13 @@ class AmlCompute(ComputeTarget):
             self._pending = True
             self.refresh_state()
 
+    def preempt(self, node: str) -> None:
+        """Takes a node of low priority away, as a cloud does when it needs it. The run on it waits again and goes on with its
+        outputs. Beyond the SDK."""
+        route = path_of("workspaces", self._workspace.name, "computes", self.name, "nodes", node, "preempt")
+        self._workspace._connection.client.call("POST", route)
+        self.refresh_state()
+
     def delete(self) -> None:
         """Deletes the cluster and its nodes. Refused (a ComputeTargetException) while runs on it have not ended."""
         super().delete()

@@ -146,7 +146,7 @@ class AmlComputeStatus:
         self.idle_node_count = states.count(NodeState.IDLE)
         self.unusable_node_count = 0
         self.leaving_node_count = states.count(NodeState.LEAVING)
-        self.preempted_node_count = 0
+        self.preempted_node_count = states.count(NodeState.PREEMPTED)
         moving = status.wanted > len(states) or self.preparing_node_count or self.leaving_node_count
         self.allocation_state = "Resizing" if moving else "Steady"
         self.allocation_state_transition_time = moment(compute.scaled_at)

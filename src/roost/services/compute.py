@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roost.domain import names
-from roost.domain.compute import Compute, ComputeKind, ComputeSpec, ComputeStatus, check, wanted
-from roost.domain.errors import ComputeNotFound, InvalidCompute
+from roost.domain.compute import Compute, ComputeKind, ComputeSpec, ComputeStatus, Node, Priority, check, wanted
+from roost.domain.errors import ComputeNotFound, Conflict, InvalidCompute
 from roost.domain.people import Caller
-from roost.domain.runs import Run
+from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import submissions
 from roost.services.house import House
-from roost.services.signals import CONTROL, compute_topic
+from roost.services.signals import CONTROL, compute_topic, run_topic
 from roost.store.base import Load
+
+_TRIES = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,40 @@ def delete(house: House, workspace: str, name: str) -> None:
         return
     house.store.computes.delete(compute.workspace, compute.name)
     _ring(house, compute)
+
+
+def preempt(house: House, workspace: str, name: str, node_id: str) -> Node:
+    """A node of low priority is taken away, as a cloud does when it needs it. The run on it is ended on all its nodes, with what
+    it has made kept, and waits again; it goes on with its outputs when there are nodes for it."""
+    compute = _cluster(get(house, workspace, name), "taken nodes from")
+    if compute.priority is not Priority.LOW:
+        raise InvalidCompute(
+            f"The nodes of cluster {name!r} are dedicated: nobody takes them away.",
+            hint="Make a cluster with vm_priority='lowpriority'.",
+            cli_hint="Make a cluster with --priority lowpriority.",
+        )
+    node = house.store.computes.preempt(compute, node_id, at=house.clock())
+    if node.run_id:
+        _take_from(house, node)
+    _ring(house, compute)
+    return node
+
+
+def _take_from(house: House, node: Node) -> None:
+    """The run's agents hear of it as of a cancel."""
+    for _ in range(_TRIES):
+        run = house.store.runs.get(node.run_id)
+        if not run.status.holds_node or run.status is RunStatus.CANCEL_REQUESTED or run.ending:
+            return
+        words = f"Node {node.id} was taken away; it is ended there, and begins again on other nodes."
+        event = RunEvent(to=run.status, at=house.clock(), reason=Reason.PREEMPTED, message=words)
+        try:
+            house.store.runs.apply(run.id, event)
+        except Conflict:  # it moved meanwhile
+            continue
+        house.store.runs.touch(run.id)
+        house.signals.ring(run_topic(run.id))
+        return
 
 
 def why_queued(house: House, run: Run) -> str:

@@ -5,20 +5,22 @@ of all that the run waits for, is told to the rest through the run's `ending`, w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roost.domain import gangs, names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.gangs import End, Member, Phase
-from roost.domain.runs import ENDINGS, Reason, Run, RunStatus
+from roost.domain.runs import ENDINGS, Reason, Run, RunStatus, lost_its_nodes
 from roost.services import rank_logs, runs
 from roost.services.house import House
 from roost.services.runs import MAX_MESSAGE, Report
-from roost.services.signals import CONTROL, run_topic
+from roost.services.signals import CONTROL, gang_topic, run_topic
 from roost.store.base import Command
 
 MAX_PORTS = 2048
 MAX_ARGV = 128 * 1024
+NOT_EXECUTED = 255
+"""The exit code of a command to a node that has ended: what a remote shell says when it does not reach its host."""
 _TRIES = 20
 _PHASES = {RunStatus.RUNNING: Phase.RUNNING, RunStatus.FINALIZING: Phase.FINALIZING}
 
@@ -28,6 +30,8 @@ class Meeting:
     """What an agent brings to the meeting; its address is known."""
 
     ports: tuple[int, ...] = ()
+    attempt: int = 0
+    """As in `Report`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,8 @@ class MemberReport:
     reason: Reason = Reason.NONE
     message: str = ""
     exit_code: int | None = None
+    attempt: int = 0
+    """As in `Report`."""
     serving: bool = False
     """It runs, with no process that the run goes on for."""
 
@@ -54,25 +60,33 @@ def meet(house: House, run_id: str, node_rank: int, said: Meeting) -> Sequence[M
     now = house.clock()
     there = _member(house, run_id, node_rank)
     if there.phase in (Phase.GIVEN, Phase.PREPARING):
-        everyone = house.store.gangs.update(run_id, node_rank, phase=Phase.MET, ports=said.ports, heard_at=now)
-        house.signals.ring(run_topic(run_id))
+        everyone = house.store.gangs.update(
+            run_id, node_rank, phase=Phase.MET, ports=said.ports, heard_at=now, attempt=said.attempt
+        )
+        house.signals.ring(gang_topic(run_id))
         return everyone
     return house.store.gangs.members(run_id)
 
 
-def heartbeat(house: House, run_id: str, node_rank: int) -> Run:
-    """A member lives. A run that was given up as silent goes on where it was."""
+def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Run:
+    """A member lives. A run that was given up as silent goes on where it was. One of an earlier attempt counts for nothing."""
+    run = runs.get(house, run_id)
+    if attempt and attempt != run.attempt:
+        return run
     first = _member(house, run_id, node_rank).phase is Phase.GIVEN
     now = house.clock()
     if first:
-        house.store.gangs.update(run_id, node_rank, heard_at=now, phase=Phase.PREPARING)
+        house.store.gangs.update(run_id, node_rank, heard_at=now, phase=Phase.PREPARING, attempt=attempt)
     else:
-        house.store.gangs.update(run_id, node_rank, heard_at=now)
+        house.store.gangs.update(run_id, node_rank, heard_at=now, attempt=attempt)
     return runs.heartbeat(house, run_id)
 
 
 def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
     """A member tells what happened on its node."""
+    run = runs.get(house, run_id)
+    if said.attempt and said.attempt != run.attempt:
+        return run
     _member(house, run_id, node_rank)
     now = house.clock()
     if said.to.is_terminal:
@@ -83,7 +97,8 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
     # It has failed, and still ships what it made: the others need not wait for that.
     end = {"to": RunStatus.FAILED, "reason": said.reason, "message": said.message, "ended_at": now} if failed else {}
-    everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, **end)
+    everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
+    house.signals.ring(gang_topic(run_id))
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
     if said.to is RunStatus.RUNNING or last:
         reason = Reason.SCRIPT_ENDED if last else said.reason
@@ -100,6 +115,7 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> R
     house.store.gangs.update(
         run_id,
         node_rank,
+        attempt=said.attempt,
         phase=Phase.ENDED,
         to=said.to,
         reason=said.reason,
@@ -108,6 +124,7 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> R
         ended_at=now,
         heard_at=now,
     )
+    house.signals.ring(gang_topic(run_id))
     return settle(house, run_id)
 
 
@@ -129,9 +146,11 @@ def settle(house: House, run_id: str) -> Run:
 
 
 def _end(house: House, run: Run, over: End) -> Run:
-    if run.ending is not Reason.PREEMPTED or over.to is not RunStatus.FAILED:
+    if not lost_its_nodes(run, over.to):
         rank_logs.seal(house, run.id)
-    return runs.move(house, run.id, over.to, over.reason, over.message, exit_code=over.exit_code)[0]
+    return runs.move(house, run.id, over.to, over.reason, over.message, exit_code=over.exit_code, attempt=run.attempt)[
+        0
+    ]
 
 
 def _tell(house: House, run: Run, why: End | None) -> Run:
@@ -152,7 +171,7 @@ def send(house: House, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
     if member.phase is Phase.ENDED:
         raise Conflict(f"Nothing is executed on {member.name} any more: it has ended.")
     number = house.store.gangs.send(run_id, node_rank, argv)
-    house.signals.ring(run_topic(run_id))
+    house.signals.ring(gang_topic(run_id))
     return number
 
 
@@ -160,9 +179,19 @@ def commands(house: House, run_id: str, after: int = 0) -> Sequence[Command]:
     return house.store.gangs.commands(names.run_id(run_id), after)
 
 
+def command(house: House, run_id: str, number: int) -> Command | None:
+    """That one; None when there is none of this number. What its node did not come to before it ended has ended too."""
+    found = next((each for each in commands(house, run_id, number - 1) if each.number == number), None)
+    if found is None or found.exit_code is not None:
+        return found
+    there = house.store.gangs.members(run_id)
+    ends = not there or there[found.node_rank].phase in (Phase.FINALIZING, Phase.ENDED)
+    return replace(found, exit_code=NOT_EXECUTED) if ends else found
+
+
 def end_command(house: House, run_id: str, number: int, exit_code: int) -> None:
     house.store.gangs.end_command(names.run_id(run_id), number, exit_code)
-    house.signals.ring(run_topic(run_id))
+    house.signals.ring(gang_topic(run_id))
 
 
 def _member(house: House, run_id: str, node_rank: int) -> Member:

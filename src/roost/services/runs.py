@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
-from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
+from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission, lost_its_nodes
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
@@ -37,6 +37,8 @@ class Report:
     reason: Reason = Reason.NONE
     message: str = ""
     exit_code: int | None = None
+    attempt: int = 0
+    """Of the agent that says so; 0 from those who know of none. What an earlier one says again is passed over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,10 +156,12 @@ def report(house: House, run_id: str, said: Report) -> Run:
         )
     if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
         raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
+    if said.attempt and said.attempt != before.attempt:
+        return before
     message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
-    if said.to.is_terminal and not (before.ending and said.to is RunStatus.FAILED):
+    if said.to.is_terminal and not lost_its_nodes(before, said.to):
         rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
-    run, _ = move(house, run_id, said.to, said.reason, message, exit_code=said.exit_code)
+    run, _ = move(house, run_id, said.to, said.reason, message, exit_code=said.exit_code, attempt=said.attempt)
     return run
 
 
@@ -182,10 +186,11 @@ def move(
     exit_code: int | None = None,
     handle: str = "",
     lease: str = "",
+    attempt: int = 0,
 ) -> tuple[Run, bool]:
     """The one way to a new status: the store's `apply`, then everybody who waits for it is woken."""
     event = RunEvent(to=to, at=house.clock(), reason=reason, message=message, exit_code=exit_code, handle=handle)
-    run, moved = house.store.runs.apply(run_id, event, lease=lease)
+    run, moved = house.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
     if moved:
         if run.status.is_terminal:
             people.expire_run_tokens(house, run_id)

@@ -18,6 +18,11 @@ def run_topic(run_id: str) -> str:
     return f"run/{run_id}"
 
 
+def gang_topic(run_id: str) -> str:
+    """Rung when one of a run's agents is ready to start, or has a command for another."""
+    return f"gang/{run_id}"
+
+
 def compute_topic(workspace: str, name: str) -> str:
     """Rung when a compute target's settings or one of its nodes changes."""
     return f"compute/{workspace}/{name}"

@@ -159,9 +159,9 @@ class Runs(Protocol):
     def get(self, run_id: str) -> Run: ...
     def list(self, query: RunQuery) -> Sequence[Run]: ...
     def events(self, run_id: str) -> Sequence[RunEvent]: ...
-    def apply(self, run_id: str, event: RunEvent, *, lease: str = "") -> tuple[Run, bool]:
+    def apply(self, run_id: str, event: RunEvent, *, lease: str = "", attempt: int = 0) -> tuple[Run, bool]:
         """The only way a status changes: `advance`, the row and its event in one transaction; and whether anything moved.
-        With a lease token: Conflict when the run is leased to another by now."""
+        With a lease token: Conflict when the run is leased to another by now; with an attempt: when it is at another one."""
 
     def annotate(
         self,
@@ -257,9 +257,9 @@ class Gangs(Protocol):
     def members(self, run_id: str) -> Sequence[Member]:
         """By rank; none for a run of one node, or one that has no nodes now."""
 
-    def update(self, run_id: str, node_rank: int, **changes: object) -> Sequence[Member]:
+    def update(self, run_id: str, node_rank: int, *, attempt: int = 0, **changes: object) -> Sequence[Member]:
         """Fields of one member as given; all of them afterwards. How a member ended is written once: another end changes
-        nothing. NotFound when the run has no such member."""
+        nothing. NotFound when the run has no such member; with an attempt, Conflict when it is at another one."""
 
     def send(self, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
         """Keeps a command for a member; its number."""

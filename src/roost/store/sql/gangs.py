@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from roost.domain.compute import NodeState, next_address
-from roost.domain.errors import NotFound
+from roost.domain.errors import Conflict, NotFound
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Reason, RunStatus
 from roost.store.base import Command
@@ -22,7 +22,9 @@ _MEMBERS = Statement(
     .where(t.runs.c.id == sa.bindparam("run_id"))
     .order_by(t.gang_members.c.node_rank)
 )
-_LOCK = Statement(sa.select(t.runs.c.seq).where(t.runs.c.id == sa.bindparam("run_id")).with_for_update())
+_LOCK = Statement(
+    sa.select(t.runs.c.seq, t.runs.c.attempt).where(t.runs.c.id == sa.bindparam("run_id")).with_for_update()
+)
 _SEAT = Statement(sa.insert(t.gang_members))
 _MEMBER = sa.and_(t.gang_members.c.run_seq == sa.bindparam("seq"), t.gang_members.c.node_rank == sa.bindparam("which"))
 _SET = Statement(t.gang_members.update().where(_MEMBER))
@@ -58,12 +60,14 @@ class SqlGangs:
     def members(self, run_id: str) -> Sequence[Member]:
         return self._database.read(lambda connection: _members(connection, run_id))
 
-    def update(self, run_id: str, node_rank: int, **changes: object) -> Sequence[Member]:
+    def update(self, run_id: str, node_rank: int, *, attempt: int = 0, **changes: object) -> Sequence[Member]:
         def work(connection: sa.Connection) -> Sequence[Member]:
             found = _LOCK.one(connection, run_id=run_id)
             there = _members(connection, run_id)
             if found is None or node_rank not in {member.node_rank for member in there}:
                 raise NotFound(f"Run {run_id} has no node {node_rank} now.")
+            if attempt and attempt != (found.attempt or 1):
+                raise Conflict(f"Run {run_id} is at attempt {found.attempt} by now, not at {attempt}.")
             if there[node_rank].phase is Phase.ENDED:  # the first end counts
                 for name in _ENDS:
                     changes.pop(name, None)

@@ -139,11 +139,13 @@ class SqlRuns:
             raise rows.no_run(run_id)
         return [rows.event(row) for row in found]
 
-    def apply(self, run_id: str, event: RunEvent, *, lease: str = "") -> tuple[Run, bool]:
+    def apply(self, run_id: str, event: RunEvent, *, lease: str = "", attempt: int = 0) -> tuple[Run, bool]:
         def work(connection: sa.Connection) -> tuple[Run, bool]:
             row = _row(connection, run_id, _LOCKED)
             if lease and row.lease_token != lease:
                 raise Conflict(f"Run {run_id} is leased to another control loop by now.")
+            if attempt and attempt != (row.attempt or 1):
+                raise Conflict(f"Run {run_id} is at attempt {row.attempt} by now, not at {attempt}.")
             return move(connection, row, event)
 
         return self._database.write(work)

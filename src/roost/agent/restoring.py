@@ -1,0 +1,58 @@
+"""A run that begins again, after its nodes were taken away, finds its `./outputs` as it last kept them, checkpoints among them.
+
+Each node has its own: where nodes had other content under one path, `beside` says which is whose. What is restored and stays as
+it is counts as kept.
+"""
+
+import logging
+import shutil
+from pathlib import Path
+
+from roost.agent.folder import Folder
+from roost.agent.keeping import note_laid
+from roost.agent.link import Link
+from roost.domain import names
+from roost.domain.codec import decode
+from roost.domain.files import RunFile, beside
+from roost.domain.plans import Plan
+from roost.transport.carrying import Meanwhile
+
+log = logging.getLogger("roost.agent")
+
+
+def restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile) -> int:
+    """How many files it had; none at the first attempt. Raises RoostError or OSError, or what `meanwhile` raises."""
+    if plan.attempt == 1:
+        return 0
+    answer = link.client.call("GET", link.path("files"), params={"prefix": "outputs"})
+    files = {file.path: file for file in (decode(RunFile, each) for each in answer["files"]) if file.blob}
+    own = _own(files, plan)
+    for path, file in own.items():
+        meanwhile()
+        target = folder.work / names.path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _clear(target)
+        link.carrier.fetch(file.blob, target)
+    note_laid(folder)
+    log.info("Attempt %d goes on with %d files of ./outputs.", plan.attempt, len(own))
+    return len(own)
+
+
+def _own(files: dict[str, RunFile], plan: Plan) -> dict[str, RunFile]:
+    """By the path that this node had them under."""
+    apart = {
+        beside(path, rank): (path, rank) for path in files for rank in range(1, plan.spec.node_count)
+    }  # the others' stay theirs
+    own = {path: file for path, file in files.items() if path not in apart}
+    for path, (before, rank) in apart.items():
+        if path in files and rank == plan.node_rank:
+            own[before] = files[path]
+    return own
+
+
+def _clear(target: Path) -> None:
+    """Something of the snapshot stands there."""
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)

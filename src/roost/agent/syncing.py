@@ -1,0 +1,64 @@
+"""On nodes that may be taken away, `./outputs` is kept while the script runs: every 30 s, what has not changed for a while.
+
+So a run whose node vanishes without a word goes on from its last checkpoint all the same.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+
+from roost.agent.folder import Folder
+from roost.agent.keeping import find
+from roost.agent.link import Link
+from roost.domain.errors import RoostError
+from roost.domain.files import RunFile
+
+EVERY_SECONDS = 30.0
+STABLE_SECONDS = 5.0
+"""A file that was written to more recently may not be whole."""
+log = logging.getLogger("roost.agent")
+
+
+class Syncing:
+    """For one thread."""
+
+    def __init__(self, folder: Folder, link: Link, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._link = link
+        self._clock = clock
+        self._due = clock() + EVERY_SECONDS
+        self._kept: dict[str, tuple[int, int, int]] = {}
+
+    def round(self) -> int:
+        """How many files were kept just now. What cannot be kept is tried again at the next round."""
+        if self._clock() < self._due:
+            return 0
+        self._due = self._clock() + EVERY_SECONDS
+        stable = []
+        for name, path in find(self._folder).files:
+            if not name.startswith("outputs/"):
+                continue
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            signature = (found.st_ino, found.st_size, found.st_mtime_ns)
+            if self._kept.get(name) != signature and self._clock() - found.st_mtime >= STABLE_SECONDS:
+                stable.append((name, path, signature, found.st_mtime))
+        if not stable:
+            return 0
+        try:
+            carried = self._link.carrier.carry([path for _, path, _, _ in stable])
+            self._link.put_files(
+                [
+                    RunFile(path=name, blob=blob, size=size, modified_at=modified)
+                    for (name, _, _, modified), (blob, size) in zip(stable, carried, strict=True)
+                ]
+            )
+        except (RoostError, OSError) as error:
+            log.warning("Outputs are not kept yet: %s", error)
+            return 0
+        self._kept.update((name, signature) for name, _, signature, _ in stable)
+        log.info("%d files of ./outputs were kept while it runs.", len(stable))
+        return len(stable)
