@@ -284,9 +284,7 @@ class TestRunConfiguration:
         ("name", "value"),
         [
             ("framework", "PySpark"),
-            ("communicator", "OpenMpi"),
-            ("node_count", 2),
-            ("priority", 3),
+            ("priority", "high"),
             ("docker", DockerConfiguration(use_docker=True, arguments=["--gpus"])),
         ],
     )

@@ -54,7 +54,7 @@ def test_no_file_is_looked_at_when_it_is_constructed() -> None:
         ({"command": "  "}, "command is empty"),
         ({"command": "ls", "script": "train.py"}, "Both"),
         ({"environment": object()}, "environment must be an Environment"),
-        ({"distributed_job_config": object()}, "cannot do `distributed_job_config`"),
+        ({"distributed_job_config": object()}, "distributed_job_config cannot be object"),
         ({"run_config": object()}, "run_config must be a RunConfiguration"),
         ({"docker_runtime_config": object()}, "must be a DockerConfiguration"),
         ({"resume_from": object()}, "cannot do `resume_from`"),

@@ -133,7 +133,7 @@ def apply(given: object, to: "RunConfiguration") -> None:
         to.tensorflow, to.node_count = given, given.worker_count
     else:
         raise InvalidInput(
-            f"distributed_job_config cannot be a {type(given).__name__}.",
+            f"distributed_job_config cannot be {type(given).__name__}.",
             hint="Give a MpiConfiguration, PyTorchConfiguration or TensorflowConfiguration.",
         )
 
