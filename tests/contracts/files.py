@@ -26,3 +26,18 @@ class FilesContract(StoreContract):
         with pytest.raises(NotFound, match="outputs/nothing"):
             store.files.get("r1", "outputs/nothing")
         store.files.put("r1", [])
+
+    def test_files_of_several_nodes_stand_side_by_side(self, store: Store) -> None:
+        self.make(store, "r1")
+
+        def file(path: str, content: str) -> RunFile:
+            return RunFile(path=path, blob=content * 64, size=1, modified_at=1.0)
+
+        assert store.files.put("r1", [file("a", "1"), file("b", "2")], node_rank=1) == {}
+        assert store.files.put("r1", [file("a", "3"), file("b", "2")], node_rank=0) == {"a": "a.node1"}
+        assert store.files.put("r1", [file("a", "4"), file("b", "2")], node_rank=2) == {"a": "a.node2"}
+        assert store.files.put("r1", [file("a", "5")], node_rank=0) == {}
+        found = {each.path: each.blob[0] for each in store.files.list("r1")}
+        assert found == {"a": "5", "a.node1": "1", "a.node2": "4", "b": "2"}
+        assert store.files.put("r1", [file("a", "6")], node_rank=1) == {"a": "a.node1"}
+        assert store.files.get("r1", "a.node1").blob[0] == "6"

@@ -2,7 +2,7 @@
 
 from tests.contracts.store import StoreContract, at_once
 
-from roost.store.base import Store
+from roost.store.base import Merge, Store
 
 
 class StreamsContract(StoreContract):
@@ -68,3 +68,39 @@ class StreamsContract(StoreContract):
 
         at_once(send, 4)
         assert store.streams.read("r1", "log", 0, 10**6) == text
+
+    def test_whole_lines_of_ranks_come_together_once(self, store: Store) -> None:
+        self.make(store, "r1")
+        one, two = Merge("all", b"[0] "), Merge("all", b"[1] ")
+        store.streams.append("r1", "0", 0, b"a\nb", into=one)
+        store.streams.append("r1", "1", 0, b"x\n", into=two)
+        store.streams.append("r1", "0", 0, b"a\nb", into=one)
+        store.streams.append("r1", "0", 3, b"c\n\nd", into=one)
+        assert store.streams.read("r1", "all", 0, 99) == b"[0] a\n[1] x\n[0] bc\n[0] \n"
+        store.streams.merge_rest("r1", "0", one)
+        store.streams.merge_rest("r1", "0", one)
+        store.streams.merge_rest("r1", "1", two)
+        assert store.streams.read("r1", "all", 0, 99) == b"[0] a\n[1] x\n[0] bc\n[0] \n[0] d\n"
+        assert store.streams.read("r1", "0", 0, 99) == b"a\nbc\n\nd"
+
+    def test_a_rank_whose_log_became_another_leaves_nothing_in_the_merged_one(self, store: Store) -> None:
+        self.make(store, "r1")
+        one, two = Merge("all", b"[0] "), Merge("all", b"[1] ")
+        store.streams.append("r1", "1", 0, b"x\n", into=two)
+        store.streams.append("r1", "0", 0, b"secret\n", into=one)
+        store.streams.append("r1", "0", 0, b"***\n", reset=True, into=one)
+        store.streams.append("r1", "1", 2, b"y\n", into=two)
+        assert store.streams.read("r1", "all", 0, 99) == b"[0] ***\n[1] x\n[1] y\n"
+
+    def test_many_ranks_at_once_lose_no_line(self, store: Store) -> None:
+        self.make(store, "r1")
+
+        def work(rank: int) -> None:
+            at = 0
+            for number in range(20):
+                line = f"{number}\n".encode()
+                at = store.streams.append("r1", str(rank), at, line, into=Merge("all", f"[{rank}] ".encode()))
+
+        at_once(work, 6)
+        lines = store.streams.read("r1", "all", 0, 10**6).decode().splitlines()
+        assert sorted(lines) == sorted(f"[{rank}] {number}" for rank in range(6) for number in range(20))

@@ -3,7 +3,7 @@
 import threading
 
 from roost.domain.errors import Conflict
-from roost.domain.plans import Access, Errand, Plan
+from roost.domain.plans import Access, Errand, Plan, seat
 from roost.engines.base import AgentState
 
 
@@ -25,13 +25,14 @@ class ScriptedEngine:
         with self._lock:
             if self.failures:
                 raise self.failures.pop(0)
+            place = seat(plan.run_id, plan.node_rank, plan.attempt)
             if any(
-                state is AgentState.ALIVE for handle, state in self.states.items() if handle.startswith(plan.run_id)
+                state is AgentState.ALIVE for handle, state in self.states.items() if handle.rpartition(":")[0] == place
             ):
-                raise Conflict(f"Run {plan.run_id} has an agent already.")
+                raise Conflict(f"Run {place} has an agent already.")
             self.started.append(plan)
             self.access.append(access)
-            handle = f"{plan.run_id}:{len(self.started)}"
+            handle = f"{place}:{len(self.started)}"
             self.states[handle] = AgentState.ALIVE
             if self.lost_answers:
                 self.lost_answers -= 1
