@@ -12,8 +12,14 @@ from roost.agent.folder import Folder
 from roost.agent.processes import Running, Started
 from roost.domain.errors import RoostError
 from roost.domain.plans import Plan
+from roost.environments.curated import machine
 from roost.launch.base import Place
 from roost.launch.expansion import expand
+
+NO_GPU = (
+    "Nccl is asked for, and this node has no GPU: torch.distributed fails with it. Give communication_backend='Gloo' to "
+    "PyTorchConfiguration, and 'gloo' to the script."
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,9 @@ def start(folder: Folder, plan: Plan, environment: Mapping[str, str], place: Pla
         env = {**environment, **process.env, "ROOST_RANK": str(max(process.rank, 0))}
         argv = expand(process.argv, env) if process.expands else process.argv
         log = ranks.log_of(folder, process.rank)
+        if plan.spec.topology.backend == "nccl" and not machine.has_gpu():
+            with open(log, "ab", buffering=0) as file:
+                file.write(NO_GPU.encode() + b"\n")
         running = start_one(folder, plan, argv, env, log, str(process.rank))
         started.append(Launched(running, process.rank, log, process.waited_for))
     return started

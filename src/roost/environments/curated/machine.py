@@ -19,10 +19,14 @@ class Machine:
     """Whether what Horovod is built with is there: a compiler, and Open MPI's."""
 
 
+def has_gpu() -> bool:
+    return any(os.path.exists(device) for device in _GPU_DEVICES)
+
+
 @cache
 def here() -> Machine:
     return Machine(
         pythons=tuple(sorted(pythons.minors())),
-        gpu=any(os.path.exists(device) for device in _GPU_DEVICES),
+        gpu=has_gpu(),
         mpi=bool(shutil.which("mpicxx") and (shutil.which("g++") or shutil.which("c++"))),
     )

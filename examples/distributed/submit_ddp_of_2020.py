@@ -1,0 +1,34 @@
+"""The same in the form of the articles, ranks handed on as arguments: python examples/distributed/submit_ddp_of_2020.py"""
+
+from pathlib import Path
+
+from cluster import find_or_create
+
+from azureml.core import Environment, Experiment, ScriptRunConfig, Workspace
+from azureml.core.conda_dependencies import CondaDependencies
+from azureml.core.runconfig import PyTorchConfiguration
+
+ws = Workspace.from_config()
+env = Environment("pytorch-ddp")
+env.python.conda_dependencies = CondaDependencies.create(pip_packages=["torch==2.13.0", "numpy"])
+args = [
+    "--dist-backend",
+    "gloo",
+    "--dist-url",
+    "$AZ_BATCHAI_PYTORCH_INIT_METHOD",
+    "--rank",
+    "$AZ_BATCHAI_TASK_INDEX",
+    "--world-size",
+    2,
+]
+src = ScriptRunConfig(
+    source_directory=str(Path(__file__).parent / "scripts"),
+    script="pytorch_mnist.py",
+    arguments=args,
+    compute_target=find_or_create(ws),
+    environment=env,
+    distributed_job_config=PyTorchConfiguration(communication_backend="Gloo", node_count=2),
+)
+run = Experiment(ws, "distributed").submit(src)
+run.wait_for_completion(show_output=True)
+print(run.get_metrics())

@@ -1,0 +1,248 @@
+"""Distributed training for real: PyTorch, MPI, Horovod and TensorFlow over logical nodes, through `Experiment.submit`, judged by
+the numbers that the ranks log. The first run downloads about 600 MB; Horovod is compiled, for minutes, where no wheel is kept.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.interpreters import python
+
+from roost import (
+    AmlCompute,
+    ComputeTarget,
+    CondaDependencies,
+    Environment,
+    Experiment,
+    MpiConfiguration,
+    PyTorchConfiguration,
+    Run,
+    ScriptRunConfig,
+    TensorflowConfiguration,
+    Workspace,
+)
+from roost_job.exceptions import ActivityFailedException
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "distributed"
+SCRIPTS = EXAMPLES / "scripts"
+TORCH = ("torch==2.13.0", "numpy")
+
+
+@pytest.fixture(autouse=True)
+def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is downloaded and compiled is kept for the next time."""
+    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
+    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
+    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    yield
+
+
+@pytest.fixture
+def mpi() -> None:
+    """Open MPI of the machine, with its headers, and a compiler."""
+    if not (shutil.which("mpicxx") and shutil.which("mpirun") and shutil.which("g++")):
+        if os.geteuid() or not shutil.which("apt-get"):
+            pytest.skip("no Open MPI here, and only root can install it: apt install libopenmpi-dev openmpi-bin g++")
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["update"], ["install", "-y", "libopenmpi-dev", "openmpi-bin", "g++"]):
+            subprocess.run(["apt-get", "-q", *command], env=quiet, check=True)
+
+
+@pytest.fixture
+def cluster(workspace: Workspace) -> ComputeTarget:
+    made = ComputeTarget.create(workspace, "pair", AmlCompute.provisioning_configuration("STANDARD_D2_V2", max_nodes=3))
+    made.wait_for_completion()
+    return made
+
+
+def with_packages(*packages: str, version: str = "3.11") -> Environment:
+    python(version)
+    made = Environment("real")
+    made.python.conda_dependencies = CondaDependencies.create(
+        pip_packages=["azureml-defaults", *packages], python_version=version
+    )
+    return made
+
+
+def submit(experiment: Experiment, cluster: ComputeTarget, **given: object) -> Run:
+    config = ScriptRunConfig(source_directory=str(SCRIPTS), compute_target=cluster, **given)  # type: ignore[arg-type]
+    return experiment.submit(config)
+
+
+def log_of(run: Run, folder: Path, name: str = "user_logs/std_log.txt") -> str:
+    run.download_file(name, str(folder / "log.txt"))
+    return (folder / "log.txt").read_text()
+
+
+class TestPyTorch:
+    def test_ddp_on_two_nodes_of_two_processes(
+        self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path
+    ) -> None:
+        run = submit(
+            experiment,
+            cluster,
+            script="pytorch_ddp.py",
+            arguments=["--epochs", 2],
+            environment=with_packages(*TORCH),
+            distributed_job_config=PyTorchConfiguration("Gloo", process_count=4, node_count=2),
+        )
+        run.wait_for_completion()
+        metrics = run.get_metrics()
+        assert {name: value for name, value in metrics.items() if name.startswith("same")} == {
+            f"same_on_rank_{rank}": 4 for rank in range(4)
+        }
+        assert metrics["accuracy"] > 0.9
+        assert "outputs/model.pt" in run.get_file_names()
+        for rank in range(4):
+            said = log_of(run, tmp_path, f"user_logs/std_log_process_{rank}.txt")
+            assert f"rank {rank} of 4 on node {rank // 2}: 4 ranks have these weights" in said
+        assert "[3] rank 3 of 4" in log_of(run, tmp_path, "azureml-logs/70_driver_log.txt")
+
+    def test_the_form_of_the_articles(self, experiment: Experiment, cluster: ComputeTarget) -> None:
+        args = ["--dist-backend", "gloo", "--dist-url", "$AZ_BATCHAI_PYTORCH_INIT_METHOD"]
+        run = submit(
+            experiment,
+            cluster,
+            script="pytorch_mnist.py",
+            arguments=[*args, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--world-size", 2, "--epochs", 2],
+            environment=with_packages(*TORCH),
+            distributed_job_config=PyTorchConfiguration(communication_backend="Gloo", node_count=2),
+        )
+        run.wait_for_completion()
+        metrics = run.get_metrics()
+        assert (metrics["sum_on_rank_0"], metrics["sum_on_rank_1"]) == (3.0, 3.0)
+        assert metrics["accuracy"] > 0.9
+
+    def test_nccl_without_a_gpu_is_told(self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path) -> None:
+        if Path("/dev/nvidiactl").exists():
+            pytest.skip("there is a GPU here")
+        args = ["--dist-backend", "nccl", "--dist-url", "$AZ_BATCHAI_PYTORCH_INIT_METHOD"]
+        run = submit(
+            experiment,
+            cluster,
+            script="pytorch_mnist.py",
+            arguments=[*args, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--world-size", 2],
+            environment=with_packages(*TORCH),
+            distributed_job_config=PyTorchConfiguration(communication_backend="Nccl", node_count=2),
+        )
+        with pytest.raises(ActivityFailedException, match="rank"):
+            run.wait_for_completion()
+        assert "Nccl is asked for, and this node has no GPU" in log_of(run, tmp_path)
+
+    def test_a_command_that_calls_torchrun(self, experiment: Experiment, cluster: ComputeTarget) -> None:
+        command = (
+            "torchrun --nnodes 2 --nproc_per_node 2 --node_rank $NODE_RANK --master_addr $MASTER_ADDR "
+            "--master_port $MASTER_PORT pytorch_ddp.py --epochs 1"
+        )
+        run = submit(
+            experiment,
+            cluster,
+            command=command,
+            environment=with_packages(*TORCH),
+            distributed_job_config=PyTorchConfiguration("Gloo", node_count=2),
+        )
+        run.wait_for_completion()
+        assert [run.get_metrics()[f"same_on_rank_{rank}"] for rank in range(4)] == [4] * 4
+
+
+class TestMpi:
+    @pytest.mark.parametrize("packages", [("mpi4py", "openmpi"), ("mpi4py",)], ids=["environment", "machine"])
+    def test_mpi4py_on_two_nodes_of_two(
+        self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path, mpi: None, packages: tuple[str, ...]
+    ) -> None:
+        run = submit(
+            experiment,
+            cluster,
+            script="mpi_pi.py",
+            arguments=["--steps", 100000],
+            environment=with_packages(*packages),
+            distributed_job_config=MpiConfiguration(process_count_per_node=2, node_count=2),
+        )
+        run.wait_for_completion()
+        metrics = run.get_metrics()
+        assert metrics["pi"] == pytest.approx(3.14159265, abs=1e-6)
+        assert [metrics[f"ranks_seen_by_{rank}"] for rank in range(4)] == [4] * 4
+        for rank in range(4):
+            node = f"pair-{rank // 2 + 1}"
+            assert f"rank {rank} of 4 on {node}" in log_of(run, tmp_path, f"user_logs/std_log_process_{rank}.txt")
+
+    def test_no_mpi_at_all_is_told(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> None:
+        bare = tmp_path / "bin"
+        bare.mkdir()
+        for name in ("sh", "bash", "env", "uname"):
+            (bare / name).symlink_to(str(shutil.which(name)))
+        monkeypatch.setenv("PATH", str(bare))  # before the control plane starts
+        cluster, experiment = request.getfixturevalue("cluster"), request.getfixturevalue("experiment")
+        own = Environment("own")
+        own.python.user_managed_dependencies, own.python.interpreter_path = True, sys.executable
+        job = MpiConfiguration(node_count=2)
+        run = submit(experiment, cluster, script="mpi_pi.py", environment=own, distributed_job_config=job)
+        with pytest.raises(ActivityFailedException, match="there is no `mpirun` in its environment"):
+            run.wait_for_completion()
+
+    @pytest.mark.parametrize(
+        ("version", "packages"),
+        [("3.6", ("torch==1.6.0", "horovod==0.19.5")), ("3.11", (*TORCH, "horovod==0.28.1"))],
+        ids=["0.19.5", "0.28.1"],
+    )
+    def test_horovod(
+        self, experiment: Experiment, cluster: ComputeTarget, mpi: None, version: str, packages: tuple[str, ...]
+    ) -> None:
+        run = submit(
+            experiment,
+            cluster,
+            script="pytorch_horovod_mnist.py",
+            environment=with_packages(*packages, version=version),
+            distributed_job_config=MpiConfiguration(node_count=2),
+        )
+        run.wait_for_completion(show_output=True)
+        metrics = run.get_metrics()
+        assert (metrics["same_on_rank_0"], metrics["same_on_rank_1"]) == (2, 2)
+        assert metrics["accuracy"] > 0.9
+
+
+class TestTensorflow:
+    def test_two_workers(self, experiment: Experiment, cluster: ComputeTarget) -> None:
+        run = submit(
+            experiment,
+            cluster,
+            script="train.py",
+            arguments=["--epochs", 3],
+            environment=with_packages("tensorflow-cpu==2.21.0"),
+            distributed_job_config=TensorflowConfiguration(worker_count=2, parameter_server_count=0),
+        )
+        run.wait_for_completion(show_output=True)
+        metrics = run.get_metrics()
+        assert metrics["weights_of_worker_0"] == metrics["weights_of_worker_1"]
+        assert (metrics["replicas_of_worker_0"], metrics["replicas_of_worker_1"]) == (2, 2)
+        assert metrics["accuracy"] > 0.6
+        assert "outputs/keras-model/weights.npz" in run.get_file_names()
+
+    def test_two_workers_and_a_parameter_server(self, experiment: Experiment, cluster: ComputeTarget) -> None:
+        run = submit(
+            experiment,
+            cluster,
+            script="parameter_server.py",
+            environment=with_packages("tensorflow-cpu==2.21.0"),
+            distributed_job_config=TensorflowConfiguration(worker_count=2, parameter_server_count=1),
+        )
+        run.wait_for_completion()
+        metrics = run.get_metrics()
+        assert (metrics["total_seen_by_worker_0"], metrics["total_seen_by_worker_1"]) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("name", ["submit_ddp.py", "submit_mpi4py.py"])
+def test_examples_run_as_they_are(home: Path, name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Completed" in done.stdout or "accuracy" in done.stdout or "pi" in done.stdout
