@@ -12,6 +12,7 @@ from roost.agent.folder import Folder
 from roost.agent.processes import Running, Started
 from roost.domain.errors import RoostError
 from roost.domain.plans import Plan
+from roost.domain.runs import RunSpec
 from roost.environments.curated import machine
 from roost.launch.base import Place
 from roost.launch.expansion import expand
@@ -32,6 +33,11 @@ class Launched:
     waited_for: bool
 
 
+def advise(spec: RunSpec) -> str:
+    """What a person should know of this node before the script fails; also said when it has failed. Empty for nothing."""
+    return NO_GPU if spec.topology.backend == "nccl" and not machine.has_gpu() else ""
+
+
 def start(folder: Folder, plan: Plan, environment: Mapping[str, str], place: Place) -> list[Launched]:
     """All processes, or RoostError with the reason; then those that did start are in the run's tree and end with it."""
     started: list[Launched] = []
@@ -39,9 +45,9 @@ def start(folder: Folder, plan: Plan, environment: Mapping[str, str], place: Pla
         env = {**environment, **process.env, "ROOST_RANK": str(max(process.rank, 0))}
         argv = expand(process.argv, env) if process.expands else process.argv
         log = ranks.log_of(folder, process.rank)
-        if plan.spec.topology.backend == "nccl" and not machine.has_gpu():
+        if advice := advise(plan.spec):
             with open(log, "ab", buffering=0) as file:
-                file.write(NO_GPU.encode() + b"\n")
+                file.write(f"{advice}\n".encode())
         running = start_one(folder, plan, argv, env, log, str(process.rank))
         started.append(Launched(running, process.rank, log, process.waited_for))
     return started

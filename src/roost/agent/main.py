@@ -248,7 +248,9 @@ def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     log.info("The script ended with %d.", code)
     memory = contained.memory_words(process.running) if isinstance(process.running, Box) else ""
     who = f"Rank {process.rank}" if process.log != crew.folder.std_log else "The script"
-    return outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
+    outcome = outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
+    advice = launch.advise(crew.plan.spec) if code else ""
+    return replace(outcome, message=f"{outcome.message}\n{advice}") if advice else outcome
 
 
 def _halted(why: Halt, code: int | None) -> Outcome:
