@@ -255,3 +255,41 @@ while not os.path.exists(os.environ["ROOST_SHARED"] + "/done"):
     assert "The run has no node 'nowhere'" in log
     assert "[node 1] node 1 was asked" in log
     assert "[node 0] node 0 was asked" in log
+
+
+def test_a_control_plane_that_is_killed_finds_its_gang_again(own_plane):
+    script = """
+import os, sys, time
+print("begun", flush=True)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+print("done")
+"""
+    gate = own_plane.home / "go"
+    run = own_plane.submit({"train.py": script}, node_count=2, arguments=(str(gate),))
+    begun(own_plane, run, 2)
+    own_plane.kill()
+    own_plane.start()
+    gate.touch()
+    run = own_plane.wait(run)
+    assert run.status is RunStatus.COMPLETED, run.message
+    assert sorted(own_plane.log(run).splitlines()) == ["[0] begun", "[0] done", "[1] begun", "[1] done"]
+
+
+def test_a_node_that_vanishes_without_a_word_costs_no_more_than_an_attempt(plane):
+    route = cluster(plane, "gone", 3)
+    run = plane.submit({"train.py": CHECKPOINTING}, target="gone", node_count=2, arguments=("together",))
+    deadline = time.monotonic() + 60
+    while not (plane.says(run, "begun") and plane.log(run).count("begun") == 6):
+        assert time.monotonic() < deadline, plane.get(run)
+        plane.client.call("GET", f"/api/runs/{run.id}", params={"after": 10**6, "wait": 0.2})
+    agent = psutil.Process(agent_of(plane, run, 1))
+    keeper = agent.parent()
+    keeper.suspend()
+    agent.suspend()
+    plane.client.call("POST", f"{route}/nodes/{node_of(plane, route, run)}/preempt")
+    keeper.kill()
+    agent.kill()
+    run = plane.wait(run, seconds=45)
+    assert (run.status, run.attempt) == (RunStatus.COMPLETED, 2), run.message
+    assert "[1] attempt 2 goes on from 3" in plane.log(run)

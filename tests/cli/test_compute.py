@@ -9,7 +9,7 @@ from tests.sdk.folders import tree
 
 
 def test_help(home: Path) -> None:
-    assert {"list", "show", "nodes", "create", "update", "delete"} <= set(roost("compute", "--help").split())
+    assert {"list", "show", "nodes", "create", "update", "preempt", "delete"} <= set(roost("compute", "--help").split())
     roost("compute", "create", code=2)
     assert not home.exists()
 
@@ -46,6 +46,10 @@ def test_a_cluster_from_the_shell(home: Path, tmp_path: Path) -> None:
     assert [each["compute"]["name"] for each in json.loads(roost("compute", "list", "--json"))] == ["local", "gpu"]
     changed = json.loads(roost("compute", "update", "gpu", "--max", "3", "--idle", "5", "--json"))
     assert (changed["compute"]["max_nodes"], changed["compute"]["idle_seconds"]) == (3, 5.0)
+    assert "are dedicated: nobody takes them away" in roost("compute", "preempt", "gpu", "gpu-1", code=1)
+    roost("compute", "create", "low", "--min", "1", "--max", "1", "--priority", "lowpriority")
+    assert "hint: Its nodes are: low-1." in roost("compute", "preempt", "low", "low-7", code=1)
+    assert roost("compute", "preempt", "low", "low-1").startswith("Node low-1 was taken away;")
     assert "at once" in roost("compute", "show", "local")
     assert "local has no nodes" in roost("compute", "nodes", "local")
     assert "is this machine, no cluster" in roost("compute", "delete", "local", code=1)

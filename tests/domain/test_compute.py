@@ -38,7 +38,7 @@ def nodes(*words: str) -> list[Node]:
     found = []
     for number, word in enumerate(words, 1):
         state, _, rest = word.partition(":")
-        run_id = rest if state in ("running", "leaving") else ""
+        run_id = rest if state in ("running", "leaving", "preempted") else ""
         since = NOW - float(rest or 0) if state == "idle" else NOW
         found.append(
             Node(
@@ -73,6 +73,10 @@ def nodes(*words: str) -> list[Node]:
         (1, 4, ["idle:90", "idle:99"], [], 0, {}, [2], 0),
         (0, 4, ["idle:90", "idle:99"], [], 1, {}, [2], 0),
         (0, 4, ["running:a", "idle:90"], ["a"], 0, {}, [2], 0),
+        # Taken away: it is no node any more, whatever is wanted, and goes when its run has left it.
+        (0, 4, ["preempted:a", "idle:1"], ["a"], 0, {}, [], 0),
+        (0, 4, ["preempted:a"], [], 1, {}, [1], 1),
+        (1, 1, ["preempted"], [], 0, {}, [1], 1),
         # A lowered limit: idle ones go at once, busy ones after their runs.
         (0, 1, ["running:a", "idle:1"], ["a"], 5, {}, [2], 0),
         (0, 1, ["running:a", "running:b"], ["a", "b"], 5, {2: "leaving"}, [], 0),
