@@ -19,6 +19,7 @@ from roost import (
     Environment,
     Experiment,
     MpiConfiguration,
+    PyTorch,
     PyTorchConfiguration,
     Run,
     ScriptRunConfig,
@@ -207,6 +208,36 @@ class TestMpi:
         metrics = run.get_metrics()
         assert (metrics["same_on_rank_0"], metrics["same_on_rank_1"]) == (2, 2)
         assert metrics["accuracy"] > 0.9
+
+    def test_horovod_with_tensorflow(self, experiment: Experiment, cluster: ComputeTarget, mpi: None) -> None:
+        run = submit(
+            experiment,
+            cluster,
+            script="tf_horovod_word2vec.py",
+            environment=with_packages("tensorflow-gpu==2.2.0", "horovod==0.19.5", version="3.6"),
+            distributed_job_config=MpiConfiguration(node_count=2),
+        )
+        run.wait_for_completion(show_output=True)
+        metrics = run.get_metrics()
+        assert (metrics["same_on_rank_0"], metrics["same_on_rank_1"]) == (2, 2)
+        assert metrics["loss"][-1] < metrics["loss"][0]
+
+    def test_an_estimator_brings_horovod_along(self, experiment: Experiment, cluster: ComputeTarget, mpi: None) -> None:
+        python("3.6")
+        with pytest.warns(DeprecationWarning, match="PyTorch is deprecated"):
+            estimator = PyTorch(
+                source_directory=str(SCRIPTS),
+                compute_target=cluster,
+                entry_script="script.py",
+                node_count=2,
+                process_count_per_node=1,
+                distributed_training=MpiConfiguration(),
+                framework_version="1.6",
+                use_gpu=True,
+            )
+        run = experiment.submit(estimator)
+        run.wait_for_completion(show_output=True)
+        assert [run.get_metrics()[f"total_on_rank_{rank}"] for rank in range(2)] == [3.0, 3.0]
 
 
 class TestTensorflow:
