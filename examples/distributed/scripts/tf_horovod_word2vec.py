@@ -5,6 +5,7 @@
 
 import argparse
 import os
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import horovod.tensorflow as hvd
@@ -20,7 +21,7 @@ def words_of(place):
     paths = [place] if place and os.path.isfile(place) else []
     if place and os.path.isdir(place):
         paths = [os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names]
-    text = " ".join(open(path, encoding="utf-8", errors="replace").read() for path in sorted(paths)) or TEXT * 50
+    text = " ".join(Path(path).read_text(encoding="utf-8", errors="replace") for path in sorted(paths)) or TEXT * 50
     return text.lower().split()
 
 
