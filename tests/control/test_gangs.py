@@ -1,12 +1,14 @@
 """Gangs through the control plane, step by step: agents started for each node, watched, given up; the run ends when all have."""
 
+from dataclasses import replace
+
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
 from tests.services.houses import ANN, Clock, submit
 
 from roost.control.gangs import JOIN_SECONDS
-from roost.domain.compute import ComputeSpec, Priority
+from roost.domain.compute import ComputeSpec, Machine, Priority
 from roost.domain.errors import InvalidInput, RoostError, Unavailable
 from roost.domain.gangs import Phase, all_met
 from roost.domain.plans import Errand
@@ -211,3 +213,15 @@ def test_more_nodes_than_a_cluster_can_have_are_refused(plane: Plane) -> None:
     low(plane)
     with pytest.raises(InvalidInput, match="asks for 4 nodes, and cluster 'low' has at most 3"):
         submit(plane.house, target="low", node_count=4)
+
+
+def test_gpus_are_handed_out_by_index(house: House, engine: ScriptedEngine, clock: Clock) -> None:
+    plane = Plane(replace(house, machine=Machine(cores=8, memory_gb=64.0, gpus=4)), engine, clock)
+    low(plane)
+    alone = submit(plane.house, target="low")
+    gang = submit(plane.house, target="low", node_count=2)
+    at_home = submit(plane.house, node_count=2)
+    for _ in range(4):
+        plane.turn()
+    seen = {run.id: [plan.gpus for plan in engine.started if plan.run_id == run.id] for run in (alone, gang, at_home)}
+    assert seen == {alone.id: [(0,)], gang.id: [(1,), (2,)], at_home.id: [(0, 1), (2, 3)]}

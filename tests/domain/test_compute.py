@@ -12,6 +12,8 @@ from roost.domain.compute import (
     adjust,
     check,
     next_address,
+    next_gpus,
+    split_gpus,
     turns,
 )
 from roost.domain.errors import InvalidCompute
@@ -118,6 +120,29 @@ def test_the_one_with_the_fewest_runs_is_next_then_the_oldest(
     waiting: str, running: dict[str, int], order: str
 ) -> None:
     assert turns([(run, run[0]) for run in waiting.split()], running) == order.split()
+
+
+@pytest.mark.parametrize(
+    ("count", "max_nodes", "taken", "own"),
+    [
+        (0, 4, [], ()),
+        (4, 4, [], (0,)),
+        (4, 4, [0, 1], (2,)),
+        (8, 2, [0, 1, 2, 3], (4, 5, 6, 7)),
+        (1, 4, [0, 0], (0,)),
+        (2, 3, [0], (1,)),
+    ],
+)
+def test_a_new_node_gets_the_gpus_that_fewest_have(
+    count: int, max_nodes: int, taken: list[int], own: tuple[int, ...]
+) -> None:
+    assert next_gpus(count, max_nodes, taken) == own
+
+
+def test_logical_nodes_split_the_gpus_of_their_machine() -> None:
+    assert [split_gpus(4, 2, rank) for rank in range(2)] == [(0, 1), (2, 3)]
+    assert [split_gpus(2, 3, rank) for rank in range(3)] == [(0,), (0,), (1,)]
+    assert split_gpus(0, 2, 0) == split_gpus(4, 1, 0) == ()
 
 
 def test_each_node_has_an_address_of_its_own() -> None:

@@ -7,6 +7,7 @@ Every decision is one transaction on what stands in the store; nothing is rememb
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, adjust
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
@@ -45,7 +46,8 @@ class ComputeControl:
         store, now = self._house.store.computes, self._house.clock()
 
         def decide(current: Compute, load: Load) -> Adjustment:
-            return adjust(current, load.nodes, load.held, load.asked, now)
+            change = adjust(current, load.nodes, load.held, load.asked, now)
+            return replace(change, gpus=self._house.machine.gpus) if change.add else change
 
         load = store.load(compute, most=compute.max_nodes)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.

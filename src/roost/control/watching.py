@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from roost.domain.compute import Compute, Priority
+from roost.domain.compute import Compute, Priority, split_gpus
 from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailable
 from roost.domain.gangs import Member
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
@@ -161,11 +161,9 @@ class Watch:
 
     def _start(self, run: Run, errand: Errand, member: Member | None = None) -> str:
         token = people.mint_run_token(self._house, run.id, user=run.user)
-        if member is None:
-            nodes = self._house.store.computes.nodes_of(run.id)
-            node, address = (nodes[0].id, nodes[0].address) if nodes else ("", LOOPBACK)
-        else:
-            node, address = member.node, member.address
+        nodes = {node.id: node for node in self._house.store.computes.nodes_of(run.id)}
+        own = nodes.get(member.node) if member else next(iter(nodes.values()), None)
+        gpus = self._house.machine.gpus
         workspace = self._house.store.workspaces.get(run.workspace)
         plan = Plan(
             run_id=run.id,
@@ -179,8 +177,9 @@ class Watch:
             node_rank=member.node_rank if member else 0,
             attempt=run.attempt,
             preemptible=self._compute(run).priority is Priority.LOW,
-            node=node,
-            address=address,
+            node=own.id if own else member.node if member else "",
+            gpus=own.gpus if own else split_gpus(gpus, run.spec.node_count, member.node_rank) if member else (),
+            address=own.address if own else member.address if member else LOOPBACK,
         )
         return self._engine(run).start(plan, self._access(token))
 

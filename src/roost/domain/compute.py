@@ -5,6 +5,7 @@
 
 import heapq
 import ipaddress
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,6 +100,8 @@ class Node:
     since: float
     """When it came into this state."""
     run_id: str = ""
+    gpus: tuple[int, ...] = ()
+    """Indexes of those GPUs of its machine that its runs see; empty where there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +136,8 @@ class Adjustment:
     """New states by node; a node that becomes idle has no run any more."""
     remove: tuple[str, ...] = ()
     add: int = 0
+    gpus: int = 0
+    """How many the machine of the new nodes has: each gets its share of them."""
 
     def __bool__(self) -> bool:
         return bool(self.states or self.remove or self.add)
@@ -235,6 +240,21 @@ def turns(waiting: Iterable[tuple[str, str]], running: Mapping[str, int]) -> lis
         if index + 1 < len(line):
             heapq.heappush(heap, (count + 1, line[index + 1][0], user, index + 1))
     return order
+
+
+def next_gpus(count: int, max_nodes: int, taken: Iterable[int]) -> tuple[int, ...]:
+    """Which of a machine's `count` GPUs a new node gets: its share, at least one, of those that the fewest nodes have."""
+    held = Counter(taken)
+    share = max(1, count // max_nodes) if count else 0
+    return tuple(sorted(sorted(range(count), key=lambda index: (held[index], index))[:share]))
+
+
+def split_gpus(count: int, nodes: int, node_rank: int) -> tuple[int, ...]:
+    """Which GPUs one of several logical nodes of a machine gets; they take turns where there are too few."""
+    if not count or nodes == 1:
+        return ()
+    own = range(node_rank * count // nodes, (node_rank + 1) * count // nodes)
+    return tuple(own) or (node_rank % count,)
 
 
 def next_address(taken: Collection[str]) -> str:

@@ -57,6 +57,8 @@ class Plan:
     """Id of the cluster's node it runs on; empty on `local`, which has none."""
     preemptible: bool = False
     """Whether its node may be taken away: then `./outputs` is kept while the script runs."""
+    gpus: tuple[int, ...] = ()
+    """Indexes of the GPUs that the script sees; empty for all that the node has."""
     address: str = LOOPBACK
     """Where other nodes of this machine reach it."""
 

@@ -8,7 +8,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, NodeState, Priority, next_address, turns
+from roost.domain.compute import (
+    Adjustment,
+    Compute,
+    ComputeKind,
+    Node,
+    NodeState,
+    Priority,
+    next_address,
+    next_gpus,
+    turns,
+)
 from roost.domain.errors import ComputeConflict, ComputeNotFound, NotFound
 from roost.domain.runs import HOLDS_NODE, TERMINAL, Run, RunEvent, RunKind, RunStatus
 from roost.store.base import MANY, Load
@@ -336,7 +346,7 @@ def _apply(connection: sa.Connection, row: rows.Row, load: Load, change: Adjustm
     for node_id in change.remove:
         connection.execute(t.nodes.delete().where(_THE_NODE), {**key, "which": _number(node_id)})
     if change.add:
-        _add(connection, row, change.add, at)
+        _add(connection, row, change.add, change.gpus, at)
     moved = bool(change.add or change.remove)
     connection.execute(
         t.computes.update().where(t.computes.c.workspace == row.workspace, t.computes.c.name == row.name),
@@ -348,12 +358,23 @@ def _apply(connection: sa.Connection, row: rows.Row, load: Load, change: Adjustm
     )
 
 
-def _add(connection: sa.Connection, row: rows.Row, count: int, at: float) -> None:
+def _add(connection: sa.Connection, row: rows.Row, count: int, gpus: int, at: float) -> None:
     taken = gangs.addresses(connection)
+    held = [
+        index for text in connection.execute(sa.select(t.nodes.c.gpus)).scalars() for index in json.loads(text or "[]")
+    ]
     for number in range(row.node_number + 1, row.node_number + 1 + count):
         address = next_address(taken)
         taken.add(address)
-        values = {"address": address, "state": NodeState.PREPARING.value, "since": at, "run_id": ""}
+        own = next_gpus(gpus, row.max_nodes, held)
+        held += own
+        values = {
+            "address": address,
+            "state": NodeState.PREPARING.value,
+            "since": at,
+            "run_id": "",
+            "gpus": json.dumps(own),
+        }
         connection.execute(
             t.nodes.insert(), {"workspace": row.workspace, "compute": row.name, "number": number, **values}
         )
@@ -372,6 +393,7 @@ def _node(row: Any) -> Node:
         state=NodeState(row.state),
         since=row.since,
         run_id=row.run_id,
+        gpus=tuple(json.loads(row.gpus or "[]")),
     )
 
 

@@ -100,6 +100,7 @@ nodes = Table(
     Column("state", Name, nullable=False),
     Column("since", Float, nullable=False),
     Column("run_id", Name, nullable=False),  # empty for none
+    Column("gpus", Text),  # JSON: indexes of the machine's GPUs that are its own
     ForeignKeyConstraint(["workspace", "compute"], ["computes.workspace", "computes.name"], ondelete="CASCADE"),
     Index("ix_nodes_run", "run_id"),
 )
