@@ -124,7 +124,7 @@ def key(plan: Plan, site: Site) -> str:
         "plan": plan.line,
         "source": compiling.entry(site.body, plan.package),
         "against": [compiling.entry(site.body, each.partition("==")[0]) or each for each in plan.against],
-        "abi": _answer([str(site.python), "-I", "-c", _ABI]),
+        "abi": _abi(site),
         "variables": _given(plan, site.own),
         "needs": [_version(site, need) for need in plan.needs],
         "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
@@ -163,6 +163,13 @@ def _brought(site: Site, need: Need) -> str:
 
 def _has(site: Site, need: Need) -> bool:
     return bool(_brought(site, need) or shutil.which(need.program, path=site.path))
+
+
+def _abi(site: Site) -> str:
+    answer = _answer([str(site.python), "-I", "-c", _ABI])
+    if not answer:
+        raise BuildFailed(f"The Python that it is compiled for does not answer: {site.python}.")
+    return answer
 
 
 def _version(site: Site, need: Need) -> str:
