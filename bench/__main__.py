@@ -21,7 +21,18 @@ from bench import peers as peer
 from bench.setting import Setting, own_home
 from bench.table import Line, render
 
-NAMES = ("imports", "start", "log_call", "ingest", "read_million", "noop_run", "snapshot", "artefacts", "environment")
+NAMES = (
+    "imports",
+    "start",
+    "log_call",
+    "ingest",
+    "read_million",
+    "noop_run",
+    "snapshot",
+    "artefacts",
+    "data",
+    "environment",
+)
 NEEDS_MLFLOW = {"imports", "log_call", "ingest", "read_million", "noop_run", "artefacts"}
 NEEDS_RAY = {"noop_run"}
 

@@ -44,6 +44,7 @@ class Crowd:
         self._otherwise = otherwise
         self._select = selectors.DefaultSelector()
         self._seats: set[_Seat] = set()
+        self._most = min(CONNECTIONS, 1 + len(queue) // 8)
         self._buffer = memoryview(bytearray(BLOCK))
 
     def run(self) -> None:
@@ -60,7 +61,7 @@ class Crowd:
         while self._queue or self._seats:
             if self._transfer.web.stopping:
                 raise Stopped
-            more = bool(self._queue) and len(self._seats) < CONNECTIONS
+            more = bool(self._queue) and len(self._seats) < self._most
             if more:
                 self._sit()
             ready = self._select.select(0 if more else _LOOK_SECONDS)
