@@ -155,7 +155,7 @@ class _Seat:
         self._file = blocks.open_held(place + blocks.DATA, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._came.clear()
         self._body = -1
-        if os.path.exists(place):
+        if os.access(place, os.F_OK):
             os.unlink(place + blocks.DATA)
             raise BlockingIOError("it has come meanwhile")
         request = self.line.request("GET", address.url, {**address.headers, **conditions(item)})
@@ -179,7 +179,7 @@ class _Seat:
     def keep(self) -> int:
         """The file is whole and in its place; its size."""
         with memoryview(self._came) as whole, whole[self._body :] as body:
-            os.ftruncate(self._file, 0)
+            os.ftruncate(self._file, 0)  # what a killed process left
             write_all(self._file, body)
             size = len(body)
         blocks.seal(self._file, self.item.modified_at)
