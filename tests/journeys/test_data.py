@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interpreters import each_python, python
+from tests.interpreters import WANTED, python
 from tests.journeys.test_submit import until
 from tests.journeys.web import serving
 from tests.sdk.folders import tree
@@ -182,11 +182,11 @@ json.dump(said, open("outputs/said.json", "w"))
 """
 
 
-@each_python
+@pytest.mark.parametrize("version", [*WANTED, "with the SDK"])
 def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: Experiment, tmp_path: Path) -> None:
-    environment = Environment(f"python{version}")
+    environment = Environment(f"python{version[:4]}")
     environment.python.user_managed_dependencies = True
-    environment.python.interpreter_path = python(version)
+    environment.python.interpreter_path = sys.executable if version == "with the SDK" else python(version)
     store = workspace.get_default_datastore()
     tree(tmp_path / "up", {"one.txt": "1", "two.txt": "2", "table.csv": "a,b\n1,2\n"})
     store.upload(str(tmp_path / "up"), target_path="files", show_progress=False)
@@ -195,7 +195,8 @@ def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: E
     run = submit(experiment, tmp_path, IN_JOB, table.as_named_input("table"), environment=environment)
     run.wait_for_completion()
     said = output(run, "said.json")
-    assert said.pop("python") == [int(each) for each in version.split(".")]
+    wanted = list(sys.version_info[:2]) if version == "with the SDK" else [int(each) for each in version.split(".")]
+    assert said.pop("python") == wanted
     assert "absent" in str(said.pop("absent"))
     assert said == {
         "kind": "FileDataset",
@@ -220,6 +221,7 @@ os.makedirs(os.path.join(folder, "deep"))
 open(os.path.join(folder, "a.csv"), "w").write("x,y\\n1,2\\n")
 open(os.path.join(folder, "deep", "b.csv"), "w").write("x,y\\n3,4\\n")
 open(os.path.join(folder, "notes.txt"), "w").write("not this")
+open(os.path.join(folder, "empty.csv"), "w").close()
 os.symlink("/etc/passwd", os.path.join(folder, "link.csv"))
 sys.exit(int(sys.argv[2]))
 """
@@ -235,7 +237,7 @@ def test_what_a_run_writes_becomes_data(workspace: Workspace, experiment: Experi
     run = submit(experiment, tmp_path, WRITES, result, 0)
     run.wait_for_completion()
     numbers = Dataset.get_by_name(workspace, "numbers")
-    assert sorted(numbers.to_path()) == ["/a.csv", "/deep/b.csv"]  # type: ignore[union-attr]
+    assert sorted(numbers.to_path()) == ["/a.csv", "/deep/b.csv", "/empty.csv"]  # type: ignore[union-attr]
     assert (numbers.description, numbers.tags) == ("made by a run", {"kind": "made"})
     assert run.output_datasets["result"].id == numbers.id
     (use,) = run.get_details()["outputDatasets"]

@@ -90,6 +90,11 @@ class TestInputs:
         with pytest.raises(InvalidInput, match="it is a variable of the run too"):
             files.as_named_input(name)
 
+    @pytest.mark.parametrize("path", ["/", "../up", "a/../../b", 3, "a\0b"])
+    def test_places_that_cannot_be(self, files: FileDataset, path: Any) -> None:
+        with pytest.raises(InvalidInput):
+            files.as_mount(path)
+
     def test_what_cannot_be(self, files: FileDataset) -> None:
         with pytest.raises(InvalidInput, match="mode must be one of direct, mount, download"):
             DatasetConsumptionConfig("a", files, "hdfs")

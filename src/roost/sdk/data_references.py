@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from roost.domain import globs
 from roost.domain.datasets import Definition, Input, Mode, Output, Source
 from roost.domain.errors import InvalidInput
-from roost.sdk.consumption import checked_input, new_name
+from roost.sdk.consumption import checked_input, checked_place, new_name
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -38,7 +38,7 @@ class DataReference:
         self.data_reference_name = checked_input(data_reference_name) if data_reference_name else new_name("data")
         self.path_on_datastore = globs.checked(path_on_datastore or "")
         self.mode = mode
-        self.path_on_compute = path_on_compute
+        self.path_on_compute = checked_place(path_on_compute)
         self.overwrite = bool(overwrite)
 
     def path(self, path: str | None = None, data_reference_name: str | None = None) -> "DataReference":
