@@ -360,3 +360,27 @@ def test_an_input_that_does_not_come_can_be_canceled(experiment: Experiment, tmp
         run.cancel()
         until(lambda: run.get_status() == "Canceled")
         web.flows.set()
+
+
+LARGE = """
+import os, sys
+for number in range(20):
+    with open(os.path.join(sys.argv[1], "%d.bin" % number), "wb") as file:
+        file.write(bytes(8000000))
+"""
+
+
+def test_an_agent_killed_while_it_uploads_is_made_up_for(
+    workspace: Workspace, experiment: Experiment, tmp_path: Path, home: Path
+) -> None:
+    made = OutputFileDatasetConfig("made").register_on_complete("zeros")
+    run = submit(experiment, tmp_path, LARGE, made)
+    folder = home / "runs" / run.id
+    until((folder / "delivering-made").exists)
+    os.kill(int(json.loads((folder / "agent.json").read_text())["pid"]), signal.SIGKILL)
+    run.wait_for_completion()
+    zeros = Dataset.get_by_name(workspace, "zeros")
+    assert zeros.version == 1
+    assert len(zeros.to_path()) == 20  # type: ignore[union-attr]
+    assert zeros.download("zeros")  # type: ignore[union-attr]
+    assert {path.stat().st_size for path in Path("zeros").iterdir()} == {8_000_000}
