@@ -172,7 +172,14 @@ said = {"kind": type(files).__name__, "version": files.version, "paths": sorted(
         "here": sorted(os.path.relpath(path) for path in here), "listed": listed,
         "again": Dataset.get_by_id(workspace, files.id).name,
         "first": files.take(1).to_path(), "python": sys.version_info[:2],
+        "names": sorted(workspace.datasets), "by_name": workspace.datasets["texts"].id == files.id,
         "direct": type(run.input_datasets["table"]).__name__, "argument": sys.argv[1]}
+if sys.argv[2:] == ["alone"]:
+    try:
+        Dataset.File.from_files("http://example.org")
+        raise SystemExit("not refused")
+    except Exception as error:
+        assert "in a job datasets are found, not made" in str(error), error
 try:
     Dataset.get_by_name(workspace, "absent")
 except Exception as error:
@@ -192,7 +199,8 @@ def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: E
     store.upload(str(tmp_path / "up"), target_path="files", show_progress=False)
     Dataset.File.from_files((store, "files/*.txt")).register(workspace, "texts")
     table = Dataset.Tabular.from_delimited_files((store, "files/table.csv"), validate=False)
-    run = submit(experiment, tmp_path, IN_JOB, table.as_named_input("table"), environment=environment)
+    alone = [] if version == "with the SDK" else ["alone"]
+    run = submit(experiment, tmp_path, IN_JOB, table.as_named_input("table"), *alone, environment=environment)
     run.wait_for_completion()
     said = output(run, "said.json")
     wanted = list(sys.version_info[:2]) if version == "with the SDK" else [int(each) for each in version.split(".")]
@@ -205,6 +213,8 @@ def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: E
         "here": ["local/one.txt", "local/two.txt"],
         "listed": ["one.txt", "two.txt"],
         "again": "texts",
+        "names": ["texts"],
+        "by_name": True,
         "first": ["/one.txt"],
         "direct": "TabularDataset",
         "argument": "table",

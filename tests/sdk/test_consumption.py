@@ -61,6 +61,10 @@ class TestInputs:
         assert made.command == (f"cat {token(given.name)} | wc -l",)
         assert made.shell
 
+    def test_a_text_that_names_what_is_not_given_is_refused(self) -> None:
+        with pytest.raises(InvalidInput, match=f"'{token('absent')}' stands for data that the run is not given"):
+            spec(command=f"cat {token('absent')}")
+
     def test_in_the_run_configuration(self, files: FileDataset) -> None:
         configuration = RunConfiguration()
         configuration.data = {"birds": files.as_named_input("birds")}

@@ -1,10 +1,11 @@
 """The data that a configuration names, in arguments, in a command or in the run configuration, as the run carries it."""
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from roost.domain.datasets import Input, Output
+from roost.domain.datasets import Input, Output, token
 from roost.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -80,7 +81,19 @@ def collect(
             inputs[made.name] = made
         else:
             outputs[made.name] = made
+    _check_tokens([word for word in words if isinstance(word, str)], {*inputs, *outputs})
     return tuple(inputs.values()), tuple(outputs.values())
+
+
+def _check_tokens(texts: Sequence[str], known: set[str]) -> None:
+    """Whatever stands for data in a text must be given to the run."""
+    for text in texts:
+        for name in re.findall(rf"{re.escape(token(''))}(\w+)", text):
+            if name not in known:
+                raise InvalidInput(
+                    f"{token(name)!r} stands for data that the run is not given.",
+                    hint="Put dataset.as_named_input(…) itself into `arguments`, or into run_config.data.",
+                )
 
 
 def _made(value: Any) -> Input | Output:
