@@ -33,7 +33,7 @@ Meanwhile = Callable[[], None]
 CONNECTIONS = 6
 _STRETCH = 16 * BLOCK
 _LOOK_SECONDS = 0.1
-_CROWDS, _A_CROWD = 4, 32
+_CROWDS, _CROWDS_NEAR, _A_CROWD = 4, 2, 32
 _OWN = ".roost-download"
 
 
@@ -147,7 +147,8 @@ class _Work:
                 small.append((item, self._cache.where(key)))
             else:
                 self.add(partial(self._begin, key, item))
-        crowds = min(_CROWDS, -(-len(small) // _A_CROWD)) if small and not is_near(small[0][0].url) else bool(small)
+        most = _CROWDS_NEAR if small and is_near(small[0][0].url) else _CROWDS
+        crowds = min(most, -(-len(small) // _A_CROWD))
         for _ in range(crowds):
             self.add(Crowd(self._transfer, small, self._otherwise).run, first=True)
         large = len(missing) - len(small)
