@@ -8,6 +8,7 @@ import pytest
 
 from roost import (
     DataReference,
+    DataReferenceConfiguration,
     DatasetConsumptionConfig,
     FileDataset,
     OutputFileDatasetConfig,
@@ -129,7 +130,7 @@ class TestOutputs:
         assert output.definition.format["separator"] == "\t"
         assert output.definition.steps == ({"op": "keep_columns", "columns": ["a"]},)
         parquet = OutputFileDatasetConfig("t", store).read_parquet_files().drop_columns(["b"])
-        assert parquet._output().definition.format["type"] == "parquet"
+        assert parquet._carried().definition.format["type"] == "parquet"
         with pytest.raises(InvalidInput, match="`path_glob`"):
             OutputFileDatasetConfig("t").read_parquet_files(path_glob="*.p")
         with pytest.raises(InvalidInput, match="not made directly"):
@@ -137,7 +138,7 @@ class TestOutputs:
 
     def test_as_the_input_of_another(self, store: Datastore) -> None:
         fixed = OutputFileDatasetConfig("made", (store, "results/{output-name}")).as_input("given")
-        assert fixed._input().definition.sources == (Source(datastore="store", path="results/made"),)
+        assert fixed._carried().definition.sources == (Source(datastore="store", path="results/made"),)
         assert fixed.mode == "mount"
         table = OutputFileDatasetConfig("made", (store, "results")).read_parquet_files().as_input()
         assert table.mode == "direct"
@@ -175,6 +176,14 @@ class TestReferences:
         configuration.data_references = {"m": reference.to_config()}
         (output,) = ScriptRunConfig(".", script="t.py", run_config=configuration).spec("").outputs
         assert (output.name, output.path, output.source, output.overwrite) == ("m", "made", "out", True)
+
+    def test_without_a_name_the_key_is_its_name(self) -> None:
+        configuration = RunConfiguration()
+        plain = DataReferenceConfiguration(datastore_name="store", path_on_datastore="a", mode="download")
+        configuration.data_references = {"images": plain}
+        (given,) = ScriptRunConfig(".", script="t.py", run_config=configuration).spec("").inputs
+        assert (given.name, given.mode) == ("images", Mode.DOWNLOAD)
+        assert given.definition.sources == (Source(datastore="store", path="a"),)
 
     def test_what_cannot_be(self, store: Datastore) -> None:
         with pytest.raises(InvalidInput, match="datastore must be a Datastore"):

@@ -52,7 +52,7 @@ class DatasetConsumptionConfig:
     def as_hdfs(self) -> NoReturn:
         raise InvalidInput("There is no HDFS in Roost.", hint="Use as_mount() or as_download().")
 
-    def _input(self) -> Input:
+    def _carried(self) -> Input:
         """As a run carries it."""
         return Input(
             name=self.name,
