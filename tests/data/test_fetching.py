@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.data.servers import Server, content, serving, until
+from tests.data.servers import MODIFIED, Server, content, serving, until
 
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
@@ -71,6 +71,14 @@ class TestWhole:
         assert bytes_of(made) == [content(LARGE), b"c", b"local"]
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c", "here.txt"]
         assert local.read_text() == "local"
+
+    def test_an_address_with_letters_that_must_be_quoted(self, server: Server, cache: Cache) -> None:
+        server.put("%C3%BC%20x%41.csv", b"quoted")
+        server.put("door", b"", location="/ü xA.csv".encode().decode("latin-1"))
+        server.put("%C3%BC%20xA.csv", b"followed")
+        item = Item(name="a", url=f"{server.url}/ü x%41.csv", size=6, modified_at=MODIFIED)
+        door = Item(name="b", url=f"{server.url}/door", size=8, modified_at=MODIFIED)
+        assert bytes_of(fetch([item, door], cache)) == [b"quoted", b"followed"]
 
     def test_one_file_under_two_names(self, server: Server, tmp_path: Path) -> None:
         item = server.put("a", b"one")

@@ -109,6 +109,7 @@ def mounted(cache: Cache, tmp_path: Path, told: list[str]) -> Iterator[Mounted]:
 
 
 @needs_fuse
+@pytest.mark.slow
 class TestFuse:
     def test_files_and_folders_as_they_are(self, server: Server, mounted: Mounted, tmp_path: Path) -> None:
         (tmp_path / "local").write_text("local")
@@ -204,7 +205,6 @@ class TestFuse:
         assert (made.path / "large").read_bytes() == content(LARGE)
         assert (made.path / "small").read_bytes() == b"small"
 
-    @pytest.mark.slow
     def test_killed_again_and_again_it_is_given_up_in_words(
         self, server: Server, mounted: Mounted, told: list[str]
     ) -> None:

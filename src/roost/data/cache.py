@@ -143,6 +143,12 @@ class Cache:
             os.close(self._hold)
             self._hold = -1
 
+    def __enter__(self) -> "Cache":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def _facts(self, source: str) -> Path:
         return self.root / "facts" / hashlib.sha256(source.encode()).hexdigest()
 

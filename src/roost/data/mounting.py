@@ -8,7 +8,7 @@ Where the machine has no FUSE, and for what must be here whole to be read well, 
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,8 @@ class Mount:
         self._single = items[0].name if len(items) == 1 else ""
         self._made = made
         self._supervisor: Supervisor | None = None
+        self.at_end: list[Callable[[], None]] = []
+        """Called once it is closed."""
 
     @property
     def path(self) -> Path:
@@ -73,6 +75,8 @@ class Mount:
         if self._made:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
+        while self.at_end:
+            self.at_end.pop()()
 
     def __enter__(self) -> "Mount":
         return self

@@ -100,7 +100,8 @@ class Web:
                     _judge(reply, address)
                     yield Answer(reply.status, reply.head, reply)
                     return
-                following = urljoin(url, reply.head.text("location"))
+                location = reply.head.text("location").encode("latin-1").decode("utf-8", "replace")
+                following = urljoin(url, location)
                 _drain(reply)
             finally:
                 self._give_back(line, reply)
