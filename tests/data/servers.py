@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -185,11 +186,13 @@ class _Listener(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Server]:
-    """A server on loopback, until the end."""
+def serving(context: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """A server on loopback, until the end; with a context one of https."""
     handler = type("Handler", (_Handler,), {})
     listener = _Listener(("127.0.0.1", 0), handler)
-    server = Server(f"http://127.0.0.1:{listener.server_address[1]}")
+    if context:
+        listener.socket = context.wrap_socket(listener.socket, server_side=True)
+    server = Server(f"http{'s' if context else ''}://127.0.0.1:{listener.server_address[1]}")
     handler.shared = server  # type: ignore[attr-defined]
     thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
