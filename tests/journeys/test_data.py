@@ -394,3 +394,41 @@ def test_an_agent_killed_while_it_uploads_is_made_up_for(
     assert len(zeros.to_path()) == 20  # type: ignore[union-attr]
     assert zeros.download("zeros")  # type: ignore[union-attr]
     assert {path.stat().st_size for path in Path("zeros").iterdir()} == {8_000_000}
+
+
+TABLE = """
+import json, os
+from azureml.core import Dataset, Run
+run = Run.get_context()
+prices = run.input_datasets["prices"]
+frame = prices.to_pandas_dataframe()
+lines = Dataset.get_by_name(run.experiment.workspace, "lines").to_pandas_dataframe()
+said = {"days": [str(day)[:10] for day in frame["day"]], "regions": frame["region"].tolist(),
+        "dear": prices.drop_columns("region").take(1).to_pandas_dataframe().columns.tolist(), "lines": lines["a"].tolist()}
+os.makedirs("outputs", exist_ok=True)
+json.dump(said, open("outputs/said.json", "w"))
+"""
+
+
+def test_tables_inside_a_job(workspace: Workspace, experiment: Experiment, tmp_path: Path) -> None:
+    store = workspace.get_default_datastore()
+    content = {
+        "north/2020.csv": "day,price\n2020-01-01,5\n2020-01-02,50\n",
+        "south/2020.csv": "day,price\n2020-01-03,70\n2020-01-04,7\n",
+        "lines.jsonl": '{"a": 1}\n{"a": 2}\n',
+    }
+    store.upload(str(tree(tmp_path / "up", content)), target_path="tables", show_progress=False)
+    place = (store, "tables/*/2020.csv")
+    prices = Dataset.Tabular.from_delimited_files(place, partition_format="{region}/2020.csv")
+    dear = prices.filter(prices["price"] > 10)
+    Dataset.Tabular.from_json_lines_files((store, "tables/lines.jsonl")).register(workspace, "lines")
+    run = submit(experiment, tmp_path, TABLE, dear.as_named_input("prices"))
+    run.wait_for_completion()
+    assert output(run, "said.json") == {
+        "days": ["2020-01-02", "2020-01-03"],
+        "regions": ["north", "south"],
+        "dear": ["day", "price"],
+        "lines": [1, 2],
+    }
+    found = run.input_datasets["prices"].to_pandas_dataframe()
+    assert found["price"].tolist() == [50, 70], "outside the same as inside"
