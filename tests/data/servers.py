@@ -39,6 +39,8 @@ class Manners:
     claims: int | None = None
     """The length that the head tells, whatever comes."""
     md5: str = ""
+    old: bool = False
+    """Answers as HTTP/1.0."""
     pause_at: int = -1
     """After so many bytes of a body nothing comes before `wait` is set."""
     wait: threading.Event | None = None
@@ -108,6 +110,8 @@ class _Handler(BaseHTTPRequestHandler):
         found = re.match(r"bytes=(\d+)-(\d*)", asked)
         if found:
             start, end = int(found[1]), min(end, int(found[2]) + 1 if found[2] else end)
+        self.protocol_version = "HTTP/1.0" if file.old else "HTTP/1.1"
+        self.close_connection |= file.old
         self.send_response(206 if found else 200)
         if found:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(file.content)}")

@@ -72,6 +72,16 @@ class TestWhole:
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c", "here.txt"]
         assert local.read_text() == "local"
 
+    def test_an_old_server_is_asked_once_for_each(self, server: Server, cache: Cache) -> None:
+        items = [server.put(f"{n}", content(100, str(n)), old=True) for n in range(100)]
+        assert bytes_of(fetch(items, cache)) == [server.files[item.name].content for item in items]
+        assert server.gets() == 100
+
+    def test_files_of_several_servers(self, server: Server, cache: Cache) -> None:
+        with serving() as other:
+            items = [(server, other)[n % 2].put(f"{n}", content(100, str(n))) for n in range(100)]
+            assert bytes_of(fetch(items, cache)) == [content(100, str(n)) for n in range(100)]
+
     def test_an_address_with_letters_that_must_be_quoted(self, server: Server, cache: Cache) -> None:
         server.put("%C3%BC%20x%41.csv", b"quoted")
         server.put("door", b"", location="/ü xA.csv".encode().decode("latin-1"))
@@ -191,10 +201,12 @@ class TestFaults:
             fetch([kept, lost], cache, web=hasty())
 
     def test_a_silent_server_is_given_up(self, server: Server, cache: Cache) -> None:
-        item = server.put("f", content(2 * BLOCK), wait=threading.Event())
-        with pytest.raises(Unavailable, match="says nothing for too long"):
-            fetch([item], cache, web=Web(silence=0.05, pause=0.01))
-        server.files["f"].wait.set()  # type: ignore[union-attr]
+        gate = threading.Event()
+        for size in (10, 2 * BLOCK):
+            items = [server.put("f", content(size), wait=gate), server.put("other", b"x")]
+            with pytest.raises(Unavailable, match="/f cannot be read: its server says nothing for too long"):
+                fetch(items, cache, web=Web(silence=0.05, pause=0.01))
+        gate.set()
 
     @pytest.mark.parametrize("size", [10, LARGE])
     def test_whoever_does_not_want_it_any_more_ends_it(self, server: Server, cache: Cache, size: int) -> None:
