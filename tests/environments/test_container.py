@@ -10,12 +10,15 @@ from tests.environments import wheels
 
 from roost.domain.containers import flags
 from roost.domain.recipes import Image, Recipe
-from roost.environments import base, builders, container, container_facts, container_images
+from roost.environments import base, builders
 from roost.environments.base import Builder, Lock, Private, read_lock
-from roost.environments.container_box import _signed, _volumes
-from roost.environments.container_engine import NoEngine
-from roost.environments.container_facts import Facts
-from roost.environments.container_images import OutOfReach, registry_of
+from roost.environments.containers import builder as container
+from roost.environments.containers import facts as container_facts
+from roost.environments.containers import images as container_images
+from roost.environments.containers.box import _signed, _volumes
+from roost.environments.containers.engine import NoEngine
+from roost.environments.containers.facts import Facts
+from roost.environments.containers.images import OutOfReach, registry_of
 
 AZURES = Image(reference="mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04", plain=True)
 

@@ -33,7 +33,8 @@ from roost import (
 )
 from roost.agent.folder import Folder
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
-from roost.environments import container_engine, container_facts
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers import facts as container_facts
 from roost.sdk import waiting
 from roost_job.exceptions import ActivityFailedException
 

@@ -10,15 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import compiling, container_engine, container_facts, pip_options, pythons
+from roost.environments import pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
-from roost.environments.container_box import Mount
-from roost.environments.container_engine import Engine, NoEngine
-from roost.environments.container_facts import Facts
-from roost.environments.container_images import Images, OutOfReach
-from roost.environments.container_workshop import BoxedUv, Workshop
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers import facts as container_facts
+from roost.environments.containers.box import Mount
+from roost.environments.containers.engine import Engine, NoEngine
+from roost.environments.containers.facts import Facts
+from roost.environments.containers.images import Images, OutOfReach
+from roost.environments.containers.workshop import BoxedUv, Workshop
+from roost.environments.pip import compiling
+from roost.environments.pip import options as pip_options
+from roost.environments.pip.builder import here
 from roost.environments.running import Silent, Words
-from roost.environments.uv import here
 
 _CONDA_BODY = "# conda\n"
 _OLDEST = (3, 6)

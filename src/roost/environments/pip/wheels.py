@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.environments import base, compiling, repacking
+from roost.environments import base
 from roost.environments.base import BuildFailed
-from roost.environments.compiling import Need, Plan
-from roost.environments.pip_options import Options
+from roost.environments.pip import compiling, repacking
+from roost.environments.pip.compiling import Need, Plan
+from roost.environments.pip.options import Options
+from roost.environments.pip.program import Uv
 from roost.environments.running import Compiling, Words
-from roost.environments.uv_program import Uv
 
 _SECONDS = 30.0
 # With libpython shared, what is compiled names the folder that it is in.
