@@ -30,6 +30,7 @@ NAMES = (
     "noop_run",
     "snapshot",
     "artefacts",
+    "data",
     "environment",
     "distributed",
 )

@@ -13,8 +13,9 @@ from bench.noop_run import SCRIPT
 from bench.setting import Setting, timed
 from bench.table import Line, within
 from roost import Environment, ScriptRunConfig
-from roost.environments import base, pip_settings, pythons
-from roost.environments.uv import UvBuilder
+from roost.environments import base, pythons
+from roost.environments.pip import settings as pip_settings
+from roost.environments.pip.builder import UvBuilder
 
 PACKAGES = ("numpy", "requests", "click", "rich", "jinja2")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from roost.sdk.conda_dependencies import CondaDependencies
     from roost.sdk.consumption import DatasetConsumptionConfig
     from roost.sdk.data_outputs import OutputFileDatasetConfig, OutputTabularDatasetConfig
-    from roost.sdk.data_references import DataReference
+    from roost.sdk.data_references import DataReference, DataReferenceConfiguration
     from roost.sdk.datapaths import DataPath, DataPathComputeBinding
     from roost.sdk.dataset_factory import Dataset, FileDatasetFactory, TabularDatasetFactory
     from roost.sdk.dataset_types import DataType, FileEncoding, PromoteHeadersBehavior
@@ -93,6 +93,7 @@ __all__ = [
     "DataPath",
     "DataPathComputeBinding",
     "DataReference",
+    "DataReferenceConfiguration",
     "DataType",
     "DatabricksCompute",
     "Dataset",
@@ -168,6 +169,7 @@ _HOMES = {
     "DataPath": "roost.sdk.datapaths",
     "DataPathComputeBinding": "roost.sdk.datapaths",
     "DataReference": "roost.sdk.data_references",
+    "DataReferenceConfiguration": "roost.sdk.data_references",
     "DataType": "roost.sdk.dataset_types",
     "DatabricksCompute": "roost.sdk.foreign_compute",
     "Dataset": "roost.sdk.dataset_factory",

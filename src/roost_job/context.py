@@ -4,7 +4,7 @@ Also the two light objects that a script reaches through its run, `run.experimen
 """
 
 import os
-from typing import Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional
 
 from roost_job.door import DoorClient
 from roost_job.secrets import JobKeyvault
@@ -51,6 +51,13 @@ class JobWorkspace(object):
         self.subscription_id = subscription_id
         self.resource_group = resource_group
         self._door = door
+
+    @property
+    def datasets(self) -> Any:
+        """The newest version of each registered dataset, by name."""
+        from roost_job.datasets import JobDatasets  # for those who use data: it reads tables
+
+        return JobDatasets(self._data_link())
 
     def _data_link(self) -> DoorClient:
         return DoorClient(self._door)

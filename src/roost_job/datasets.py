@@ -5,7 +5,7 @@ The agent answers with paths of this node; tables are read here, by `frames`. No
 
 import os
 import random
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 from roost_job import frames
 from roost_job.exceptions import UserErrorException
@@ -184,8 +184,26 @@ def make(link: Any, definition: Mapping[str, Any], record: Optional[Mapping[str,
     return kind(link, definition, record)
 
 
+class _Outside(object):
+    """A part of the SDK that jobs do not have: whatever is asked of it says so."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, member: str) -> NoReturn:
+        if member.startswith("__"):
+            raise AttributeError(member)  # inspection by the language itself
+        raise UserErrorException(
+            "%s.%s needs the Roost SDK: in a job datasets are found, not made." % (self._name, member),
+            hint="Register the dataset outside of the run, and ask for it with Dataset.get_by_name(workspace, name).",
+        )
+
+
 class Dataset(object):
     """What a script in a job asks for by name or id. `workspace` is `run.experiment.workspace`."""
+
+    File = _Outside("Dataset.File")
+    Tabular = _Outside("Dataset.Tabular")
 
     @staticmethod
     def get_by_name(workspace: Any, name: str, version: Any = "latest", **kwargs: Any) -> Any:  # noqa: ARG004
@@ -203,6 +221,29 @@ class Dataset(object):
                 return make(link, each["definition"])
         record = link.ask("dataset", id=str(id))
         return make(link, record["definition"], record)
+
+
+class JobDatasets(Mapping[str, Any]):
+    """`workspace.datasets`: the newest version of each registered one, by name."""
+
+    def __init__(self, link: Any) -> None:
+        self._link = link
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._names():
+            raise KeyError(name)
+        record = self._link.ask("dataset", name=name)
+        return make(self._link, record["definition"], record)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _names(self) -> List[str]:
+        found: List[str] = self._link.ask("dataset_names")
+        return found
 
 
 def _link_of(workspace: Any) -> Any:

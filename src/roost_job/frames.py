@@ -75,7 +75,13 @@ def _frames(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> 
             return
         try:
             frame = reader(pandas, wanted, name, path, first, left)
-        except (ValueError, TypeError, KeyError, OSError) as error:  # UnicodeError and pandas' own are ValueErrors
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            OSError,
+            EOFError,
+        ) as error:  # UnicodeError and pandas' own are ValueErrors
             raise UserErrorException("%s of the dataset cannot be read: %s" % (name, _words(error)))
         if left is not None:
             frame = frame.iloc[:left]
@@ -108,7 +114,8 @@ def _with_places(frame: Frame, wanted: Wanted, name: str, source: str, values: A
             )
         frame = frame.assign(**{key: value for key, value in found.items() if wanted.wants(key)})
     if wanted.form.get("include_path") and wanted.wants(PATH_COLUMN):
-        frame.insert(0, PATH_COLUMN, "/" + name)
+        others = [each for each in frame.columns if each != PATH_COLUMN]
+        frame = frame.assign(**{PATH_COLUMN: "/" + name})[[PATH_COLUMN] + others]
     return frame
 
 

@@ -13,7 +13,7 @@ from roost.agent.folder import Folder
 from roost.domain.errors import InvalidInput
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
-from roost.environments.container_box import Box, Mount
+from roost.environments.containers.box import Box, Mount
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
 
 from roost.cli import showing
+from roost.domain.datasets import Definition, Input, Mode, Output, Source
+from roost.domain.runs import RunSpec
 
 LOGS = """
 from azureml.core import Run
@@ -101,3 +103,19 @@ def test_a_note_on_the_workspace_is_said_once_and_apart(home: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == ""
     assert done.stderr.count("No config.json found: using workspace 'default'.") == 1
+
+
+def test_what_a_run_reads_and_fills() -> None:
+    one = Definition(sources=(Source(url="http://host/a.csv?page=1"), Source(datastore="store", path="b")))
+    spec = RunSpec(
+        inputs=(Input(name="birds", definition=one, mode=Mode.DOWNLOAD),),
+        outputs=(
+            Output(name="made", datastore="store", path="out/{run-id}", register_as="results"),
+            Output(name="plain"),
+        ),
+    )
+    assert showing.data_lines(spec) == [
+        "  input       birds, download: http://host/a.csv and 1 more",
+        "  output      made: store/out/{run-id}, becomes dataset 'results'",
+        "  output      plain: the default datastore/dataset/{run-id}/{output-name}",
+    ]

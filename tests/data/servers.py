@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -38,6 +39,8 @@ class Manners:
     claims: int | None = None
     """The length that the head tells, whatever comes."""
     md5: str = ""
+    old: bool = False
+    """Answers as HTTP/1.0."""
     pause_at: int = -1
     """After so many bytes of a body nothing comes before `wait` is set."""
     wait: threading.Event | None = None
@@ -107,6 +110,8 @@ class _Handler(BaseHTTPRequestHandler):
         found = re.match(r"bytes=(\d+)-(\d*)", asked)
         if found:
             start, end = int(found[1]), min(end, int(found[2]) + 1 if found[2] else end)
+        self.protocol_version = "HTTP/1.0" if file.old else "HTTP/1.1"
+        self.close_connection |= file.old
         self.send_response(206 if found else 200)
         if found:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(file.content)}")
@@ -185,11 +190,13 @@ class _Listener(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Server]:
-    """A server on loopback, until the end."""
+def serving(context: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """A server on loopback, until the end; with a context one of https."""
     handler = type("Handler", (_Handler,), {})
     listener = _Listener(("127.0.0.1", 0), handler)
-    server = Server(f"http://127.0.0.1:{listener.server_address[1]}")
+    if context:
+        listener.socket = context.wrap_socket(listener.socket, server_side=True)
+    server = Server(f"http{'s' if context else ''}://127.0.0.1:{listener.server_address[1]}")
     handler.shared = server  # type: ignore[attr-defined]
     thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.data.servers import Server, content, serving, until
+from tests.data.servers import MODIFIED, Server, content, serving, until
 
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
@@ -71,6 +71,24 @@ class TestWhole:
         assert bytes_of(made) == [content(LARGE), b"c", b"local"]
         assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c", "here.txt"]
         assert local.read_text() == "local"
+
+    def test_an_old_server_is_asked_once_for_each(self, server: Server, cache: Cache) -> None:
+        items = [server.put(f"{n}", content(100, str(n)), old=True) for n in range(100)]
+        assert bytes_of(fetch(items, cache)) == [server.files[item.name].content for item in items]
+        assert server.gets() == 100
+
+    def test_files_of_several_servers(self, server: Server, cache: Cache) -> None:
+        with serving() as other:
+            items = [(server, other)[n % 2].put(f"{n}", content(100, str(n))) for n in range(100)]
+            assert bytes_of(fetch(items, cache)) == [content(100, str(n)) for n in range(100)]
+
+    def test_an_address_with_letters_that_must_be_quoted(self, server: Server, cache: Cache) -> None:
+        server.put("%C3%BC%20x%41.csv", b"quoted")
+        server.put("door", b"", location="/ü xA.csv".encode().decode("latin-1"))
+        server.put("%C3%BC%20xA.csv", b"followed")
+        item = Item(name="a", url=f"{server.url}/ü x%41.csv", size=6, modified_at=MODIFIED)
+        door = Item(name="b", url=f"{server.url}/door", size=8, modified_at=MODIFIED)
+        assert bytes_of(fetch([item, door], cache)) == [b"quoted", b"followed"]
 
     def test_one_file_under_two_names(self, server: Server, tmp_path: Path) -> None:
         item = server.put("a", b"one")
@@ -183,10 +201,12 @@ class TestFaults:
             fetch([kept, lost], cache, web=hasty())
 
     def test_a_silent_server_is_given_up(self, server: Server, cache: Cache) -> None:
-        item = server.put("f", content(2 * BLOCK), wait=threading.Event())
-        with pytest.raises(Unavailable, match="says nothing for too long"):
-            fetch([item], cache, web=Web(silence=0.05, pause=0.01))
-        server.files["f"].wait.set()  # type: ignore[union-attr]
+        gate = threading.Event()
+        for size in (10, 2 * BLOCK):
+            items = [server.put("f", content(size), wait=gate), server.put("other", b"x")]
+            with pytest.raises(Unavailable, match="/f cannot be read: its server says nothing for too long"):
+                fetch(items, cache, web=Web(silence=0.05, pause=0.01))
+        gate.set()
 
     @pytest.mark.parametrize("size", [10, LARGE])
     def test_whoever_does_not_want_it_any_more_ends_it(self, server: Server, cache: Cache, size: int) -> None:

@@ -109,6 +109,7 @@ def mounted(cache: Cache, tmp_path: Path, told: list[str]) -> Iterator[Mounted]:
 
 
 @needs_fuse
+@pytest.mark.slow
 class TestFuse:
     def test_files_and_folders_as_they_are(self, server: Server, mounted: Mounted, tmp_path: Path) -> None:
         (tmp_path / "local").write_text("local")
@@ -149,7 +150,9 @@ class TestFuse:
         asked = [asked for _, _, asked in server.asked]
         assert len(asked) == len(set(asked)) == 3
         server.asked.clear()
-        assert mounted([item]).path.read_bytes() == content(LARGE)
+        with mount([item], None, cache) as next_one:
+            assert (next_one.way, next_one.note) == (Way.CACHE, "All of it was here already.")
+            assert next_one.path.read_bytes() == content(LARGE)
         assert server.asked == []
 
     def test_a_server_without_ranges(self, server: Server, mounted: Mounted) -> None:
@@ -204,7 +207,6 @@ class TestFuse:
         assert (made.path / "large").read_bytes() == content(LARGE)
         assert (made.path / "small").read_bytes() == b"small"
 
-    @pytest.mark.slow
     def test_killed_again_and_again_it_is_given_up_in_words(
         self, server: Server, mounted: Mounted, told: list[str]
     ) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from roost.domain.errors import InvalidInput
-from roost.environments import compiling
 from roost.environments.base import BuildFailed
+from roost.environments.pip import compiling
 
 BODY = """--extra-index-url https://wheels.test/cpu
 cloudpickle==2.2.1 \\

@@ -13,10 +13,14 @@ import pytest
 from tests.environments import channels, wheels
 
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import base, builders, conda_activation, conda_cache, conda_process, conda_reach, pythons
+from roost.environments import base, builders, pythons
 from roost.environments.base import BuildFailed
-from roost.environments.conda import CondaBuilder
-from roost.environments.conda_settings import Channel
+from roost.environments.conda import activation as conda_activation
+from roost.environments.conda import cache as conda_cache
+from roost.environments.conda import process as conda_process
+from roost.environments.conda import reach as conda_reach
+from roost.environments.conda.builder import CondaBuilder
+from roost.environments.conda.settings import Channel
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 EXACT = ".".join(map(str, sys.version_info[:3]))

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from roost.environments import conda_progress
-from roost.environments.conda_progress import Progress
+from roost.environments.conda import progress as conda_progress
+from roost.environments.conda.progress import Progress
 
 
 class Clock:

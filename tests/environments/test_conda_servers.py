@@ -26,7 +26,7 @@ from roost.domain import recipes
 from roost.domain.recipes import Recipe
 from roost.environments import base, pythons
 from roost.environments.base import BuildFailed
-from roost.environments.conda import CondaBuilder
+from roost.environments.conda.builder import CondaBuilder
 
 pytestmark = pytest.mark.slow
 
@@ -268,7 +268,7 @@ def test_a_build_that_is_killed_while_it_fetches_leaves_nothing_that_is_used(ser
     program = f"""
 from pathlib import Path
 from roost.environments import base
-from roost.environments.conda import CondaBuilder
+from roost.environments.conda.builder import CondaBuilder
 lock = base.read_lock(Path({str(text)!r}).read_text())
 home = Path({str(tmp_path / "home")!r})
 builder = CondaBuilder(print, lambda: None, {{}}, Path({str(tmp_path / "run")!r}), home)

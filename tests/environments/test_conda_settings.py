@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from roost.domain.conda import NODEFAULTS
-from roost.environments import conda_settings
 from roost.environments.base import BuildFailed
-from roost.environments.conda_settings import Channel, Settings
+from roost.environments.conda import settings as conda_settings
+from roost.environments.conda.settings import Channel, Settings
 
 MIRROR = "https://ann:secret@mirror.example.test/conda"
 

@@ -10,12 +10,15 @@ from tests.environments import wheels
 
 from roost.domain.containers import flags
 from roost.domain.recipes import Image, Recipe
-from roost.environments import base, builders, container_facts, container_images
+from roost.environments import base, builders
 from roost.environments.base import Builder, Lock, Private, read_lock
-from roost.environments.container_box import _signed, _volumes
-from roost.environments.container_engine import NoEngine
-from roost.environments.container_facts import Facts
-from roost.environments.container_images import OutOfReach, registry_of
+from roost.environments.containers import builder as container
+from roost.environments.containers import facts as container_facts
+from roost.environments.containers import images as container_images
+from roost.environments.containers.box import _signed, _volumes
+from roost.environments.containers.engine import NoEngine
+from roost.environments.containers.facts import Facts
+from roost.environments.containers.images import OutOfReach, registry_of
 
 AZURES = Image(reference="mcr.microsoft.com/azureml/openmpi3.1.2-ubuntu18.04", plain=True)
 
@@ -57,6 +60,14 @@ def test_an_image_of_ones_own_says_the_way_out(build: Callable[[str], Builder], 
     with pytest.raises(NoEngine, match=named) as caught:
         build(builders.kind_of(recipe)).resolve(recipe)
     assert "Docker or Podman" in caught.value.hint and "natively" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "told"), [("3.6.15", "3.6.2", True), ("3.6.2", "3.6.2", False), ("3.6.15", "3.6", False)]
+)
+def test_another_patch_of_python_is_told(version: str, wanted: str, told: bool) -> None:
+    notes = container._nearest(version, wanted)
+    assert bool(notes) is told and all(version in note and wanted in note for note in notes)
 
 
 def test_facts_travel_in_lock_and_prefix(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from roost.environments import container_engine
-from roost.environments.container_engine import NoEngine
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers.engine import NoEngine
 
 ANSWERS: dict[str, object] = {
     "/version": {"Version": "4.9", "Components": [{"Name": "Podman Engine"}]},

@@ -13,7 +13,7 @@ from roost.domain.errors import InvalidInput
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base
 from roost.environments.base import Private
-from roost.environments.uv import UvBuilder
+from roost.environments.pip.builder import UvBuilder
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 NAME = "ab" * 32

@@ -1,6 +1,6 @@
 import pytest
 
-from roost.environments import pip_options
+from roost.environments.pip import options as pip_options
 
 MACHINE = {
     "UV_DEFAULT_INDEX": "https://machine.test/simple",

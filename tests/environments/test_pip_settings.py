@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.environments import pip_settings
+from roost.environments.pip import settings as pip_settings
 
 INDEX = "https://ann:secret@packages.example.test/simple"
 

@@ -1,6 +1,17 @@
-"""What is told of programs, without running any; how they end is in `test_uv.py`."""
+"""What is told of programs, and that nothing of them stays."""
 
-from roost.environments.running import Compiling, Downloads, Words
+import os
+from pathlib import Path
+
+from roost.environments.running import Compiling, Downloads, Runner, Words
+
+
+def test_what_a_program_left_behind_ends_with_it() -> None:
+    said: list[str] = []
+    runner = Runner(said.append, lambda: None, os.environ)
+    lines = runner.run(["sh", "-c", "sleep 1000 & echo $!"], Words("Trying"), scrub=str, hint=str)
+    assert said == lines
+    assert not Path("/proc", lines[0], "exe").exists()
 
 
 def test_a_silent_program_gives_a_sign_of_life() -> None:

@@ -12,7 +12,7 @@ from tests.interpreters import python
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base, pythons
 from roost.environments.base import BuildFailed
-from roost.environments.uv import UvBuilder
+from roost.environments.pip.builder import UvBuilder
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -10,9 +10,10 @@ import pytest
 from tests.environments.wheels import sdist, wheel
 
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import base, repacking
+from roost.environments import base
 from roost.environments.base import BuildFailed
-from roost.environments.uv import UvBuilder
+from roost.environments.pip import repacking
+from roost.environments.pip.builder import UvBuilder
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 RULES = """

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interpreters import each_python, python
+from tests.interpreters import WANTED, python
 from tests.journeys.test_submit import until
 from tests.journeys.web import serving
 from tests.sdk.folders import tree
@@ -172,7 +172,14 @@ said = {"kind": type(files).__name__, "version": files.version, "paths": sorted(
         "here": sorted(os.path.relpath(path) for path in here), "listed": listed,
         "again": Dataset.get_by_id(workspace, files.id).name,
         "first": files.take(1).to_path(), "python": sys.version_info[:2],
+        "names": sorted(workspace.datasets), "by_name": workspace.datasets["texts"].id == files.id,
         "direct": type(run.input_datasets["table"]).__name__, "argument": sys.argv[1]}
+if sys.argv[2:] == ["alone"]:
+    try:
+        Dataset.File.from_files("http://example.org")
+        raise SystemExit("not refused")
+    except Exception as error:
+        assert "in a job datasets are found, not made" in str(error), error
 try:
     Dataset.get_by_name(workspace, "absent")
 except Exception as error:
@@ -182,20 +189,22 @@ json.dump(said, open("outputs/said.json", "w"))
 """
 
 
-@each_python
+@pytest.mark.parametrize("version", [*WANTED, "with the SDK"])
 def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: Experiment, tmp_path: Path) -> None:
-    environment = Environment(f"python{version}")
+    environment = Environment(f"python{version[:4]}")
     environment.python.user_managed_dependencies = True
-    environment.python.interpreter_path = python(version)
+    environment.python.interpreter_path = sys.executable if version == "with the SDK" else python(version)
     store = workspace.get_default_datastore()
     tree(tmp_path / "up", {"one.txt": "1", "two.txt": "2", "table.csv": "a,b\n1,2\n"})
     store.upload(str(tmp_path / "up"), target_path="files", show_progress=False)
     Dataset.File.from_files((store, "files/*.txt")).register(workspace, "texts")
     table = Dataset.Tabular.from_delimited_files((store, "files/table.csv"), validate=False)
-    run = submit(experiment, tmp_path, IN_JOB, table.as_named_input("table"), environment=environment)
+    alone = [] if version == "with the SDK" else ["alone"]
+    run = submit(experiment, tmp_path, IN_JOB, table.as_named_input("table"), *alone, environment=environment)
     run.wait_for_completion()
     said = output(run, "said.json")
-    assert said.pop("python") == [int(each) for each in version.split(".")]
+    wanted = list(sys.version_info[:2]) if version == "with the SDK" else [int(each) for each in version.split(".")]
+    assert said.pop("python") == wanted
     assert "absent" in str(said.pop("absent"))
     assert said == {
         "kind": "FileDataset",
@@ -204,6 +213,8 @@ def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: E
         "here": ["local/one.txt", "local/two.txt"],
         "listed": ["one.txt", "two.txt"],
         "again": "texts",
+        "names": ["texts"],
+        "by_name": True,
         "first": ["/one.txt"],
         "direct": "TabularDataset",
         "argument": "table",
@@ -220,6 +231,7 @@ os.makedirs(os.path.join(folder, "deep"))
 open(os.path.join(folder, "a.csv"), "w").write("x,y\\n1,2\\n")
 open(os.path.join(folder, "deep", "b.csv"), "w").write("x,y\\n3,4\\n")
 open(os.path.join(folder, "notes.txt"), "w").write("not this")
+open(os.path.join(folder, "empty.csv"), "w").close()
 os.symlink("/etc/passwd", os.path.join(folder, "link.csv"))
 sys.exit(int(sys.argv[2]))
 """
@@ -235,7 +247,7 @@ def test_what_a_run_writes_becomes_data(workspace: Workspace, experiment: Experi
     run = submit(experiment, tmp_path, WRITES, result, 0)
     run.wait_for_completion()
     numbers = Dataset.get_by_name(workspace, "numbers")
-    assert sorted(numbers.to_path()) == ["/a.csv", "/deep/b.csv"]  # type: ignore[union-attr]
+    assert sorted(numbers.to_path()) == ["/a.csv", "/deep/b.csv", "/empty.csv"]  # type: ignore[union-attr]
     assert (numbers.description, numbers.tags) == ("made by a run", {"kind": "made"})
     assert run.output_datasets["result"].id == numbers.id
     (use,) = run.get_details()["outputDatasets"]
@@ -358,3 +370,65 @@ def test_an_input_that_does_not_come_can_be_canceled(experiment: Experiment, tmp
         run.cancel()
         until(lambda: run.get_status() == "Canceled")
         web.flows.set()
+
+
+LARGE = """
+import os, sys
+for number in range(20):
+    with open(os.path.join(sys.argv[1], "%d.bin" % number), "wb") as file:
+        file.write(bytes(8000000))
+"""
+
+
+def test_an_agent_killed_while_it_uploads_is_made_up_for(
+    workspace: Workspace, experiment: Experiment, tmp_path: Path, home: Path
+) -> None:
+    made = OutputFileDatasetConfig("made").register_on_complete("zeros")
+    run = submit(experiment, tmp_path, LARGE, made)
+    folder = home / "runs" / run.id
+    until((folder / "delivering-made").exists)
+    os.kill(int(json.loads((folder / "agent.json").read_text())["pid"]), signal.SIGKILL)
+    run.wait_for_completion()
+    zeros = Dataset.get_by_name(workspace, "zeros")
+    assert zeros.version == 1
+    assert len(zeros.to_path()) == 20  # type: ignore[union-attr]
+    assert zeros.download("zeros")  # type: ignore[union-attr]
+    assert {path.stat().st_size for path in Path("zeros").iterdir()} == {8_000_000}
+
+
+TABLE = """
+import json, os
+from azureml.core import Dataset, Run
+run = Run.get_context()
+prices = run.input_datasets["prices"]
+frame = prices.to_pandas_dataframe()
+lines = Dataset.get_by_name(run.experiment.workspace, "lines").to_pandas_dataframe()
+said = {"days": [str(day)[:10] for day in frame["day"]], "regions": frame["region"].tolist(),
+        "dear": prices.drop_columns("region").take(1).to_pandas_dataframe().columns.tolist(), "lines": lines["a"].tolist()}
+os.makedirs("outputs", exist_ok=True)
+json.dump(said, open("outputs/said.json", "w"))
+"""
+
+
+def test_tables_inside_a_job(workspace: Workspace, experiment: Experiment, tmp_path: Path) -> None:
+    store = workspace.get_default_datastore()
+    content = {
+        "north/2020.csv": "day,price\n2020-01-01,5\n2020-01-02,50\n",
+        "south/2020.csv": "day,price\n2020-01-03,70\n2020-01-04,7\n",
+        "lines.jsonl": '{"a": 1}\n{"a": 2}\n',
+    }
+    store.upload(str(tree(tmp_path / "up", content)), target_path="tables", show_progress=False)
+    place = (store, "tables/*/2020.csv")
+    prices = Dataset.Tabular.from_delimited_files(place, partition_format="{region}/2020.csv")
+    dear = prices.filter(prices["price"] > 10)
+    Dataset.Tabular.from_json_lines_files((store, "tables/lines.jsonl")).register(workspace, "lines")
+    run = submit(experiment, tmp_path, TABLE, dear.as_named_input("prices"))
+    run.wait_for_completion()
+    assert output(run, "said.json") == {
+        "days": ["2020-01-02", "2020-01-03"],
+        "regions": ["north", "south"],
+        "dear": ["day", "price"],
+        "lines": [1, 2],
+    }
+    found = run.input_datasets["prices"].to_pandas_dataframe()
+    assert found["price"].tolist() == [50, 70], "outside the same as inside"

@@ -23,7 +23,7 @@ from roost.domain.environments import LOCK_FILE
 from roost.domain.recipes import Recipe
 from roost.environments import base
 from roost.environments.base import BuildFailed
-from roost.environments.conda import CondaBuilder
+from roost.environments.conda.builder import CondaBuilder
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -174,7 +174,7 @@ def test_killed_at_any_moment_and_made_anew(channel: Path, tmp_path: Path) -> No
     program = f"""
 from pathlib import Path
 from roost.environments import base
-from roost.environments.conda import CondaBuilder
+from roost.environments.conda.builder import CondaBuilder
 builder = CondaBuilder(print, lambda: None, {{}}, Path({str(tmp_path / "run")!r}), Path({str(home)!r}))
 lock = base.read_lock(Path({str(tmp_path / "lock.txt")!r}).read_text())
 base.ensure(Path({str(home)!r}), "ab" * 32, lambda place: builder.install(lock, place), print, lambda: None)

@@ -20,10 +20,21 @@ from tests.real import test_conda as conda
 from tests.real.podman import BASE, Podman
 from tests.sdk.folders import tree
 
-from roost import ContainerRegistry, DockerConfiguration, Environment, Experiment, Run, ScriptRunConfig, Workspace
+from roost import (
+    ContainerRegistry,
+    Dataset,
+    DockerConfiguration,
+    Environment,
+    Experiment,
+    OutputFileDatasetConfig,
+    Run,
+    ScriptRunConfig,
+    Workspace,
+)
 from roost.agent.folder import Folder
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
-from roost.environments import container_engine, container_facts
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers import facts as container_facts
 from roost.sdk import waiting
 from roost_job.exceptions import ActivityFailedException
 
@@ -95,7 +106,7 @@ def engine(machine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def submit(engine: Podman, tmp_path: Path) -> Callable[..., Run]:
     """The first call starts the control plane, with the variables of that moment."""
 
-    def send(made: Environment, script: str = SCRIPT, *arguments: str, **more: Any) -> Run:
+    def send(made: Environment, script: str = SCRIPT, *arguments: Any, **more: Any) -> Run:
         source = tree(tmp_path / "source", {"train.py": script})
         config = ScriptRunConfig(str(source), script="train.py", arguments=arguments, environment=made, **more)
         return Experiment(Workspace(), "tests").submit(config)
@@ -463,3 +474,38 @@ def test_conda_packages_beside_an_image(
     assert run.get_status() == "Completed", told
     assert run.get_metrics("minor") == {"minor": 10} and run.get_metrics("lower") == {"lower": "2.0"}
     assert run.get_tags()["inside"] == "True" and run.get_tags()["executable"].startswith(str(home / "envs"))
+
+
+DATA = """
+import json, os, sys
+from azureml.core import Dataset, Run
+
+run = Run.get_context()
+placed, folder, made = sys.argv[1:]
+files = Dataset.get_by_name(run.experiment.workspace, "words")
+with files.mount() as place:
+    listed = sorted(os.listdir(place.mount_point))
+said = {"placed": [placed, open(placed).read()], "listed": listed, "folder": sorted(os.listdir(folder)),
+        "here": [os.path.basename(path) for path in files.download("/tmp/here")], "variable": os.environ["placed"]}
+json.dump(said, open(os.path.join(made, "said.json"), "w"))
+"""
+
+
+def test_data_in_and_out_of_a_container(
+    submit: Callable[..., Run], workspace: Workspace, tmp_path: Path, engine: Podman
+) -> None:
+    store = workspace.get_default_datastore()
+    store.upload(str(tree(tmp_path / "up", {"1.txt": "one", "2.txt": "two"})), "words", show_progress=False)
+    words = Dataset.File.from_files((store, "words")).register(workspace, "words")
+    one = Dataset.File.from_files((store, "words/1.txt")).as_named_input("placed").as_mount("/data/placed")
+    made = OutputFileDatasetConfig("made", destination=(store, "made"))
+    run = submit(own(), DATA, one, words.as_mount(), made)
+    run.wait_for_completion(show_output=True)
+    store.download(str(tmp_path / "down"), prefix="made", show_progress=False)
+    assert json.loads((tmp_path / "down" / "made" / "said.json").read_text()) == {
+        "placed": ["/data/placed/1.txt", "one"],
+        "listed": ["1.txt", "2.txt"],
+        "folder": ["1.txt", "2.txt"],
+        "here": ["1.txt", "2.txt"],
+        "variable": "/data/placed/1.txt",
+    }

@@ -8,6 +8,7 @@ import pytest
 
 from roost import (
     DataReference,
+    DataReferenceConfiguration,
     DatasetConsumptionConfig,
     FileDataset,
     OutputFileDatasetConfig,
@@ -61,6 +62,10 @@ class TestInputs:
         assert made.command == (f"cat {token(given.name)} | wc -l",)
         assert made.shell
 
+    def test_a_text_that_names_what_is_not_given_is_refused(self) -> None:
+        with pytest.raises(InvalidInput, match=f"'{token('absent')}' stands for data that the run is not given"):
+            spec(command=f"cat {token('absent')}")
+
     def test_in_the_run_configuration(self, files: FileDataset) -> None:
         configuration = RunConfiguration()
         configuration.data = {"birds": files.as_named_input("birds")}
@@ -89,6 +94,11 @@ class TestInputs:
     def test_names_are_variables(self, files: FileDataset, name: Any) -> None:
         with pytest.raises(InvalidInput, match="it is a variable of the run too"):
             files.as_named_input(name)
+
+    @pytest.mark.parametrize("path", ["/", "../up", "a/../../b", 3, "a\0b"])
+    def test_places_that_cannot_be(self, files: FileDataset, path: Any) -> None:
+        with pytest.raises(InvalidInput):
+            files.as_mount(path)
 
     def test_what_cannot_be(self, files: FileDataset) -> None:
         with pytest.raises(InvalidInput, match="mode must be one of direct, mount, download"):
@@ -120,7 +130,7 @@ class TestOutputs:
         assert output.definition.format["separator"] == "\t"
         assert output.definition.steps == ({"op": "keep_columns", "columns": ["a"]},)
         parquet = OutputFileDatasetConfig("t", store).read_parquet_files().drop_columns(["b"])
-        assert parquet._output().definition.format["type"] == "parquet"
+        assert parquet._carried().definition.format["type"] == "parquet"
         with pytest.raises(InvalidInput, match="`path_glob`"):
             OutputFileDatasetConfig("t").read_parquet_files(path_glob="*.p")
         with pytest.raises(InvalidInput, match="not made directly"):
@@ -128,7 +138,7 @@ class TestOutputs:
 
     def test_as_the_input_of_another(self, store: Datastore) -> None:
         fixed = OutputFileDatasetConfig("made", (store, "results/{output-name}")).as_input("given")
-        assert fixed._input().definition.sources == (Source(datastore="store", path="results/made"),)
+        assert fixed._carried().definition.sources == (Source(datastore="store", path="results/made"),)
         assert fixed.mode == "mount"
         table = OutputFileDatasetConfig("made", (store, "results")).read_parquet_files().as_input()
         assert table.mode == "direct"
@@ -166,6 +176,14 @@ class TestReferences:
         configuration.data_references = {"m": reference.to_config()}
         (output,) = ScriptRunConfig(".", script="t.py", run_config=configuration).spec("").outputs
         assert (output.name, output.path, output.source, output.overwrite) == ("m", "made", "out", True)
+
+    def test_without_a_name_the_key_is_its_name(self) -> None:
+        configuration = RunConfiguration()
+        plain = DataReferenceConfiguration(datastore_name="store", path_on_datastore="a", mode="download")
+        configuration.data_references = {"images": plain}
+        (given,) = ScriptRunConfig(".", script="t.py", run_config=configuration).spec("").inputs
+        assert (given.name, given.mode) == ("images", Mode.DOWNLOAD)
+        assert given.definition.sources == (Source(datastore="store", path="a"),)
 
     def test_what_cannot_be(self, store: Datastore) -> None:
         with pytest.raises(InvalidInput, match="datastore must be a Datastore"):

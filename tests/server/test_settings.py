@@ -36,3 +36,11 @@ def test_what_does_not_fit_is_named(variable: str, value: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         read({variable: value})
     assert value in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("host", "shared"),
+    [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True), ("10.0.0.5", True)],
+)
+def test_who_may_reach_it(host: str, shared: bool) -> None:
+    assert read({"ROOST_HOST": host}).is_shared == shared

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contracts.store import WS, event, submission
@@ -34,3 +35,21 @@ def test_work_that_a_killed_one_had_leased_is_due_at_once_unless_the_database_is
     due = house.store.runs.lease(statuses=[RunStatus.RUNNING], at=11.0, seconds=1.0, limit=1)
     house.store.close()
     assert [lease.run.id for lease in due] == ([] if shared else ["r1"])
+
+
+@pytest.mark.parametrize(
+    ("given", "roots", "endpoints"),
+    [
+        ({}, None, None),
+        ({"host": "0.0.0.0"}, (), ()),
+        ({"host": "0.0.0.0", "data_roots": ("/mnt",), "data_endpoints": ("minio:9000",)}, ("/mnt",), ("minio:9000",)),
+        ({"data_roots": ("/mnt",)}, ("/mnt",), None),
+    ],
+)
+def test_where_data_may_be(tmp_path: Path, given: dict[str, Any], roots: object, endpoints: object) -> None:
+    """On loopback, one user's, anywhere; on a server that others reach nowhere but where its settings say."""
+    settings = Settings(home=tmp_path, **given)
+    home.prepare(settings)
+    house = wiring.build(settings, "one")
+    assert (house.data_roots, house.data_endpoints) == (roots, endpoints)
+    house.store.close()

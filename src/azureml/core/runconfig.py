@@ -13,6 +13,7 @@ lend(
     PythonEnvironment="PythonSection",
     DockerEnvironment="DockerSection",
     ContainerRegistry="ContainerRegistry",
+    DataReferenceConfiguration="DataReferenceConfiguration",
     DEFAULT_CPU_IMAGE="DEFAULT_CPU_IMAGE",
     DEFAULT_GPU_IMAGE="DEFAULT_GPU_IMAGE",
     MpiConfiguration="MpiConfiguration",

@@ -15,9 +15,10 @@ from roost.domain import containers
 from roost.domain.errors import InvalidInput
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
-from roost.environments import container_box, container_engine
-from roost.environments.container_box import Box, Content, Mount
-from roost.environments.container_engine import Engine
+from roost.environments.containers import box as container_box
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers.box import Box, Content, Mount
+from roost.environments.containers.engine import Engine
 
 TMP = "/tmp"  # noqa: S108 - inside the container
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -53,6 +53,7 @@ class Datasets:
         """Whether the script sees its own folder only: then files are copied there, and nothing is mounted or linked."""
         self.ops: Mapping[str, Callable[[Request], object]] = {
             "dataset": self._dataset,
+            "dataset_names": self._names,
             "dataset_items": self._items,
             "dataset_files": self._files,
             "dataset_download": self._download,
@@ -133,6 +134,10 @@ class Datasets:
         version = request.get("version")
         params = None if version is None else {"version": int(version)}
         return self.link.client.call("GET", path_of(*place, checked_name(request.get("name"))), params=params)
+
+    def _names(self, _: Request) -> object:
+        route = path_of("workspaces", self._plan.workspace, "datasets")
+        return [each["name"] for each in self.link.client.call("GET", route)["datasets"]]
 
     def _items(self, request: Request) -> object:
         return [[item.name, whole(item)] for item in self.items(_definition(request))]

@@ -12,8 +12,11 @@ from roost.agent.processes import MARK
 from roost.domain import recipes
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
-from roost.environments import base, builders, conda_activation, container_engine, container_facts
-from roost.environments.container_images import Images
+from roost.environments import base, builders
+from roost.environments.conda import activation as conda_activation
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers import facts as container_facts
+from roost.environments.containers.images import Images
 
 log = logging.getLogger("roost.agent")
 

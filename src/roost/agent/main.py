@@ -34,7 +34,7 @@ from roost.agent.vitals import Vitals
 from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason, RunStatus
-from roost.environments.container_box import Box
+from roost.environments.containers.box import Box
 
 log = logging.getLogger("roost.agent")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from roost.api.answers import answer, content
+from roost.api.answers import answer, content, plain_answer
 from roost.api.bodies import JsonBytes, hand_over, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.domain.datastores import Datastore, DatastoreKind, Item
@@ -90,7 +90,7 @@ def items(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
 ) -> Response:
     found = datastores.items(house, caller, workspace, name, path, shared=shared)
-    return _private(answer(ItemList(items=tuple(found))))
+    return _private(plain_answer({"items": [vars(item) for item in found]}))
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, answer=bytes)

@@ -176,7 +176,8 @@ def download(
     from roost.sdk import dataset_files  # noqa: PLC0415
 
     found = _get(session.workspace(), name, version)
-    made = dataset_files.download(found, Path(target).absolute(), overwrite, False)
+    with rendering.progress(f"Downloading {name}", in_bytes=True) as bar:
+        made = dataset_files.download(found, Path(target).absolute(), overwrite, False, bar)
     if as_json:
         rendering.as_json([str(path) for path in made])
     else:

@@ -12,6 +12,7 @@ import fcntl
 import mmap
 import os
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ DATA, MAP = ".part", ".map"
 _FLOCK = struct.Struct("hhqqi4x")
 _WAIT = 0.02
 _PUNCH = 0x01 | 0x02  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+_LOCKS = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -151,6 +153,8 @@ def stale(place: Path) -> Iterator[tuple[int, int]]:
 
 def take_away(place: Path, block: int) -> int:
     """Gives a block's room back, unless somebody uses it; how many bytes."""
+    if not _LOCKS:
+        return 0
     try:
         marks = os.open(f"{place}{MAP}", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -226,7 +230,10 @@ def _now() -> int:
 
 
 def _lock(file: int, kind: int, start: int, count: int) -> bool:
-    """Of the open file, not of the process; False when another holds one that does not agree with it."""
+    """Of the open file, not of the process; False when another holds one that does not agree with it. Linux has such locks; where
+    there are none, two may bring the same block, and nothing is taken away (`take_away`)."""
+    if not _LOCKS:
+        return True
     try:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, start, count, 0))
     except OSError as error:

@@ -77,6 +77,10 @@ class Cache:
             found.add(key)
         return found
 
+    def has_all(self, keys: Sequence[str]) -> bool:
+        """Whether all of them are here whole just now; nothing is held."""
+        return all(os.access(self.where(key), os.F_OK) for key in keys)
+
     def make_room(self, need: int) -> None:
         """Makes room for so many bytes more; DiskFull when there is none even then."""
         if need > self.limit:
@@ -142,6 +146,12 @@ class Cache:
             (self.root / "holds" / self._nonce).unlink(missing_ok=True)
             os.close(self._hold)
             self._hold = -1
+
+    def __enter__(self) -> "Cache":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _facts(self, source: str) -> Path:
         return self.root / "facts" / hashlib.sha256(source.encode()).hexdigest()

@@ -11,6 +11,7 @@ import hashlib
 import os
 import selectors
 import ssl
+import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable
@@ -27,7 +28,6 @@ SMALL = BLOCK
 """Files up to this size travel so."""
 CONNECTIONS = 16
 _LOOK_SECONDS = 0.5
-_SILENT_LOOKS = 120
 _LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _BROKEN = (OSError, HTTPException, ValueError)
 
@@ -44,6 +44,7 @@ class Crowd:
         self._otherwise = otherwise
         self._select = selectors.DefaultSelector()
         self._seats: set[_Seat] = set()
+        self._most = min(CONNECTIONS, 1 + len(queue) // 8)
         self._buffer = memoryview(bytearray(BLOCK))
 
     def run(self) -> None:
@@ -56,48 +57,57 @@ class Crowd:
                 self._select.close()
 
     def _until_empty(self) -> None:
-        silent = 0
+        look_at = time.monotonic() + _LOOK_SECONDS
         while self._queue or self._seats:
             if self._transfer.web.stopping:
                 raise Stopped
-            more = bool(self._queue) and len(self._seats) < CONNECTIONS
+            more = bool(self._queue) and len(self._seats) < self._most
             if more:
                 self._sit()
-            ready = self._select.select(0 if more else _LOOK_SECONDS)
-            silent = 0 if ready or more else silent + 1
-            for each, _ in ready:
+            for each, _ in self._select.select(0 if more else _LOOK_SECONDS):
                 self._listen(each.data)
-            if silent > _SILENT_LOOKS:
-                self._give_up()
+            if time.monotonic() > look_at:
+                self._look()
+                look_at = time.monotonic() + _LOOK_SECONDS
+
+    def _next(self) -> Wanted | None:
+        try:
+            return self._queue.popleft()
+        except IndexError:  # another crowd was faster
+            return None
 
     def _sit(self) -> None:
         """Another connection, to the server of the next file."""
+        wanted = self._next()
+        if wanted is None:
+            return
         try:
-            seat = _Seat(self._transfer.where(self._queue[0][0]).url)
+            seat = _Seat(self._transfer.where(wanted[0]).url)
         except _BROKEN:
-            self._otherwise(*self._queue.popleft())
+            self._otherwise(*wanted)
             return
         self._seats.add(seat)
         self._select.register(seat.socket, selectors.EVENT_READ, seat)
-        self._serve(seat)
+        self._serve(seat, wanted)
 
-    def _serve(self, seat: "_Seat") -> None:
-        """Gives a connection its next file; one that has none leaves."""
-        while self._queue:
-            item, place = self._queue.popleft()
+    def _serve(self, seat: "_Seat", wanted: Wanted | None) -> None:
+        """Gives a connection a file to ask for, or the next that it can; one that has none leaves."""
+        while wanted:
+            item, place = wanted
             address = self._transfer.where(item)
             if key(address.url) != seat.line.key:
-                self._queue.appendleft((item, place))
+                self._queue.appendleft(wanted)
                 break
             try:
                 seat.ask(item, place, address)
-            except BlockingIOError:  # another process is bringing it
+                return
+            except BlockingIOError:  # another process is bringing it, or has
+                seat.let_go()
                 self._otherwise(item, place)
-                continue
             except _BROKEN:
                 self._otherwise(item, place)
                 break
-            return
+            wanted = self._next()
         self._leave(seat)
 
     def _listen(self, seat: "_Seat") -> None:
@@ -105,23 +115,24 @@ class Crowd:
         if whole is None:
             return
         if not whole:
-            seat.let_go()
-            self._leave(seat)
-            self._otherwise(seat.item, seat.place)
+            self._hand_over(seat)
             return
         agree(seat.item, seat.told, seat.address)
         self._transfer.came(seat.keep())
-        if "close" in seat.told.head.text("connection").lower():
+        if seat.closes:
             self._leave(seat)
         else:
-            self._serve(seat)
+            self._serve(seat, self._next())
 
-    def _give_up(self) -> None:
-        """Servers that have been silent for too long: their files go the patient way."""
-        for seat in list(self._seats):
-            seat.let_go()
-            self._leave(seat)
-            self._otherwise(seat.item, seat.place)
+    def _look(self) -> None:
+        """What has been silent for too long goes the patient way."""
+        before = time.monotonic() - self._transfer.web.silence
+        for seat in [seat for seat in self._seats if seat.heard_at < before]:
+            self._hand_over(seat)
+
+    def _hand_over(self, seat: "_Seat") -> None:
+        self._leave(seat)
+        self._otherwise(seat.item, seat.place)
 
     def _leave(self, seat: "_Seat") -> None:
         self._seats.discard(seat)
@@ -147,6 +158,8 @@ class _Seat:
         self._file = -1
         self._came = bytearray()
         self._body = self._end = -1
+        self.closes = False
+        self.heard_at = 0.0
 
     def ask(self, item: Item, place: str, address: Address) -> None:
         """Holds the file, so that nobody else brings it, and sends the request."""
@@ -154,7 +167,8 @@ class _Seat:
         self._file = blocks.open_held(place + blocks.DATA, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._came.clear()
         self._body = -1
-        if os.path.exists(place):
+        self.heard_at = time.monotonic()
+        if os.access(place, os.F_OK):
             os.unlink(place + blocks.DATA)
             raise BlockingIOError("it has come meanwhile")
         request = self.line.request("GET", address.url, {**address.headers, **conditions(item)})
@@ -166,6 +180,7 @@ class _Seat:
         try:
             while count := self.socket.recv_into(buffer):
                 self._came += buffer[:count]
+                self.heard_at = time.monotonic()
                 whole = self._is_whole()
                 if whole is not None:
                     return whole
@@ -178,7 +193,7 @@ class _Seat:
     def keep(self) -> int:
         """The file is whole and in its place; its size."""
         with memoryview(self._came) as whole, whole[self._body :] as body:
-            os.ftruncate(self._file, 0)
+            os.ftruncate(self._file, 0)  # what a killed process left
             write_all(self._file, body)
             size = len(body)
         blocks.seal(self._file, self.item.modified_at)
@@ -209,7 +224,8 @@ class _Seat:
         for line in lines:
             head.add(line)
         self._body = end + 4
-        self.told = Told(200 if first.startswith(b"HTTP/1.1 200") else 0, head)
+        self.told = Told(200 if first.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")) else 0, head)
+        self.closes = first.startswith(b"HTTP/1.0") or "close" in head.text("connection").lower()
         length = self.told.length
         self._end = self._body + (length or 0)
         return bool(self.told.status) and length is not None and length <= SMALL and "transfer-encoding" not in head

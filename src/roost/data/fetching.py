@@ -7,6 +7,7 @@ Without a cache the files go straight to the target, and what a broken try left 
 import os
 import shutil
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -33,7 +34,9 @@ Meanwhile = Callable[[], None]
 CONNECTIONS = 6
 _STRETCH = 16 * BLOCK
 _LOOK_SECONDS = 0.1
-_CROWDS, _A_CROWD = 4, 32
+_END_SECONDS = 2.0
+"""How long is waited for threads whose work nobody wants any more; by themselves they end with their next look."""
+_CROWDS, _CROWDS_NEAR, _A_CROWD = 4, 2, 32
 _OWN = ".roost-download"
 
 
@@ -147,7 +150,8 @@ class _Work:
                 small.append((item, self._cache.where(key)))
             else:
                 self.add(partial(self._begin, key, item))
-        crowds = min(_CROWDS, -(-len(small) // _A_CROWD)) if small and not is_near(small[0][0].url) else bool(small)
+        most = _CROWDS_NEAR if small and is_near(small[0][0].url) else _CROWDS
+        crowds = min(most, -(-len(small) // _A_CROWD))
         for _ in range(crowds):
             self.add(Crowd(self._transfer, small, self._otherwise).run, first=True)
         large = len(missing) - len(small)
@@ -195,10 +199,12 @@ class _Work:
                 self._over = True
                 self._deeds.clear()
                 self._news.notify_all()
+            until = time.monotonic() + _END_SECONDS
             for worker in workers:
-                worker.join()
-            for part in self.parts:
-                part.close()
+                worker.join(max(0.0, until - time.monotonic()) if self._transfer.web.stopping else None)
+            if not any(worker.is_alive() for worker in workers):  # one that is still connecting may have a part in hand
+                for part in self.parts:
+                    part.close()
             self._transfer.web.close()
         if self._problem:
             raise self._problem

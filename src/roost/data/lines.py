@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Mapping
 from functools import cache
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from roost.version import VERSION
@@ -18,6 +18,7 @@ BLOCK = 256 * 1024
 """Of a file on its way: stays in the processor's cache from the socket to the disk."""
 _CONNECT_SECONDS = 15.0
 _MOST_HEAD = 64 * 1024
+_AS_IT_IS = "%/:=&?~+!$,;'@()*[]"
 _SERVER = re.compile(r"[^:/]+://[^/?#]*")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -85,7 +86,7 @@ class Line:
         self.used = False
         proxy = _proxy(parts)
         self._through = proxy is not None and parts.scheme == "http"
-        self._about = f"Host: {parts.netloc.rpartition('@')[2]}\r\n{_ABOUT}"
+        self._about = f"Host: {_host(parts)}\r\n{_ABOUT}"
         if proxy and self._through and proxy.username:
             self._about += f"\r\nProxy-Authorization: {_basic(proxy)}"
         self.connection = _connection(parts, proxy)
@@ -107,7 +108,7 @@ class Line:
 
     def request(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
         """What is sent for it."""
-        whole = url.partition("#")[0]
+        whole = quote(url.partition("#")[0], safe=_AS_IT_IS)
         target = whole[len(self.key) :]
         if not target.startswith("/"):
             target = f"/{target}"
@@ -123,6 +124,11 @@ def key(url: str) -> str:
     """Addresses with the same key can share a connection."""
     found = _SERVER.match(url)
     return found[0] if found else url
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.netloc.rpartition("@")[2]
+    return host if host.isascii() else host.encode("idna").decode()
 
 
 def is_near(url: str) -> bool:

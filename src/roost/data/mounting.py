@@ -1,14 +1,14 @@
 """Lays the files of a dataset out as a folder without fetching them first, where that can be.
 
 Local files: links to them, nothing is copied. Others: a FUSE mount that brings what is read (`supervising`, `mount_process`).
-Where the machine has no FUSE, and for what must be here whole to be read well, the cache: fetched first, then linked. `way` and
-`note` say which it was.
+Where the machine has no FUSE, and for what must be here whole to be read well, the cache: fetched first, then linked; and so is
+what is in the cache already. `way` and `note` say which it was.
 """
 
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -42,6 +42,8 @@ class Mount:
         self._single = items[0].name if len(items) == 1 else ""
         self._made = made
         self._supervisor: Supervisor | None = None
+        self.at_end: list[Callable[[], None]] = []
+        """Called once it is closed."""
 
     @property
     def path(self) -> Path:
@@ -73,6 +75,8 @@ class Mount:
         if self._made:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
+        while self.at_end:
+            self.at_end.pop()()
 
     def __enter__(self) -> "Mount":
         return self
@@ -106,9 +110,15 @@ def mount(
     if all(item.path for item in items):
         _link(items, [Path(item.path) for item in items], target)
         return Mount(target, items, Way.LINKS, "", made)
-    first = [item for item in items if not item.path and _must_be_whole(item)]
+    remote = [item for item in items if not item.path]
+    keys = [cache.key(item) for item in remote]
+    if cache.has_all(keys) and len(cache.find(keys)) == len(set(keys)):
+        paths = [Path(item.path) if item.path else cache.place(cache.key(item)) for item in items]
+        _link(items, paths, target)
+        return Mount(target, items, Way.CACHE, "All of it was here already.", made)
+    first = [item for item in remote if _must_be_whole(item)]
     reason = supervising.why_not() if fuse else "it was asked not to"
-    if not reason and len(first) < sum(not item.path for item in items):
+    if not reason and len(first) < len(remote):
         try:
             come = fetch(first, cache, None, progress, meanwhile, locate=locate, again=again, web=web)
             here = {item.name: path for item, path in zip(first, come, strict=True)}

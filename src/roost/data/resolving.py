@@ -100,7 +100,7 @@ def _look(item: Item, web: Web, cache: Cache | None) -> Item:
 def _asked(item: Item, web: Web) -> Item:
     def head(address: Address) -> Item:
         with web.ask("HEAD", address) as answer:
-            return _told(item, answer, answer.length)
+            return _told(item, answer, answer.length or None)  # some servers say 0 to every HEAD
 
     def first_byte(address: Address) -> Item:
         with web.ask("GET", address, {"Range": "bytes=0-0"}) as answer:

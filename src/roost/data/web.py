@@ -81,7 +81,7 @@ class Web:
     """`silence` is how many seconds a server may say nothing before it is asked again; `pause` the first one between tries."""
 
     def __init__(self, *, silence: float = 60.0, pause: float = 0.2) -> None:
-        self._silence = silence
+        self.silence = silence
         self._pause = pause
         self._lock = threading.Lock()
         self._idle: dict[str, list[Line]] = {}
@@ -100,7 +100,8 @@ class Web:
                     _judge(reply, address)
                     yield Answer(reply.status, reply.head, reply)
                     return
-                following = urljoin(url, reply.head.text("location"))
+                location = reply.head.text("location").encode("latin-1").decode("utf-8", "replace")
+                following = urljoin(url, location)
                 _drain(reply)
             finally:
                 self._give_back(line, reply)
@@ -157,7 +158,7 @@ class Web:
             line = self._take(url)
             fresh = not line.used
             try:
-                return line, line.ask(method, url, headers, self._silence)
+                return line, line.ask(method, url, headers, self.silence)
             except (OSError, HTTPException, ValueError) as error:
                 self._give_back(line, None)
                 if fresh or self._stopping.is_set() or isinstance(error, TimeoutError):

@@ -1,5 +1,5 @@
 """Containers as people ask for them: how a run's container is set up beyond its image, and the flags of `docker run` that can
-be had. Pure; who may mount what of a node is the node's own business (`environments/container_box.py`).
+be had. Pure; who may mount what of a node is the node's own business (`environments/containers/box.py`).
 """
 
 import re

@@ -48,6 +48,9 @@ def matcher(path: str) -> Callable[[str], bool]:
     parts = path.split("/")
     if parts[-1] == "**":
         parts = [*parts, "*"]
+    if parts.count("**") <= 1 and all(part == "**" or part.count("*") <= 1 for part in parts):
+        fits = re.compile(_regular(parts)).fullmatch
+        return lambda name: fits(name) is not None
     tests = [None if part == "**" else _part(part) for part in parts]
     if not is_pattern(parts[-1]):
         tests.append(None)
@@ -56,6 +59,16 @@ def matcher(path: str) -> Callable[[str], bool]:
         return _fit(tests, name.split("/"))
 
     return meant
+
+
+def _regular(parts: Sequence[str]) -> str:
+    """One expression for the whole, much quicker; only for patterns with so few stars that it never has much to try again."""
+    letters = {"*": "[^/]*", "?": "[^/]"}
+    made = [
+        "(?:[^/]+/)*" if part == "**" else "".join(letters.get(each) or re.escape(each) for each in part) + "/"
+        for part in parts
+    ]
+    return "".join(made)[:-1] + ("" if is_pattern(parts[-1]) else "(?:/.+)?")
 
 
 def _part(part: str) -> Callable[[str], object]:

@@ -29,15 +29,15 @@ def choose(
     are in `scratch`, which goes with whoever gave it, and what later builds find again is in `home`; `private` is what the user
     has beside a lock."""
     if kind == PIP:
-        from roost.environments.uv import UvBuilder  # noqa: PLC0415 - loaded by those who build
+        from roost.environments.pip.builder import UvBuilder  # noqa: PLC0415 - loaded by those who build
 
         return UvBuilder(say, meanwhile, environment, scratch, home, private)
     if kind == CONDA:
-        from roost.environments.conda import CondaBuilder  # noqa: PLC0415 - loaded by those who build
+        from roost.environments.conda.builder import CondaBuilder  # noqa: PLC0415 - loaded by those who build
 
         return CondaBuilder(say, meanwhile, environment, scratch, home, private)
     if kind == IMAGE:
-        from roost.environments.container import ContainerBuilder  # noqa: PLC0415 - loaded by those who build
+        from roost.environments.containers.builder import ContainerBuilder  # noqa: PLC0415 - loaded by those who build
 
         def native(other: str) -> Builder:
             return choose(other, say, meanwhile, environment, scratch, home, private)

@@ -139,8 +139,13 @@ class Runner:
         reader.start()
         try:
             while True:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_PAUSE)
+                reader.join(
+                    _PAUSE
+                )  # the end of its words is heard at once; its own end would be asked for again and again
+                if not reader.is_alive():
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(_PAUSE)
+                if process.poll() is not None:
                     break
                 self._meanwhile()
                 told.pulse()
@@ -182,8 +187,7 @@ class _Told:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """The program and whatever it started."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """The program and whatever it started, which may outlive it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -29,9 +29,6 @@ class Place(Protocol):
     def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
         """Makes or replaces a file: whole or not at all. Its size."""
 
-    def delete(self, path: str) -> None:
-        """Safe when it is gone already."""
-
     def local(self, path: str) -> str:
         """Where the file is on the control plane's machine; empty when it is not on it."""
 

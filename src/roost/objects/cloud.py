@@ -86,13 +86,6 @@ class CloudPlace:
             obstore.put(self._store, self._prefix + path, counted(), chunk_size=_PIECE)
         return size
 
-    def delete(self, path: str) -> None:
-        with self._told(path):
-            try:
-                obstore.delete(self._store, self._prefix + path)
-            except FileNotFoundError:
-                return
-
     def local(self, path: str) -> str:  # noqa: ARG002 - it is elsewhere
         return ""
 

@@ -83,9 +83,6 @@ class FolderPlace:
             raise Conflict(f"{path!r} cannot be written: {error.strerror}.") from None
         return size
 
-    def delete(self, path: str) -> None:
-        self._place(path).unlink(missing_ok=True)
-
     def local(self, path: str) -> str:
         return str(self._place(path))
 

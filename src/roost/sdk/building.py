@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from roost.domain import codec, recipes
 from roost.domain.environments import Build
 from roost.domain.errors import InvalidInput, NotFound
-from roost.environments import base, container_facts
+from roost.environments import base
+from roost.environments.containers import facts as container_facts
 from roost.sdk.connections import Connection
 from roost.sdk.environments import Environment
 from roost.sdk.repeats import lock_of

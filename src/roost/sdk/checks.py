@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from roost.domain.errors import RoostError
-from roost.environments import container_engine
+from roost.environments.containers import engine as container_engine
 from roost.sdk import discovery, embedded, units
 from roost.sdk.connections import TOKEN_VARIABLE, URL_VARIABLE
 from roost.transport.client import Client, Endpoint

@@ -7,6 +7,7 @@ import secrets
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NoReturn
 
+from roost.domain import names
 from roost.domain.datasets import Input, Mode, token
 from roost.domain.errors import InvalidInput
 
@@ -38,7 +39,7 @@ class DatasetConsumptionConfig:
         self.name = new_name("input_") if name is None else checked_input(name)
         self.dataset = _dataset(dataset)
         self.mode = mode
-        self.path_on_compute = path_on_compute
+        self.path_on_compute = checked_place(path_on_compute)
 
     def as_mount(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
         """The files are there when the script begins, and their bytes come when they are read."""
@@ -51,7 +52,7 @@ class DatasetConsumptionConfig:
     def as_hdfs(self) -> NoReturn:
         raise InvalidInput("There is no HDFS in Roost.", hint="Use as_mount() or as_download().")
 
-    def _input(self) -> Input:
+    def _carried(self) -> Input:
         """As a run carries it."""
         return Input(
             name=self.name,
@@ -80,6 +81,17 @@ def checked_input(name: object) -> str:
             hint="Use letters, digits and `_`, the first no digit.",
         )
     return name
+
+
+def checked_place(path: object) -> str | None:
+    """Where an input is to be on the node."""
+    if path is None or path == "":
+        return None
+    if not isinstance(path, str) or "\0" in path or not path.strip("/"):
+        raise InvalidInput(f"path_on_compute must be the path of a folder, got {path!r}.")
+    if not path.startswith("/"):
+        names.path(path)
+    return path
 
 
 def put_into_text(config: "DatasetConsumptionConfig | OutputFileDatasetConfig") -> str:

@@ -144,7 +144,7 @@ class OutputFileDatasetConfig:
         table._made = replace(self._made, definition=definition)
         return table
 
-    def _output(self) -> Output:
+    def _carried(self) -> Output:
         """As a run carries it."""
         return self._made
 

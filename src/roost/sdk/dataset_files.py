@@ -1,10 +1,11 @@
 """The files of a dataset, for whoever holds one outside a run: listed, fetched, mounted, read into a frame."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roost.data.steps import whole
 from roost.domain import codec
 from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
@@ -23,10 +24,18 @@ def listing(dataset: "AbstractDataset") -> list[Item]:
     """Its files as they are now, its steps on files applied."""
     from roost.data.resolving import resolve  # noqa: PLC0415 - loaded by those who look at data
 
-    return resolve(dataset._definition, lambda definition: _asked(dataset, definition), cache=_cache(dataset))
+    with _cache(dataset) as cache:
+        return resolve(dataset._definition, lambda definition: _asked(dataset, definition), cache=cache)
 
 
-def download(dataset: "AbstractDataset", root: Path, overwrite: bool, ignore_not_found: bool) -> list[Path]:
+def download(
+    dataset: "AbstractDataset",
+    root: Path,
+    overwrite: bool,
+    ignore_not_found: bool,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> list[Path]:
+    """The files in a folder; `progress` hears (bytes so far, bytes in all)."""
     from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
 
     items = listing(dataset)
@@ -39,7 +48,7 @@ def download(dataset: "AbstractDataset", root: Path, overwrite: bool, ignore_not
             hint="Give overwrite=True to replace them, or another folder.",
             cli_hint="Give --overwrite to replace them, or another folder.",
         )
-    return fetch(items, None, root, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+    return fetch(items, None, root, progress, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
 
 
 def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
@@ -47,9 +56,10 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
 
     target = Path(os.path.abspath(os.path.expanduser(mount_point))) if mount_point else None
 
-    return mount(
-        listing(dataset), target, _cache(dataset), locate=_connection(dataset)._locate, again=lambda: listing(dataset)
-    )
+    cache = _cache(dataset)
+    made = mount(listing(dataset), target, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+    made.at_end.append(cache.close)
+    return made
 
 
 def frame(dataset: "AbstractDataset") -> Any:
@@ -58,10 +68,10 @@ def frame(dataset: "AbstractDataset") -> Any:
     from roost_job import frames  # noqa: PLC0415
 
     items = listing(dataset)
-    cache = _cache(dataset)
-    paths = fetch(items, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
-    files = [(item.name, str(path), whole(item)) for item, path in zip(items, paths, strict=True)]
-    return frames.read(codec.encode(dataset._definition), files)
+    with _cache(dataset) as cache:
+        paths = fetch(items, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+        files = [(item.name, str(path), whole(item)) for item, path in zip(items, paths, strict=True)]
+        return frames.read(codec.encode(dataset._definition), files)
 
 
 def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any]:
@@ -69,11 +79,6 @@ def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any
     if found is None:
         raise Conflict(f"{item.name} does not fit the partition format {dataset._definition.partition_format!r}.")
     return found
-
-
-def whole(item: Item) -> str:
-    """Which file it is, the whole of its path."""
-    return item.source or item.url.partition("?")[0] or item.path
 
 
 def _connection(dataset: "AbstractDataset") -> Connection:

@@ -57,7 +57,8 @@ def drop(found: Sequence[Prefix]) -> list[Prefix]:
 
 def unused_images(home: Path) -> list[tuple[str, int]]:
     """Images that were built for this home and that no environment here needs any more: id and bytes. None without an engine."""
-    from roost.environments import container_engine, container_facts  # noqa: PLC0415 - for those who look after room
+    from roost.environments.containers import engine as container_engine  # noqa: PLC0415 - for those who look after room
+    from roost.environments.containers import facts as container_facts  # noqa: PLC0415 - for those who look after room
 
     try:
         return container_facts.unused(container_engine.find(), home)
@@ -67,7 +68,8 @@ def unused_images(home: Path) -> list[tuple[str, int]]:
 
 def drop_images(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Deletes them from the engine; those that went. One that a container has stays."""
-    from roost.environments import container_engine, container_facts  # noqa: PLC0415 - as above
+    from roost.environments.containers import engine as container_engine  # noqa: PLC0415 - as above
+    from roost.environments.containers import facts as container_facts  # noqa: PLC0415 - as above
 
     if not found:
         return []

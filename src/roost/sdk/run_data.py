@@ -1,10 +1,11 @@
 """The data that a configuration names, in arguments, in a command or in the run configuration, as the run carries it."""
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from roost.domain.datasets import Input, Output
+from roost.domain.datasets import Input, Output, token
 from roost.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _PAGES = {
     "DatasetConsumptionConfig": "roost.sdk.consumption",
     "OutputFileDatasetConfig": "roost.sdk.data_outputs",
     "DataReference": "roost.sdk.data_references",
+    "DataReferenceConfiguration": "roost.sdk.data_references",
     "AbstractDataset": "roost.sdk.datasets",
 }
 """Where the kinds of data are. A page that nobody has loaded has made nothing: it is not loaded to ask."""
@@ -53,24 +55,17 @@ def collect(
     inside: Sequence[DataOfRun],
 ) -> tuple[tuple[Input, ...], tuple[Output, ...]]:
     """Inputs and outputs, each once; InvalidInput for two that have one name. `inside`: those whose words are in a text."""
-    given: list[object] = [*inside]
+    given: list[Any] = [*inside]
     for word in words:
         given += _in_text(word) if isinstance(word, str) else [word]
+    carried: list[Input | Output] = [value._carried() for value in given]
     for what, named in (("data", data), ("output_data", output_data), ("data_references", references)):
         if not isinstance(named, Mapping):
             raise InvalidInput(f"{what} of RunConfiguration must be a dict, got {type(named).__name__}.")
-        for name, value in named.items():
-            refuse_dataset(f"{what}[{name!r}]", value)
-            if not is_data(value):
-                raise InvalidInput(
-                    f"{what}[{name!r}] of RunConfiguration cannot be a {type(value).__name__}.",
-                    hint="Give what dataset.as_named_input('name') or datastore.path('place').as_mount() gives.",
-                )
-            given.append(value)
+        carried += [_configured(f"{what}[{name!r}]", name, value) for name, value in named.items()]
     inputs: dict[str, Input] = {}
     outputs: dict[str, Output] = {}
-    for value in given:
-        made = _made(value)
+    for made in carried:
         known = inputs.get(made.name) or outputs.get(made.name)
         if known is not None and known != made:
             raise InvalidInput(
@@ -80,13 +75,35 @@ def collect(
             inputs[made.name] = made
         else:
             outputs[made.name] = made
+    _check_tokens([word for word in words if isinstance(word, str)], {*inputs, *outputs})
     return tuple(inputs.values()), tuple(outputs.values())
 
 
-def _made(value: Any) -> Input | Output:
-    fills = _is(value, "OutputFileDatasetConfig") or (_is(value, "DataReference") and value.mode == "upload")
-    found: Input | Output = value._output() if fills else value._input()
+def _configured(where: str, name: str, value: Any) -> Input | Output:
+    """Data that stands in the run configuration under a name."""
+    refuse_dataset(where, value)
+    found: Input | Output
+    if _is(value, "DataReferenceConfiguration"):
+        found = value._carried(name)
+    elif is_data(value):
+        found = value._carried()
+    else:
+        raise InvalidInput(
+            f"{where} of RunConfiguration cannot be a {type(value).__name__}.",
+            hint="Give what dataset.as_named_input('name') or datastore.path('place').as_mount() gives.",
+        )
     return found
+
+
+def _check_tokens(texts: Sequence[str], known: set[str]) -> None:
+    """Whatever stands for data in a text must be given to the run."""
+    for text in texts:
+        for name in re.findall(rf"{re.escape(token(''))}(\w+)", text):
+            if name not in known:
+                raise InvalidInput(
+                    f"{token(name)!r} stands for data that the run is not given.",
+                    hint="Put dataset.as_named_input(…) itself into `arguments`, or into run_config.data.",
+                )
 
 
 def _in_text(text: str) -> list[object]:

@@ -5,7 +5,7 @@ refused when it is set to something and submitted, never passed over.
 # ruff: noqa: ARG002
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from roost.domain import containers
@@ -80,9 +80,9 @@ class RunConfiguration(Section):
     docker: DockerConfiguration | None = None
     history: HistoryConfiguration = HistoryConfiguration()
     environment_variables: dict[str, str] = {}  # noqa: RUF012 - one of its own in each object
-    data_references: Mapping[str, object] = {}
-    data: Mapping[str, object] = {}
-    output_data: Mapping[str, object] = {}
+    data_references: dict[str, object] = {}  # noqa: RUF012 - as above
+    data: dict[str, object] = {}  # noqa: RUF012 - as above
+    output_data: dict[str, object] = {}  # noqa: RUF012 - as above
     auto_prepare_environment: bool = True
 
     def __init__(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.environments import base as prefixes
-from roost.environments import conda_cache
+from roost.environments.conda import cache as conda_cache
 from roost.sdk.connections import Connection
 from roost.transport.client import path_of
 

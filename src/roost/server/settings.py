@@ -77,7 +77,7 @@ class Settings:
     @property
     def is_shared(self) -> bool:
         """Whether others than the user of this machine may reach it."""
-        return self.host not in ("127.0.0.1", "::1", "localhost")
+        return self.host not in ("::1", "localhost") and not self.host.startswith("127.")
 
     @property
     def slots(self) -> int:

@@ -40,7 +40,7 @@ class SqlDatastores:
             if overwrite:
                 changed = {key: upsert.excluded[key] for key in values if key not in ("workspace", "name")}
                 connection.execute(upsert.on_conflict_do_update(index_elements=["workspace", "name"], set_=changed))
-            elif connection.execute(upsert.on_conflict_do_nothing()).rowcount == 0:
+            elif connection.execute(upsert.on_conflict_do_nothing().returning(_D.name)).first() is None:
                 raise DataConflict(
                     f"There is a datastore {datastore.name!r} in workspace {datastore.workspace!r} already.",
                     hint="Give overwrite=True to replace it, or another name.",

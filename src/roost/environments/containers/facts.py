@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from roost.environments.base import IMAGE, Lock
-from roost.environments.container_engine import Engine
+from roost.environments.containers.engine import Engine
 
 FACTS = "image.json"
 """The file in a prefix that says in which image it is used."""

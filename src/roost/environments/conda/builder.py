@@ -1,8 +1,8 @@
 """The builder for conda packages: py-rattler solves and installs them, then uv puts the `pip` part into the same prefix.
 
 It also gets a Python that this node does not have, where the channels can be had; otherwise the nearest one of the node is
-taken by `uv.py`, and build log and lock say so. Packages and the channels' lists of them are kept in `ROOST_HOME/cache/conda`,
-shared by all builds: rattler locks what it writes there, and checks what it finds.
+taken by `pip/builder.py`, and build log and lock say so. Packages and the channels' lists of them are kept in
+`ROOST_HOME/cache/conda`, shared by all builds: rattler locks what it writes there, and checks what it finds.
 """
 
 import json
@@ -16,13 +16,14 @@ from typing import Any
 
 from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import conda_activation, conda_settings
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
-from roost.environments.compiling import canonical
-from roost.environments.conda_process import Worker, hint, nothing_fetched
-from roost.environments.conda_reach import Reach
-from roost.environments.conda_settings import Channel
-from roost.environments.uv import UvBuilder, here
+from roost.environments.conda import activation as conda_activation
+from roost.environments.conda import settings as conda_settings
+from roost.environments.conda.process import Worker, hint, nothing_fetched
+from roost.environments.conda.reach import Reach
+from roost.environments.conda.settings import Channel
+from roost.environments.pip.builder import UvBuilder, here
+from roost.environments.pip.compiling import canonical
 
 _PATIENCE = 60
 """Seconds for an answer of a channel that is only asked for a Python."""

@@ -10,15 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import compiling, container_engine, container_facts, pip_options, pythons
+from roost.environments import pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
-from roost.environments.container_box import Mount
-from roost.environments.container_engine import Engine, NoEngine
-from roost.environments.container_facts import Facts
-from roost.environments.container_images import Images, OutOfReach
-from roost.environments.container_workshop import BoxedUv, Workshop
+from roost.environments.containers import engine as container_engine
+from roost.environments.containers import facts as container_facts
+from roost.environments.containers.box import Mount
+from roost.environments.containers.engine import Engine, NoEngine
+from roost.environments.containers.facts import Facts
+from roost.environments.containers.images import Images, OutOfReach
+from roost.environments.containers.workshop import BoxedUv, Workshop
+from roost.environments.pip import compiling
+from roost.environments.pip import options as pip_options
+from roost.environments.pip.builder import here
 from roost.environments.running import Silent, Words
-from roost.environments.uv import here
 
 _CONDA_BODY = "# conda\n"
 _OLDEST = (3, 6)
@@ -111,16 +115,20 @@ class ContainerBuilder:
         self._say(f"The container engine is {engine.name} {engine.version}.")
         images = self._images(engine)
         facts = images.obtain(image, recipe.key, self._home)
-        notes, body, path = recipe.notes, "", ""
+        notes: tuple[str, ...] = ()
+        body, path = "", ""
         if image.own_python:
             version, path = self._python(engine, facts.id, "", image.interpreter)
         elif recipe.packages:
             inner = self._conda(recipe)
-            version, body, notes = inner.python, _CONDA_BODY + inner.body, (*notes, *inner.notes)
+            version, body, notes = inner.python, _CONDA_BODY + inner.body, inner.notes
         else:
             version, path = self._python(engine, facts.id, recipe.python)
+            notes = _nearest(version, recipe.python)
             body = self._compile(engine, facts.id, recipe, path)
         self._say(f"Python {version}{f' ({path})' if path else ''}.")
+        for note in notes:
+            self._say(note)
         facts = images.share(replace(facts, python=path, prefix=bool(body)), self._scratch)
         text = container_facts.body(facts, body)
         return Lock(kind=IMAGE, python=version, platform=here(), notes=notes, body=text)
@@ -169,6 +177,12 @@ class ContainerBuilder:
 
     def _images(self, engine: Engine) -> Images:
         return Images(engine, self._say, self._meanwhile, self._private)
+
+
+def _nearest(version: str, wanted: str) -> tuple[str, ...]:
+    """What the lock says where the image has another patch of the Python that was named."""
+    exact = re.fullmatch(r"\d+\.\d+\.\d+", wanted) is not None
+    return (f"Python {version}, the image's own, instead of {wanted}.",) if exact and version != wanted else ()
 
 
 def _way_out(error: BuildFailed) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import uv
 
-from roost.environments import own_wheels, pip_settings
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
-from roost.environments.pip_options import Options
+from roost.environments.pip import own_wheels
+from roost.environments.pip import settings as pip_settings
+from roost.environments.pip.options import Options
 from roost.environments.running import Downloads, Runner, Silent, Words
 
 _NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")

@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.environments import base, compiling, repacking
+from roost.environments import base
 from roost.environments.base import BuildFailed
-from roost.environments.compiling import Need, Plan
-from roost.environments.pip_options import Options
+from roost.environments.pip import compiling, repacking
+from roost.environments.pip.compiling import Need, Plan
+from roost.environments.pip.options import Options
+from roost.environments.pip.program import Uv
 from roost.environments.running import Compiling, Words
-from roost.environments.uv_program import Uv
 
 _SECONDS = 30.0
 # With libpython shared, what is compiled names the folder that it is in.
@@ -124,7 +125,7 @@ def key(plan: Plan, site: Site) -> str:
         "plan": plan.line,
         "source": compiling.entry(site.body, plan.package),
         "against": [compiling.entry(site.body, each.partition("==")[0]) or each for each in plan.against],
-        "abi": _answer([str(site.python), "-I", "-c", _ABI]),
+        "abi": _abi(site),
         "variables": _given(plan, site.own),
         "needs": [_version(site, need) for need in plan.needs],
         "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
@@ -163,6 +164,13 @@ def _brought(site: Site, need: Need) -> str:
 
 def _has(site: Site, need: Need) -> bool:
     return bool(_brought(site, need) or shutil.which(need.program, path=site.path))
+
+
+def _abi(site: Site) -> str:
+    answer = _answer([str(site.python), "-I", "-c", _ABI])
+    if not answer:
+        raise BuildFailed(f"The Python that it is compiled for does not answer: {site.python}.")
+    return answer
 
 
 def _version(site: Site, need: Need) -> str:

@@ -1,4 +1,4 @@
-"""The process in which py-rattler works, `python -m roost.environments.conda_worker FILE`: the request is in the file, standard
+"""The process in which py-rattler works, `python -m roost.environments.conda.worker FILE`: the request is in the file, standard
 output has a line of JSON for each thing it has to tell, the answer last. It is a process of its own because a solve or a
 download in Rust cannot be interrupted from Python; whoever started it ends it at any moment, and what it leaves is safe.
 """
@@ -23,8 +23,8 @@ from rattler.exceptions import SolverError
 from rattler.networking import Client
 from rattler.package_streaming import download_bytes
 
-from roost.environments.conda_progress import Progress, tell
-from roost.environments.conda_settings import masked
+from roost.environments.conda.progress import Progress, tell
+from roost.environments.conda.settings import masked
 
 _SOON = 2.0
 """Seconds within which a failure may be looked into by asking once more."""

@@ -1,4 +1,4 @@
-"""What rattler's process tells while it installs: lines of JSON on standard output, for `conda_process.py`."""
+"""What rattler's process tells while it installs: lines of JSON on standard output, for `process.py`."""
 
 import json
 import os

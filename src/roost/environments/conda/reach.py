@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from roost.environments.conda_settings import Channel
+from roost.environments.conda.settings import Channel
 
 REMEMBERED = 15 * 60.0
 """Seconds for which an answer holds."""

@@ -14,11 +14,13 @@ from functools import cached_property
 from pathlib import Path
 
 from roost.domain.recipes import Recipe
-from roost.environments import compiling, pip_options, pythons, wheels
+from roost.environments import pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
-from roost.environments.pip_options import Options
+from roost.environments.pip import compiling, wheels
+from roost.environments.pip import options as pip_options
+from roost.environments.pip.options import Options
+from roost.environments.pip.program import Uv
 from roost.environments.running import Silent, Words
-from roost.environments.uv_program import Uv
 
 
 class UvBuilder:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
-from roost.environments.container_box import NOTE, Box, Content, Mount
-from roost.environments.container_engine import Engine
+from roost.environments.containers.box import NOTE, Box, Content, Mount
+from roost.environments.containers.engine import Engine
+from roost.environments.pip.program import Uv
 from roost.environments.running import Hint, Words
-from roost.environments.uv_program import Uv
 
 _UV = "/opt/roost/uv"
 _PAUSE = 0.1

@@ -15,7 +15,7 @@ from typing import Any
 
 from roost.domain.containers import Wishes
 from roost.domain.errors import RoostError
-from roost.environments.container_engine import Engine
+from roost.environments.containers.engine import Engine
 
 MARK_LABEL = "roost.mark"
 NOTE = "container.json"

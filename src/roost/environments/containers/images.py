@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from roost.domain.recipes import Image
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
-from roost.environments.container_box import words
-from roost.environments.container_engine import Engine
-from roost.environments.container_facts import HOME_LABEL, Facts, home_label
+from roost.environments.containers.box import words
+from roost.environments.containers.engine import Engine
+from roost.environments.containers.facts import HOME_LABEL, Facts, home_label
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -1,4 +1,4 @@
-"""Runs `conda_worker.py` and listens to it: what it says goes to the log, its errors become ours, and it ends with whoever
+"""Runs `worker.py` and listens to it: what it says goes to the log, its errors become ours, and it ends with whoever
 asked.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.environments.base import BuildFailed, Meanwhile, Say
-from roost.environments.conda_settings import Channel, Settings
+from roost.environments.conda.settings import Channel, Settings
 from roost.environments.running import Runner, Words
 
 _PROBE_SECONDS = 8
@@ -101,7 +101,7 @@ class Worker:
         with tempfile.TemporaryDirectory(prefix="conda-", dir=self._scratch) as folder:
             file = Path(folder, "asked.json")  # not an argument, which all of the machine could read
             file.write_text(json.dumps(asked))
-            command = [sys.executable, "-P", "-m", "roost.environments.conda_worker", str(file)]
+            command = [sys.executable, "-P", "-m", "roost.environments.conda.worker", str(file)]
             said = self._runner.run(command, _Told(_TASKS[do]), scrub=scrub, hint=hint)
         last = _json(said[-1]) if said else {}
         if "answer" not in last:

@@ -1,0 +1,56 @@
+"""`roost data` and `roost datastore`: there and back, in the words of the command line; credentials from stdin or a prompt."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.terminals import on_terminal
+from tests.cli.test_cli import ROOST, roost
+from tests.sdk.folders import tree
+
+KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
+
+
+def test_what_is_wrong_starts_nothing(home: Path) -> None:
+    assert "error: Datastore name 'a-b' is not allowed." in roost(
+        "datastore", "register", "a-b", "--folder", "x", code=1
+    )
+    assert "hint: Give one of --folder" in roost("datastore", "register", "ab", code=1)
+    assert "error: --kind cannot be 'xls'." in roost("data", "register", "x", "y:z", "--kind", "xls", code=1)
+    assert not home.exists()
+
+
+@pytest.mark.slow
+def test_there_and_back(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "birds", {"a.csv": "x\n1\n", "sub/b.csv": "x\n2\n"})
+    said = roost("data", "upload", "birds", "--name", "birds", "--tag", "k=v")
+    assert "Dataset birds, version 1, at workspaceblobstore:birds" in said
+    assert "birds" in roost("data", "list") and json.loads(roost("data", "list", "--json"))[0]["tags"] == {"k": "v"}
+    shown = roost("data", "show", "birds", "--files")
+    assert "from         workspaceblobstore:birds" in shown and "file         sub/b.csv  4 bytes" in shown
+    assert "2 files in" in roost("data", "download", "birds", "here")
+    assert (tmp_path / "here/sub/b.csv").read_text() == "x\n2\n"
+    assert "hint: Give --overwrite" in roost("data", "download", "birds", "here", code=1)
+    roost("data", "upload", "birds/a.csv", "--to", "workspaceblobstore:one")
+    assert "hint: roost data upload" in roost("data", "register", "x", "birds", code=1)
+    roost("data", "register", "table", "workspaceblobstore:birds/**/*.csv", "--kind", "csv")
+    assert "hint: Give --new-version" in roost("data", "register", "table", "workspaceblobstore:one", code=1)
+    assert "version 2" in roost("data", "register", "table", "workspaceblobstore:one", "--new-version")
+    assert json.loads(roost("data", "show", "table", "--version", "1", "--json"))["definition"]["kind"] == "tabular"
+    assert "hint: Did you mean 'birds'?" in roost("data", "show", "bird", code=1)
+    assert "Dataset birds was unregistered." in roost("data", "unregister", "birds", "--yes")
+
+
+@pytest.mark.slow
+def test_datastores_and_their_credentials(home: Path, tmp_path: Path) -> None:
+    register = ("datastore", "register", "azure", "--azure", "acc/box", "--endpoint", "http://127.0.0.1:1/acc")
+    roost(*register, given=f"{KEY}\n")
+    asked = on_terminal([ROOST, *register, "--overwrite"], typed=f"{KEY}\n", after="Account key: ")
+    assert (asked.code, KEY in asked.text) == (0, False)
+    roost("datastore", "register", "mine", "--folder", str(tmp_path))
+    assert "hint: Give --overwrite" in roost("datastore", "register", "mine", "--folder", "/", code=1)
+    said = roost("datastore", "list") + roost("datastore", "show", "azure") + roost("datastore", "list", "--json")
+    assert "acc/box at http://127.0.0.1:1/acc" in said and "credential   kept, sealed" in said and KEY not in said
+    assert "mine is the default" in roost("datastore", "default", "mine")
+    assert "was unregistered" in roost("datastore", "unregister", "mine", "--yes")
+    assert "error: There is no datastore 'mine'" in roost("datastore", "show", "mine", code=1)

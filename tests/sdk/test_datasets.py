@@ -1,0 +1,207 @@
+"""Datasets in people's hands: made, stepped through, registered, found, fetched, read; what they refuse."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pandas
+import pytest
+from tests.sdk.folders import tree
+
+from roost import DataPath, Dataset, Datastore, DataType, FileDataset, PromoteHeadersBehavior, TabularDataset, Workspace
+from roost.domain.errors import Conflict, DataNotFound, InvalidInput
+from roost_job.exceptions import UserErrorException
+
+ADDRESS = "http://127.0.0.1:1/x.csv"
+
+
+@pytest.fixture
+def store(workspace: Workspace, tmp_path: Path) -> Datastore:
+    tree(
+        tmp_path / "data",
+        {
+            "train/a.csv": "day,city,price\n2024-01-01,Oslo,1\n2024-01-02,Rome,2\n",
+            "train/b.csv": "day,city,price\n2024-01-03,Oslo,3\n2024-01-04,Rome,4\n",
+            "test/a.csv": "day,city,price\n2024-01-05,Oslo,5\n",
+            "lines.jsonl": '{"x": 1}\n{"x": 2}\n',
+            "readme.txt": "text",
+        },
+    )
+    return Datastore.register_folder(workspace, "mine", tmp_path / "data")
+
+
+def test_files_by_reference(store: Datastore, tmp_path: Path) -> None:
+    files = Dataset.File.from_files(path=[(store, "train/*.csv"), DataPath(store, "test")])
+    assert files.to_path() == ["/train/a.csv", "/train/b.csv", "/test/a.csv"]
+    assert (files.id, files.name, files.version, files.tags) == (None, None, None, {})
+    assert files.take(2).to_path() == ["/train/a.csv", "/train/b.csv"]
+    assert files.skip(2).to_path() == ["/test/a.csv"]
+    first, second = files.random_split(0.5, seed=3)
+    assert sorted(first.to_path() + second.to_path()) == sorted(files.to_path())
+    assert Dataset.File.from_files(store).filter(files.file_metadata["Size"] < 10).to_path() == ["/readme.txt"]
+    made = files.download(str(tmp_path / "here"))
+    assert [Path(path).relative_to(tmp_path / "here").as_posix() for path in made] == [
+        *("train/a.csv", "train/b.csv", "test/a.csv"),
+    ]
+    with pytest.raises(Conflict, match="is there already"):
+        files.download(str(tmp_path / "here"))
+    assert len(files.download(str(tmp_path / "here"), overwrite=True)) == 3
+    with files.mount() as place:
+        assert (Path(place.mount_point) / "test/a.csv").read_text().startswith("day")
+    assert isinstance(files.data_changed_time, datetime)
+
+
+@pytest.mark.slow
+def test_upload_a_directory(store: Datastore, tmp_path: Path) -> None:
+    tree(tmp_path / "new", {"a.txt": "1", "sub/b.txt": "2", "c.bin": "3"})
+    made = Dataset.File.upload_directory(str(tmp_path / "new"), (store, "up"), pattern="**/*.txt", show_progress=False)
+    assert made.to_path() == ["/a.txt", "/sub/b.txt"]
+
+
+@pytest.mark.slow
+def test_partitions(store: Datastore) -> None:
+    files = Dataset.File.from_files((store, "*/*.csv"), partition_format="/{part}/{file}.csv")
+    assert files.partition_keys == ["part", "file"]
+    assert files.get_partition_key_values(["part"]) == [{"part": "test"}, {"part": "train"}]
+    with pytest.raises(InvalidInput, match="not partition keys"):
+        files.get_partition_key_values(["other"])
+
+
+@pytest.mark.slow
+def test_the_registry(workspace: Workspace, store: Datastore) -> None:
+    files = Dataset.File.from_files((store, "train"))
+    first = files.register(workspace=workspace, name="my birds", description="one", tags={"k": "v"})
+    assert isinstance(first, FileDataset) and (first.version, first.description, first.tags) == (1, "one", {"k": "v"})
+    assert files.register(workspace, "my birds", create_new_version=True).version == 1
+    with pytest.raises(UserErrorException, match="already a dataset registered under name 'my birds'"):
+        files.take(1).register(workspace, "my birds")
+    second = files.take(1).register(workspace, "my birds", create_new_version=True)
+    assert (second.version, second.to_path()) == (2, ["/a.csv"])
+    assert Dataset.get_by_name(workspace, "my birds").version == 2
+    assert Dataset.get_by_name(workspace, name="my birds", version=1).to_path() == ["/a.csv", "/b.csv"]
+    assert Dataset.get_by_id(workspace, first.id).version == 1
+    assert [each.version for each in Dataset.get_versions(workspace, "my birds")] == [2, 1]
+    assert first.add_tags({"l": "w"}) == {"k": "v", "l": "w"} and first.remove_tags(["k"]) == {"l": "w"}
+    assert first.update(description="two", tags={"m": "x"}).tags == {"m": "x"} and first.description == "two"
+    assert {name: each.version for name, each in workspace.datasets.items()} == {"my birds": 2}
+    assert first.get_runs() == []
+    second.unregister_all_versions()
+    assert workspace.datasets == {} and second.id is None
+    with pytest.raises(UserErrorException, match="no dataset 'my birds'") as caught:
+        Dataset.get_by_name(workspace, "my birds")
+    assert isinstance(caught.value, DataNotFound)
+    with pytest.raises(InvalidInput, match="must be registered"):
+        files.add_tags({"a": "b"})
+
+
+@pytest.mark.slow
+def test_tables(workspace: Workspace, store: Datastore) -> None:
+    table = Dataset.Tabular.from_delimited_files(path=[(store, "train/*.csv"), (store, "test/a.csv")])
+    assert list(table.to_pandas_dataframe()["price"]) == [1, 2, 3, 4, 5]
+    chosen = table.keep_columns(["price", "city"], validate=True).filter(table["city"] == "Oslo").drop_columns("city")
+    kept = chosen.register(workspace, "oslo")
+    assert kept.to_pandas_dataframe().to_dict("list") == {"price": [1, 3, 5]}
+    assert isinstance(Dataset.get_by_name(workspace, "oslo"), TabularDataset)
+    timed = table.with_timestamp_columns(timestamp="day")
+    assert timed.timestamp_columns == ("day", None)
+    assert list(timed.time_after(datetime(2024, 1, 4)).to_pandas_dataframe()["price"]) == [4, 5]
+    between = timed.time_between(start_time=datetime(2024, 1, 2), end_time=datetime(2024, 1, 3))
+    assert list(between.to_pandas_dataframe()["price"]) == [2, 3]
+    assert list(timed.time_recent(timedelta(days=1)).to_pandas_dataframe()["price"]) == [4, 5]
+    lines = Dataset.Tabular.from_json_lines_files((store, "lines.jsonl"))
+    assert list(lines.to_pandas_dataframe()["x"]) == [1, 2]
+
+
+@pytest.mark.slow
+def test_tables_written_out(workspace: Workspace, store: Datastore) -> None:
+    frame = pandas.DataFrame({"region": ["n", "s", "n"], "x": [1, 2, 3]})
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "frame", show_progress=False)
+    assert made.name == "frame" and made.to_pandas_dataframe().equals(frame)
+    assert made.to_csv_files().to_path() == ["/part-00000.csv"]
+    assert (
+        Dataset.Tabular.from_parquet_files(
+            (workspace.get_default_datastore(), made.to_parquet_files()._definition.sources[0].path)
+        )
+        .to_pandas_dataframe()
+        .equals(frame)
+    )
+    parts = made.partition_by(["region"], target=DataPath(store, "parts"), name="by region", show_progress=False)
+    assert parts.partition_keys == ["region"] and parts.get_partition_key_values() == [{"region": "n"}, {"region": "s"}]
+    read = parts.to_pandas_dataframe()
+    assert sorted(zip(read["region"], read["x"], strict=True)) == [("n", 1), ("n", 3), ("s", 2)]
+
+
+@pytest.mark.slow
+def test_how_tables_are_read_is_written_down(store: Datastore) -> None:
+    table = Dataset.Tabular.from_delimited_files(
+        (store, "train/a.csv"),
+        validate=False,
+        header=PromoteHeadersBehavior.NO_HEADERS,
+        separator=";",
+        set_column_types={"day": DataType.to_datetime("%Y-%m-%d"), "price": DataType.to_float()},
+        encoding="utf-8",
+        include_path=True,
+    )
+    assert table._definition.format == {
+        "type": "delimited",
+        "separator": ";",
+        "header": "no_headers",
+        "encoding": "utf8",
+        "infer_column_types": True,
+        "support_multi_line": False,
+        "empty_as_string": False,
+        "include_path": True,
+        "column_types": {
+            "day": {"type": "datetime", "formats": ["%Y-%m-%d"]},
+            "price": {"type": "float", "formats": []},
+        },
+    }
+    late = table.with_timestamp_columns("day").time_before(datetime(2024, 1, 1, tzinfo=UTC), validate=False)
+    assert late._definition.steps[-1] == {"op": "time_before", "time": "2024-01-01T00:00:00+00:00", "inclusive": True}
+
+
+def test_expressions() -> None:
+    table = Dataset.Tabular.from_delimited_files(ADDRESS, validate=False)
+    expression = ((table["a"] > 1) & ~(table["b"].startswith("x"))) | (table["c"] == datetime(2024, 1, 1))
+    (step,) = table.filter(expression)._definition.steps
+    assert step["expression"]["op"] == "or"
+    assert step["expression"]["args"][1] == {"op": "eq", "args": [{"column": "c"}, {"time": "2024-01-01T00:00:00"}]}
+    with pytest.raises(InvalidInput, match="neither true nor false"):
+        _ = table["a"] > 1 and table["b"] > 2
+    with pytest.raises(InvalidInput, match="by an expression"):
+        table.filter(True)
+    with pytest.raises(InvalidInput, match="cannot be filtered by"):
+        _ = table["a"] == object()
+
+
+@pytest.mark.parametrize(
+    ("deed", "words"),
+    [
+        (lambda: Dataset.File.from_files("/local/file"), "not an address"),
+        (lambda: Dataset.File.from_files("https://u:hidden@host/x"), "credential in it"),
+        (lambda: Dataset.File.from_files([]), "at least one source"),
+        (lambda: Dataset.File.from_files(3), "cannot be made of int"),
+        (lambda: Dataset.File.from_files(ADDRESS, validate=False, partition_format="x"), "in braces"),
+        (lambda: Dataset.File.from_files(ADDRESS, validate=False).take(-1), "count must be"),
+        (lambda: Dataset.File.from_files(ADDRESS, validate=False).random_split(2), "from 0 to 1"),
+        (lambda: Dataset.File.from_files(ADDRESS, validate=False).as_hdfs(), "no HDFS"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False, header="yes"), "header must be"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False, encoding="klingon"), "not known"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).time_before(1), "which column"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).keep_columns([]), "Columns are named"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_spark_dataframe(), "no Spark"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_torchvision(), "ImageFolder"),
+        (lambda: Dataset.Tabular.from_sql_query("select 1"), "no databases"),
+        (lambda: FileDataset(), "not made directly"),
+    ],
+)
+def test_what_is_refused(deed, words: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UserErrorException, match=words) as caught:
+        deed()
+    assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_no_file_there(store: Datastore) -> None:
+    with pytest.raises(InvalidInput, match="no file at mine/none"):
+        Dataset.File.from_files((store, "none"))
+    assert Dataset.File.from_files((store, "none"), validate=False).to_path() == []

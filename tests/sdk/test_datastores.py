@@ -1,0 +1,134 @@
+"""Datastores in people's hands: their own, registered ones, files there and back; what is left out says what to do instead."""
+
+from pathlib import Path
+
+import pytest
+from tests.sdk.folders import tree
+
+from roost import Datastore, Workspace
+from roost.domain.errors import DataConflict, DataNotFound, InvalidInput
+from roost.sdk import datastore_files
+from roost.sdk.connections import Bytes
+from roost_job.exceptions import UserErrorException
+
+
+def contents(root: Path) -> dict[str, str]:
+    return {str(path.relative_to(root)): path.read_text() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(params=["shared", "apart"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With the control plane's files in sight, and without."""
+    if request.param == "apart":
+        monkeypatch.setattr(Bytes, "shared", None)
+    return str(request.param)
+
+
+@pytest.mark.slow
+def test_files_there_and_back(
+    workspace: Workspace, tmp_path: Path, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = workspace.get_default_datastore()
+    assert (store.name, store.datastore_type, store.protocol, store.workspace) == (
+        *("workspaceblobstore", "Folder", "file"),
+        workspace,
+    )
+    tree(tmp_path / "src", {"a.txt": "1", "sub/b c.txt": "22", "sub/.hidden": "3"})
+    reference = store.upload(str(tmp_path / "src"), target_path="up")
+    assert reference.path_on_datastore == "up"
+    assert "Uploaded 3 files, 4 bytes." in capsys.readouterr().err
+    tree(tmp_path / "src", {"a.txt": "changed", "new.txt": "4"})
+    store.upload(str(tmp_path / "src"), "up")
+    assert "3 files are in workspaceblobstore already" in capsys.readouterr().err
+    assert store.download(str(tmp_path / "down"), prefix="up", show_progress=False) == 4
+    assert capsys.readouterr().err == ""
+    back = {"a.txt": "1", "new.txt": "4", "sub/.hidden": "3", "sub/b c.txt": "22"}
+    assert contents(tmp_path / "down" / "up") == back
+    store.upload_files([str(tmp_path / "src/a.txt")], target_path="up", overwrite=True)
+    assert store.download(str(tmp_path / "down"), prefix="up") == 0
+    assert store.download(str(tmp_path / "down"), prefix="up", overwrite=True) == 4
+    assert contents(tmp_path / "down" / "up") == {**back, "a.txt": "changed"}
+    assert all(bool(item.path) == (way == "shared") for item in datastore_files.listing(store))
+
+
+def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:
+    store = workspace.get_default_datastore()
+    tree(tmp_path, {"one/x.txt": "1", "two/x.txt": "2"})
+    files = [str(tmp_path / "one/x.txt"), str(tmp_path / "two/x.txt")]
+    with pytest.raises(InvalidInput, match="2 files would be stored under 1 names"):
+        store.upload_files(files)
+    store.upload_files(files, relative_root=str(tmp_path), show_progress=False)
+    assert [item.name for item in datastore_files.listing(store)] == ["one/x.txt", "two/x.txt"]
+    for deed, words in (
+        (lambda: store.upload(str(tmp_path / "none")), "not a folder"),
+        (lambda: store.upload_files([str(tmp_path / "none")]), "no file"),
+        (lambda: store.upload_files(files, relative_root=str(tmp_path / "one")), "not below"),
+        (lambda: store.upload(str(tmp_path), "../x"), "climbs out"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            deed()
+
+
+@pytest.mark.slow
+def test_registered_ones(workspace: Workspace, tmp_path: Path) -> None:
+    tree(tmp_path / "mine", {"x.txt": "1"})
+    store = Datastore.register_folder(workspace, "mine", tmp_path / "mine")
+    with pytest.raises(UserErrorException, match="already") as caught:
+        Datastore.register_folder(workspace, "mine", tmp_path)
+    assert isinstance(caught.value, DataConflict)
+    assert (
+        Datastore.get(workspace, "mine") == store == Datastore(workspace, name="mine") == workspace.datastores["mine"]
+    )
+    assert list(workspace.datastores) == ["workspaceblobstore", "workspacefilestore", "mine"]
+    workspace.set_default_datastore("mine")
+    assert Datastore.get_default(workspace).name == workspace.get_default_datastore().name == "mine"
+    store.unregister()
+    assert workspace.get_default_datastore().name == "workspaceblobstore" and (tmp_path / "mine/x.txt").exists()
+    with pytest.raises(UserErrorException, match="no datastore 'mine'") as gone:
+        Datastore.get(workspace, "mine")
+    assert isinstance(gone.value, DataNotFound)
+
+
+@pytest.mark.slow
+def test_what_a_cloud_datastore_says_of_itself(workspace: Workspace) -> None:
+    key = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
+    store = Datastore.register_azure_blob_container(
+        workspace=workspace,
+        datastore_name="azure",
+        container_name="box",
+        account_name="acc",
+        account_key=key,
+        overwrite=True,
+    )
+    assert (store.account_name, store.container_name, store.protocol, store.datastore_type) == (
+        *("acc", "box", "https", "AzureBlob"),
+    )
+    assert key not in repr(store) + str(vars(store))
+    with pytest.raises(InvalidInput, match="account_key of datastore 'azure' is not shown"):
+        _ = store.account_key
+    china = Datastore.register_azure_blob_container(
+        workspace, "china", "box", "acc", sas_token="?sv=1", endpoint="core.chinacloudapi.cn"
+    )
+    assert china.endpoint == "https://acc.blob.core.chinacloudapi.cn"
+    lake = Datastore.register_azure_data_lake_gen2(
+        workspace, "lake", "fs", "acc", tenant_id="t", client_id="c", client_secret="s"
+    )
+    assert lake.container_name == "fs"
+    assert Datastore.register_http(workspace, "web", "https://example.org/x/").protocol == "https"
+
+
+@pytest.mark.parametrize(
+    ("register", "words"),
+    [
+        (lambda ws: Datastore.register_azure_file_share(ws, "x", "share", "acc"), "register_folder"),
+        (lambda ws: Datastore.register_azure_data_lake(ws, "x", "store"), "register_azure_data_lake_gen2"),
+        (lambda ws: Datastore.register_azure_sql_database(ws, "x", "server", "db"), "keyvault"),
+        (lambda ws: Datastore.register_azure_postgre_sql(ws, "x", "server", "db", "u", "p"), "keyvault"),
+        (lambda ws: Datastore.register_azure_my_sql(ws, "x", "server", "db", "u", "p"), "keyvault"),
+        (lambda ws: Datastore.register_dbfs(ws, "x"), "register_s3"),
+        (lambda ws: Datastore.register_hdfs(ws, "x", "http", "host"), "register_folder"),
+    ],
+)
+def test_what_is_left_out_says_what_to_do(register, words: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidInput, match=words):
+        register(None)
