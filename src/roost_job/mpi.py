@@ -60,7 +60,8 @@ def _run(words: List[str]) -> int:
         os.environ[_OWN_NAMES] = "%d" % version[0]
         own_name(nodes[0], version[0])
     os.environ["ROOST_WORK"] = os.getcwd()
-    os.environ.update(variables(version, _write_remote_shell(), options.one_machine))
+    for name, value in variables(version, _write_remote_shell(), options.one_machine).items():
+        os.environ.setdefault(name, value)  # what a person has set stays
     # By its path it would put its libraries before everybody's: right for one in an environment, wrong for the machine's.
     called = mpirun if os.path.dirname(mpirun) == os.path.dirname(sys.executable) else "mpirun"
     command = mpirun_argv(called, options.addresses.split(","), options.processes, os.environ)
@@ -116,9 +117,11 @@ def variables(version: Tuple[int, ...], remote_shell: str, one_machine: bool) ->
             OMPI_MCA_plm_rsh_no_tree_spawn="1",
         )
     if one_machine:
-        given.setdefault(
-            "OMPI_MCA_btl_vader_single_copy_mechanism", "none"
-        )  # what kernels forbid in containers, without words
+        given["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"  # what kernels forbid in containers, without words
+        if (
+            version[0] < 5
+        ):  # whatever networks the machine has, or none at all; version 5 does not take the loopback for one
+            given.update(OMPI_MCA_btl_tcp_if_include="lo", OMPI_MCA_oob_tcp_if_include="lo")
     return given
 
 

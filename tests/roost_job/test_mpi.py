@@ -59,6 +59,8 @@ def test_each_version_is_told_in_its_own_words() -> None:
     four, five = mpi.variables((4, 1), "/sh", True), mpi.variables((5, 0), "/sh", True)
     assert four["OMPI_MCA_plm_rsh_agent"] == five["PRTE_MCA_plm_ssh_agent"] == "/sh"
     assert "PRTE_MCA_plm_ssh_agent" not in four
+    assert four["OMPI_MCA_btl_tcp_if_include"] == "lo"
+    assert "OMPI_MCA_btl_tcp_if_include" not in mpi.variables((4, 1), "/sh", False)
     assert four["OMPI_ALLOW_RUN_AS_ROOT"] == five["OMPI_ALLOW_RUN_AS_ROOT"] == "1"
 
 
