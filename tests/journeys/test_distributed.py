@@ -1,0 +1,98 @@
+"""Distributed runs through the SDK with nothing but the standard library: ranks meet where the platform says, and are counted."""
+
+from pathlib import Path
+
+import pytest
+from tests.sdk.folders import tree
+
+from roost import (
+    AmlCompute,
+    ComputeTarget,
+    Experiment,
+    PyTorchConfiguration,
+    Run,
+    ScriptRunConfig,
+    TensorflowConfiguration,
+    Workspace,
+)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+MEET = """
+import os, socket, sys, time
+from azureml.core import Run
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+print("arguments", *sys.argv[1:])
+if rank == 0:
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind(place)
+    server.listen(size)
+    ranks = sorted(int(server.accept()[0].recv(100)) for _ in range(size - 1))
+    Run.get_context().log_list("met", ranks)
+else:
+    for _ in range(600):
+        try:
+            socket.create_connection(place).sendall(str(rank).encode())
+            break
+        except OSError:
+            time.sleep(0.05)
+    Run.get_context().log("node_of_%d" % rank, int(os.environ["NODE_RANK"]))
+"""
+TASK = """
+import json, os, threading
+from azureml.core import Run
+config = json.loads(os.environ["TF_CONFIG"])
+task = config["task"]
+if task["type"] == "ps":
+    threading.Event().wait()
+Run.get_context().log("tasks_seen_by_%(index)d" % task, sum(len(each) for each in config["cluster"].values()))
+"""
+
+
+@pytest.fixture
+def cluster(workspace: Workspace) -> ComputeTarget:
+    made = ComputeTarget.create(workspace, "pair", AmlCompute.provisioning_configuration("STANDARD_D2_V2", max_nodes=2))
+    made.wait_for_completion()
+    return made
+
+
+def run_of(experiment: Experiment, folder: Path, target: object, text: str, job: object, *arguments: object) -> Run:
+    source = tree(folder / "src", {"train.py": text})
+    config = ScriptRunConfig(
+        str(source),
+        "train.py",
+        list(arguments),  # type: ignore[arg-type]
+        compute_target=target,
+        distributed_job_config=job,
+    )
+    run = experiment.submit(config)
+    run.wait_for_completion()
+    return run
+
+
+@pytest.mark.parametrize("target", ["cluster", "local"])
+def test_ranks_meet_at_the_first(
+    experiment: Experiment, tmp_path: Path, target: str, request: pytest.FixtureRequest
+) -> None:
+    place = request.getfixturevalue("cluster") if target == "cluster" else "local"
+    job = PyTorchConfiguration("Gloo", process_count=4, node_count=2)
+    run = run_of(experiment, tmp_path, place, MEET, job, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--nodes", "${NODE_RANK}")
+    assert run.get_metrics() == {"met": [1, 2, 3], "node_of_1": 0, "node_of_2": 1, "node_of_3": 1}
+    for rank in range(4):
+        run.download_file(f"user_logs/std_log_process_{rank}.txt", str(tmp_path / "log.txt"))
+        assert (tmp_path / "log.txt").read_text() == f"arguments --rank {rank} --nodes {rank // 2}\n"
+
+
+def test_parameter_servers_end_with_the_workers(experiment: Experiment, cluster: ComputeTarget, tmp_path: Path) -> None:
+    run = run_of(experiment, tmp_path, cluster, TASK, TensorflowConfiguration(2, 1))
+    assert run.get_status() == "Completed"
+    assert run.get_metrics() == {"tasks_seen_by_0": 3, "tasks_seen_by_1": 3}
+
+
+def test_one_process_has_its_variables_too(experiment: Experiment, tmp_path: Path) -> None:
+    text = "import os; print(os.environ['RANK'], os.environ['WORLD_SIZE'], os.environ['MASTER_ADDR'])"
+    run = run_of(experiment, tmp_path, "local", text, PyTorchConfiguration())
+    run.download_file("user_logs/std_log.txt", str(tmp_path / "log.txt"))
+    assert (tmp_path / "log.txt").read_text() == "0 1 127.0.0.1\n"
