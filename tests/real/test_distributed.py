@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.interpreters import python
 
@@ -26,6 +27,8 @@ from roost import (
     TensorflowConfiguration,
     Workspace,
 )
+from roost.agent.folder import Folder
+from roost.agent.processes import marked
 from roost_job.exceptions import ActivityFailedException
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
@@ -172,6 +175,36 @@ class TestMpi:
         for rank in range(4):
             node = f"pair-{rank // 2 + 1}"
             assert f"rank {rank} of 4 on {node}" in log_of(run, tmp_path, f"user_logs/std_log_process_{rank}.txt")
+
+    def test_a_cancel_ends_the_ranks_of_all_nodes(
+        self, experiment: Experiment, cluster: ComputeTarget, home: Path, tmp_path: Path, mpi: None
+    ) -> None:
+        source = tmp_path / "src"
+        source.mkdir()
+        (source / "wait.py").write_text(
+            "import os, threading\nfrom azureml.core import Run\n"
+            "Run.get_context().log('pid_of_' + os.environ['OMPI_COMM_WORLD_RANK'], os.getpid())\nthreading.Event().wait()\n"
+        )
+        own = Environment("own")
+        own.python.user_managed_dependencies, own.python.interpreter_path = True, sys.executable
+        config = ScriptRunConfig(
+            str(source),
+            "wait.py",
+            compute_target=cluster,
+            environment=own,
+            distributed_job_config=MpiConfiguration(process_count_per_node=2, node_count=2),
+        )
+        run = experiment.submit(config)
+        while len(run.get_metrics()) < 4:
+            assert run.get_status() not in ("Failed", "Completed"), run.get_details()
+        pids = [int(value) for value in run.get_metrics().values()]
+        marks = {Folder(each).mark for each in (home / "runs").iterdir()}
+        assert len(marks) == 2
+        run.cancel()
+        run.wait_for_completion()
+        assert run.get_status() == "Canceled"
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+        assert [each for mark in marks for each in marked(mark)] == []
 
     def test_no_mpi_at_all_is_told(
         self, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
