@@ -8,6 +8,7 @@ import time
 
 import psutil
 import pytest
+from tests.agent.test_main import eventually
 
 from roost.agent.processes import marked
 from roost.domain.errors import InvalidCompute
@@ -74,7 +75,7 @@ def test_two_nodes_start_together_and_all_that_they_make_is_kept(plane):
     assert any(line.startswith("[roost]") and "outputs/mine.txt.node1" in line for line in log)
     assert sorted(plane.metrics(run)["loss"]) == [0, 1]
     assert gone(plane, run, 2)
-    assert not list((plane.home / "shared").glob(f"{run.id}*"))
+    eventually(lambda: not list((plane.home / "shared").glob(f"{run.id}*")))
 
 
 def test_a_rank_that_fails_ends_the_others_and_is_named(plane):
