@@ -8,7 +8,7 @@ import time
 
 import psutil
 import pytest
-from tests.agent.test_main import eventually
+from tests.contracts.engine import eventually
 
 from roost.agent.processes import marked
 from roost.domain.errors import InvalidCompute
