@@ -105,7 +105,7 @@ class ContainerBuilder:
         uv.prefix = prefix
         kept, lines = pip_options.split(body.splitlines())
         known, _ = pip_options.split(self._private.requirements)
-        options = pip_options.read(pip_options.with_secrets(kept, known), uv.environment)
+        options = pip_options.read(pip_options.with_secrets(kept, known), uv.environment, lines=lines)
         arguments = ["venv", "--quiet", "--no-project", "--python", facts.python, str(prefix)]
         uv.run(arguments, Words("Making the environment"), options)
         uv.install("".join(f"{line}\n" for line in lines), prefix / "bin" / "python", options)
@@ -160,7 +160,7 @@ class ContainerBuilder:
     def _compile(self, engine: Engine, image: str, recipe: Recipe, python: str) -> str:
         uv = self._uv(engine, image)
         given, lines = pip_options.split(recipe.requirements)
-        options = pip_options.read(given, uv.environment)
+        options = pip_options.read(given, uv.environment, lines=lines)
         compiled = [each for each in compiling.load().always(lines) if each not in options.only_binary]
         if compiled:
             raise _Compiled(

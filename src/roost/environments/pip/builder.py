@@ -55,7 +55,7 @@ class UvBuilder:
         """The lines as exact versions with hashes for that interpreter, options first. `present` are packages, with versions,
         that are there already: what is compiled may be for one of them."""
         given, lines = pip_options.split(requirements)
-        options = pip_options.read(given, self._uv.environment)
+        options = pip_options.read(given, self._uv.environment, lines=lines)
         self._say(f"Resolving {len(lines)} requirements.")
         body = self._uv.lock(lines, python, options, self._rules.metadata(), *flags)
         self._say(f"Locked {len(compiling.pins(body))} packages.")
@@ -66,7 +66,7 @@ class UvBuilder:
     def compile_beside(self, requirements: Sequence[str], python: str, present: Mapping[str, str]) -> str:
         """As `compile`, without what the interpreter has already in a version that will do, as pip would leave it."""
         given, lines = pip_options.split(requirements)
-        options = pip_options.read(given, self._uv.environment)
+        options = pip_options.read(given, self._uv.environment, lines=lines)
         missing = self._uv.missing(lines, python, options, self._rules.metadata())
         direct = {_named(each): each for each in lines if "@" in each}
         pins = [direct.get(_named(each), each) for each in missing]
@@ -90,7 +90,7 @@ class UvBuilder:
         python = prefix / "bin" / "python"
         kept, lines = pip_options.split(body.splitlines())
         known, _ = pip_options.split(self._uv.private.requirements)
-        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment)
+        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment, lines=lines)
         text = "".join(f"{line}\n" for line in lines)
         plans = compiling.plans(text)
         site = wheels.Site(python, text, self._uv.environment)
