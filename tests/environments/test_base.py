@@ -96,6 +96,28 @@ def test_a_prefix_goes_when_it_is_old_and_nobody_has_it(tmp_path: Path) -> None:
     assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing) == made
 
 
+def test_what_was_left_half_made_goes_unless_somebody_makes_it(tmp_path: Path) -> None:
+    half = tmp_path / "envs" / NAME
+    kept: list[bool] = []
+
+    def install(prefix: Path) -> None:
+        (prefix / "bin").mkdir(parents=True)
+        os.utime(prefix, (100, 100))
+        assert base.unused(tmp_path, 101) == [half]
+        kept.append(not base.drop(prefix))
+        raise base.BuildFailed("no")
+
+    with pytest.raises(base.BuildFailed):
+        base.ensure(tmp_path, NAME, install, quiet, nothing)
+    assert kept == [True], "it is being made"
+    assert base.unused(tmp_path, 100) == []
+    held = base.hold(tmp_path, NAME)
+    assert not base.drop(half), "somebody is about to make it"
+    os.close(held)
+    assert base.drop(half)
+    assert base.unused(tmp_path, 101) == []
+
+
 def test_waiting_ends_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:
     class Enough(Exception):
         """Raised while waiting."""

@@ -155,8 +155,8 @@ def prune(
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Remove installed environments of this machine that were not used for long, and images that none needs any more. Their
-    locks stay: a run installs them again."""
+    """Remove installed environments of this machine that were not used for long, what ended builds have left, and images that
+    none needs any more. Their locks stay: a run installs them again."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import prefixes  # noqa: PLC0415
 
@@ -164,7 +164,7 @@ def prune(
     home = session.workspace()._connection.home
     going = prefixes.unused(home, age)
     if going and not as_json:
-        rows = [(each.lock[:12], rendering.size(each.bytes), rendering.ago(each.used_at)) for each in going]
+        rows = [(each.lock[:12], rendering.size(each.bytes), _last_use(each)) for each in going]
         rendering.table(("environment", "size", "last used"), rows)
     total = rendering.size(sum(each.bytes for each in going))
     if going and not dry_run:
@@ -191,6 +191,12 @@ def prune(
         print(f"{rendering.count(len(gone), 'environment')} {would} removed, {rendering.size(freed)}.")
         if len(gone) < len(going):
             print(f"{rendering.count(len(going) - len(gone), 'environment')} stay: a run has them now.")
+
+
+def _last_use(prefix: "Prefix") -> str:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    return rendering.ago(prefix.used_at) if prefix.whole else f"half-made {rendering.ago(prefix.used_at)}"
 
 
 def chosen(ws: "Workspace", text: str, version: str | None = None) -> "Environment":

@@ -143,7 +143,7 @@ def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, mea
         return found
     prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with alone(prefix.parent / f".{lock}.lock", say, meanwhile, _WAITING):
+    with alone(_lock_file(prefix), say, meanwhile, _WAITING):
         if find(home, lock) is None:
             if prefix.exists():
                 shutil.rmtree(prefix)
@@ -163,27 +163,34 @@ def hold(home: Path, lock: str) -> int:
 
 
 def unused(home: Path, since: float) -> list[Path]:
-    """Prefixes that no run has begun with since then."""
+    """Prefixes that no run has begun with since then, and what builds that were ended before then have left half-made."""
     found = []
-    for ready in (home / "envs").glob(f"*/{READY}"):
+    for prefix in (home / "envs").glob("[0-9a-f]*/"):
         with contextlib.suppress(OSError):
-            if ready.stat().st_mtime < since:
-                found.append(ready.parent)
+            if last_use(prefix) < since:
+                found.append(prefix)
     return sorted(found)
 
 
+def last_use(prefix: Path) -> float:
+    """When a run last began with it; of one that is half-made, when something was last put into its folder."""
+    ready = prefix / READY
+    return (ready if ready.exists() else prefix).stat().st_mtime
+
+
 def drop(prefix: Path) -> bool:
-    """Deletes a prefix, unless a run has it now; whoever needs it again has it installed."""
-    descriptor = os.open(_use_file(prefix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Deletes a prefix, unless a run has it now or somebody makes it; whoever needs it again has it installed."""
+    with contextlib.ExitStack() as held:
+        for path in (_use_file(prefix), _lock_file(prefix)):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
         (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
         shutil.rmtree(prefix)
         return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _prefix(home: Path, lock: str) -> Path:
@@ -192,6 +199,10 @@ def _prefix(home: Path, lock: str) -> Path:
 
 def _use_file(prefix: Path) -> Path:
     return prefix.parent / f".{prefix.name}.use"
+
+
+def _lock_file(prefix: Path) -> Path:
+    return prefix.parent / f".{prefix.name}.lock"
 
 
 @contextmanager
