@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import pythons
+from roost.environments import caches, pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
@@ -173,7 +173,7 @@ class ContainerBuilder:
         return "".join(f"{option}\n" for option in options.kept if option != "--pre") + body
 
     def _uv(self, engine: Engine, image: str) -> BoxedUv:
-        return BoxedUv(self._workshop, engine, image, self._home / "cache" / "uv", self._private, self._say)
+        return BoxedUv(self._workshop, engine, image, self._home / caches.UV, self._private, self._say)
 
     def _images(self, engine: Engine) -> Images:
         return Images(engine, self._say, self._meanwhile, self._private)

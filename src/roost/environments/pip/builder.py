@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from roost.domain.recipes import Recipe
-from roost.environments import pythons
+from roost.environments import caches, pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.pip import compiling, wheels
 from roost.environments.pip import options as pip_options
@@ -39,7 +39,7 @@ class UvBuilder:
         self._say = say
         self._home = home or Path(os.environ.get("ROOST_HOME") or "~/.roost").expanduser()
         self._uv = Uv(say, meanwhile, environment or {}, scratch, private or Private())
-        cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / "cache" / "wheels"
+        cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / caches.WHEELS
         self._compiler = wheels.Compiler(Path(cache), self._uv, scratch)
 
     def resolve(self, recipe: Recipe) -> Lock:
@@ -79,10 +79,12 @@ class UvBuilder:
                 hint="Resolve it for this one: roost run repeat RUN --fresh, or submit without the lock.",
             )
         chosen = pythons.choose(lock.python)
-        if note := pythons.note(chosen, lock.python):
+        note = pythons.note(chosen, lock.python)
+        if note:
             self._say(note)
         arguments = ["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)]
         self._uv.run(arguments, Words("Making the environment"), Options())
+        notes.add(prefix, [note] if note else [])
         self.fill(prefix, lock.body)
 
     def fill(self, prefix: Path, body: str) -> None:
