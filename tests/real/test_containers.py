@@ -188,7 +188,7 @@ def test_a_dockerfile_is_built_once(submit: Callable[..., Run], engine: Podman, 
         (prefix / container_facts.FACTS).unlink()
     left = container_facts.unused(found, home)
     assert len(left) == 1
-    assert container_facts.drop(found, left[0][0]) and container_facts.unused(found, home) == []
+    assert container_facts.drop(found, home, left[0][0]) and container_facts.unused(found, home) == []
 
 
 def test_azures_image_is_used_where_it_is_at_hand(submit: Callable[..., Run], engine: Podman) -> None:

@@ -62,4 +62,4 @@ def test_what_killed_builds_have_left_goes_too(tmp_path: Path) -> None:
 def test_without_an_engine_there_are_no_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     assert prefixes.unused_images(tmp_path) == []
-    assert prefixes.drop_images([]) == []
+    assert prefixes.drop_images(tmp_path, []) == []

@@ -173,7 +173,7 @@ def prune(
         )
     gone = going if dry_run else prefixes.drop(going)
     left = prefixes.unused_images(home)  # after the environments that needed them
-    images = left if dry_run else prefixes.drop_images(left)
+    images = left if dry_run else prefixes.drop_images(home, left)
     freed = sum(each.bytes for each in gone)
     if as_json:
         removed = [{"lock": each.lock, "bytes": each.bytes, "used_at": each.used_at} for each in gone]

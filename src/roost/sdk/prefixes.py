@@ -74,15 +74,15 @@ def unused_images(home: Path) -> list[tuple[str, int]]:
         return []
 
 
-def drop_images(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Deletes them from the engine; those that went. One that a container has stays."""
+def drop_images(home: Path, found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Deletes them from the engine; those that went. One that a container or a build has stays."""
     from roost.environments.containers import engine as container_engine  # noqa: PLC0415 - as above
     from roost.environments.containers import facts as container_facts  # noqa: PLC0415 - as above
 
     if not found:
         return []
     engine = container_engine.find()
-    return [each for each in found if container_facts.drop(engine, each[0])]
+    return [each for each in found if container_facts.drop(engine, home, each[0])]
 
 
 def _size(folder: Path) -> int:

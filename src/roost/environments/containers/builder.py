@@ -4,6 +4,7 @@ prefix that is made by the image's own Python inside a container and mounted int
 One of Azure's images means a plain Linux: where it cannot be had, the packages are installed natively, and log and lock say so.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -85,6 +86,13 @@ class ContainerBuilder:
             return replace(lock, notes=(*lock.notes, " ".join(note.split())))
 
     def install(self, lock: Lock, prefix: Path) -> None:
+        held = container_facts.hold(self._home)
+        try:
+            self._install(lock, prefix)
+        finally:
+            os.close(held)
+
+    def _install(self, lock: Lock, prefix: Path) -> None:
         facts, body = container_facts.split(lock)
         engine = container_engine.find()
         self._images(engine).restore(facts, self._scratch)
@@ -114,6 +122,7 @@ class ContainerBuilder:
         engine = container_engine.find()
         self._say(f"The container engine is {engine.name} {engine.version}.")
         images = self._images(engine)
+        container_facts.hold(self._home)  # until this process ends: what comes out is installed next
         facts = images.obtain(image, recipe.key, self._home)
         notes: tuple[str, ...] = ()
         body, path = "", ""
