@@ -1,4 +1,8 @@
+import contextlib
 import os
+import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -131,3 +135,33 @@ def test_waiting_ends_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:
         prefix.mkdir()
 
     base.ensure(tmp_path, NAME, install, quiet, nothing)
+
+
+HOLDER = """
+import os, sys
+from pathlib import Path
+from roost.environments import base
+from roost.environments.running import Runner, Words
+with base.alone(Path(sys.argv[1]), print, lambda: None, ""):
+    Runner(lambda line: print(line, flush=True), lambda: None, os.environ).run(
+        ["sh", "-c", "echo $$; exec sleep 1000"], Words(""), scrub=str, hint=str)
+"""
+
+
+def test_what_a_killed_process_has_started_keeps_others_out(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        program = int(holder.stdout.readline())
+        holder.kill()
+    waited = []
+
+    def end() -> None:
+        waited.append(program)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(program, signal.SIGKILL)
+
+    with base.alone(path, waited.append, end, "waiting"):
+        assert waited[:2] == ["waiting", program]
+        assert len(base.held()) == 1
+    assert base.held() == ()

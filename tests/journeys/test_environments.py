@@ -19,6 +19,7 @@ from tests.journeys.test_submit import gone, until
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from roost.agent.processes import known, look
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.domain.errors import RoostError
 from roost.sdk import discovery, records, repeats, waiting
@@ -168,6 +169,26 @@ def test_the_build_agent_is_killed(submit: Callable[..., Run], shelf: Path, tmp_
     assert run.get_metrics("lower") == {"lower": "2.0"}
     events, _ = records.events(run._connection.client, run.id)
     assert "build_lost" in [event.reason.value for event in events]
+
+
+def test_the_build_agent_and_its_keeper_are_killed(
+    submit: Callable[..., Run], shelf: Path, tmp_path: Path, home: Path
+) -> None:
+    sign = tmp_path / "sign"
+    wheels.sdist(shelf, "slow", "1.0", sign)
+    run = submit(environment("lower", "slow"))
+    until((tmp_path / "sign.pid").exists)
+    first = known(int((tmp_path / "sign.pid").read_text()))
+    agent = json.loads((home / "runs" / run.id / "agent.json").read_text())["pid"]
+    found = look(agent)
+    assert found is not None
+    os.kill(found.parent, signal.SIGKILL)
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: (tmp_path / "sign.pid").read_text() not in ("", str(first.pid)))
+    assert not first.lives, "a second one does not build beside the first one's programs"
+    sign.touch()
+    run.wait_for_completion()
+    assert run.get_metrics("lower") == {"lower": "2.0"}
 
 
 def test_the_control_plane_is_killed_while_it_builds(

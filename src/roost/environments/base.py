@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ _HEADER = "# roost-lock 1"
 _FACT = re.compile(r"# (python|platform|kind|note) (.+)")
 _NATIVE = ", installed natively (no container)"  # older locks say so there, whatever was asked for
 _PAUSE = 0.1
+_held = threading.local()
 _WAITING = "Another run installs the same environment here; waiting for it."
 
 PIP, CONDA, IMAGE = "pip", "conda", "image"
@@ -205,6 +207,12 @@ def _lock_file(prefix: Path) -> Path:
     return prefix.parent / f".{prefix.name}.lock"
 
 
+def held() -> tuple[int, ...]:
+    """The descriptors by which this thread is alone. Programs are started with them: what outlives a killed agent still keeps
+    others out."""
+    return tuple(getattr(_held, "descriptors", ()))
+
+
 @contextmanager
 def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[None]:
     """While no other process of this machine is at the same; it waits, and says so once."""
@@ -221,6 +229,12 @@ def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[No
                     told = True
                 meanwhile()
                 time.sleep(_PAUSE)
-        yield
+        before = held()
+        _held.descriptors = (*before, descriptor)
+        try:
+            yield
+        finally:
+            _held.descriptors = before
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # whoever has it too
     finally:
         os.close(descriptor)

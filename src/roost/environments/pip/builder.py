@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from roost.domain.recipes import Recipe
-from roost.environments import caches, pythons
+from roost.environments import caches, notes, pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.pip import compiling, wheels
 from roost.environments.pip import options as pip_options
