@@ -188,5 +188,8 @@ def test_volumes_are_the_node_s_to_allow(tmp_path: Path) -> None:
         _volumes(wish, {})
     for allowed in (f"/nowhere:{tmp_path}/data", "*"):
         assert _volumes(wish, {"ROOST_CONTAINER_VOLUMES": allowed})[0].target == "/x"
+    (tmp_path / "data" / "in").symlink_to("deep")
+    mount = _volumes(flags(["-v", f"{tmp_path}/data/in:/x"]), {"ROOST_CONTAINER_VOLUMES": str(tmp_path / "data")})[0]
+    assert mount.source == (tmp_path / "data" / "deep").resolve(), "what was looked at is what is mounted"
     with pytest.raises(base.RoostError, match="may not be mounted"):
         _volumes(flags(["-v", f"{tmp_path}/data/out:/x"]), {"ROOST_CONTAINER_VOLUMES": str(tmp_path / "data")})

@@ -157,6 +157,24 @@ class TestMoreOfCondaDependencies:
         lines = ["numpy>=1.18", "numpy<2", "torch[all]", "pandas==1.0", "pandas==1.0"]
         assert CondaDependencies.merge_requirements(lines) == ["numpy>=1.18,<2", "torch[all]", "pandas==1.0"]
 
+    def test_addresses_do_not_stand_in_for_each_other(self) -> None:
+        made = CondaDependencies()
+        lines = [
+            "git+https://host.test/x",
+            "git+https://host.test/y",
+            "https://host.test/a.whl",
+            "https://host.test/b.whl",
+        ]
+        for line in [*lines, "z @ https://host.test/z-1.whl", "z @ https://host.test/z-2.whl", lines[0]]:
+            made.add_pip_package(line)
+        kept = ["azureml-defaults", *lines[1:], "z @ https://host.test/z-2.whl", lines[0]]
+        assert list(made.pip_packages) == kept
+        made.remove_pip_package(lines[1])
+        assert list(made.pip_packages) == [line for line in kept if line != lines[1]]
+        for spec in ("conda-forge/label/a::p=1", "conda-forge/label/a::q", "https://host.test/c::r", "p=2"):
+            made.add_conda_package(spec)
+        assert list(made.conda_packages)[1:] == ["conda-forge/label/a::q", "https://host.test/c::r", "p=2"]
+
     def test_options_are_removed(self) -> None:
         made = CondaDependencies()
         made.set_pip_option("--extra-index-url https://a.example/simple")
@@ -179,6 +197,14 @@ class TestEnvironment:
         made.docker.base_image_registry.password = "x"
         with pytest.raises(UserErrorException, match="password"):
             made._use()
+
+    def test_container_arguments_are_a_list(self) -> None:
+        made = Environment("mine")
+        made.docker.arguments = "--ipc=host"
+        for ask in (made._use, DockerConfiguration(arguments="--ipc=host").use):
+            with pytest.raises(UserErrorException, match="must be a list, got '--ipc=host'") as caught:
+                ask()
+            assert caught.value.hint == "arguments=['--ipc=host']"
 
     def test_a_slip_of_the_pen(self) -> None:
         made = Environment("mine")

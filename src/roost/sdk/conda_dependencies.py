@@ -12,7 +12,8 @@ from roost.domain.errors import InvalidInput
 
 FILE_NAME = "conda_dependencies.yml"
 SDK_VERSION = "1.61.0"
-_NAME = re.compile(r"(?:[\w.-]+::)?([A-Za-z0-9_.-]+)")
+_NAME = re.compile(r"(?:\S+::)?([A-Za-z0-9_.-]+)")
+_ADDRESS = re.compile(r"[\w+.-]*(?:/|:(?!:))")
 _PLAIN = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?)\s*((?:[<>=!~].*)?)")
 _DEFAULT = "azureml-defaults"
 _MOST_INCLUDES = 20
@@ -259,8 +260,10 @@ def _checked(data: object, what: str) -> dict[str, Any]:
 
 
 def _name(requirement: str) -> str:
-    found = _NAME.match(requirement.strip())
-    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else requirement
+    """What a requirement is for: the package, or an address by itself as it is."""
+    text = requirement.strip()
+    found = None if "::" not in text and _ADDRESS.match(text) else _NAME.match(text)
+    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else text
 
 
 def _text(what: str, value: object) -> str:

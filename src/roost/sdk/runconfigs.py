@@ -38,16 +38,13 @@ class DockerConfiguration(Section):
     ) -> None:
         self.use_docker = use_docker
         self.shared_volumes = shared_volumes
-        self.arguments = list(arguments or ())
+        self.arguments = arguments if isinstance(arguments, str) else list(arguments or ())
         self.shm_size = shm_size
 
     def use(self) -> DockerUse:
         """As a run carries it; InvalidInput names an argument that cannot be had."""
-        if isinstance(self.arguments, str):
-            raise InvalidInput(f"arguments must be a list, got {self.arguments!r}.", hint="arguments=['--ipc=host']")
-        made = DockerUse(
-            use_docker=bool(self.use_docker), shm_size=self.shm_size or "", arguments=tuple(self.arguments or ())
-        )
+        arguments = containers.listed(self.arguments)
+        made = DockerUse(use_docker=bool(self.use_docker), shm_size=self.shm_size or "", arguments=arguments)
         containers.wishes({}, made)
         return made
 
