@@ -141,19 +141,29 @@ def _channel(given: object) -> str:
     if not isinstance(given, str) or not given.strip() or re.search(r"\s", given.strip()):
         raise InvalidInput(f"The conda channel {given!r} is not a name, an address or a folder.")
     text = given.strip()
-    parts = urlsplit(_VARIABLES.sub("", text)) if "://" in text else None  # a variable is looked up on the node
-    if parts is not None and (parts.username or parts.password or _TOKEN.search(parts.path)):
-        shown = _TOKEN.sub("", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
-        raise InvalidInput(
-            f"The conda channel {shown} is written with a credential, which would be kept with the environment.",
-            hint="Write a variable of the node there, such as ${TOKEN}, or give the node the credential (~/.netrc, .condarc).",
-        )
+    refuse_credential(text)
     if text.startswith((".", "~")):
         raise InvalidInput(
             f"The conda channel {text!r} is a relative folder; a node does not know to what.",
             hint="Name the folder from the root, such as /srv/channel.",
         )
     return text.rstrip("/") or text
+
+
+def refuse_credential(channel: str) -> None:
+    """InvalidInput for a password or token in the clear."""
+    try:
+        parts = (
+            urlsplit(_VARIABLES.sub("", channel)) if "://" in channel else None
+        )  # a variable is looked up on the node
+    except ValueError as error:
+        raise InvalidInput(f"A conda channel is no address: {error}.") from None
+    if parts is not None and (parts.username or parts.password or _TOKEN.search(parts.path)):
+        shown = _TOKEN.sub("", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+        raise InvalidInput(
+            f"The conda channel {shown} is written with a credential, which would be kept with the environment.",
+            hint="Write a variable of the node there, such as ${TOKEN}, or give the node the credential (~/.netrc, .condarc).",
+        )
 
 
 def _value(value: object) -> str:

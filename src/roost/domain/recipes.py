@@ -109,6 +109,23 @@ def _packages(python: Mapping[str, Any]) -> Recipe:
     return Recipe(python=wanted, requirements=tuple(kept + basics), channels=file.channels)
 
 
+def refuse_credentials(definition: Mapping[str, Any]) -> None:
+    """InvalidInput for one in the clear, in a channel or the address of a requirement, where the definition is kept. Whatever
+    else is wrong with it is said when it is used."""
+    file = _part(_part(definition, "python"), "condaDependencies")
+    channels, items = (file.get(key) or () for key in ("channels", "dependencies"))
+    for channel in channels if isinstance(channels, list | tuple) else ():
+        conda.refuse_credential(str(channel))
+    for item in items if isinstance(items, list | tuple) else ():
+        if isinstance(item, Mapping):
+            lines = item.get("pip") or ()
+            for line in lines if isinstance(lines, list | tuple) else ():
+                if not str(line).strip().startswith("-"):  # an option's password is kept out of locks and logs
+                    requirements.refuse_credential(str(line))
+        else:
+            conda.refuse_credential(conda.split_channel(str(item))[0])
+
+
 def variables(definition: Mapping[str, Any]) -> dict[str, str]:
     """What the environment's conda file sets for the script."""
     return conda.variables(_part(_part(definition, "python"), "condaDependencies"))

@@ -46,7 +46,7 @@ def _wanted(text: str) -> bool:
             f"The requirement {text!r} is a path; a node does not have it.",
             hint="Put the package into the source folder, or name one that pip can find.",
         )
-    _refuse_credentials(text)
+    refuse_credential(text)
     if name.startswith("azureml-") and not _OURS.fullmatch(name):
         raise InvalidInput(
             f"The environment needs {name!r}, which Roost does not have.", hint="Leave it out of the packages."
@@ -54,7 +54,7 @@ def _wanted(text: str) -> bool:
     return not _OURS.fullmatch(name)
 
 
-def _refuse_credentials(text: str) -> None:
+def refuse_credential(text: str) -> None:
     """InvalidInput for a password or token in the clear: requirements stand in locks and logs as they are written."""
     for found in _CREDENTIAL.finditer(_SSH.sub("ssh://", text)):  # the name in git+ssh://git@host lets nobody in
         if not is_variable(found[1]):

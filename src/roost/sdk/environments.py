@@ -52,7 +52,7 @@ class Environment:
 
     @staticmethod
     def from_conda_specification(name: str, file_path: str | os.PathLike[str]) -> "Environment":
-        """From conda's environment file. Beside python and pip only a `pip` section can be installed yet."""
+        """From conda's environment file: channels, packages, a `pip` section, variables."""
         made = Environment(name)
         made.python.conda_dependencies = CondaDependencies(file_path)
         return made
@@ -153,9 +153,11 @@ class Environment:
         """Keeps it in the workspace; with its version. The same definition again is the same version. With `build_on_register`
         its build is begun as well."""
         environments.own_name(self.name)
+        definition = self._definition()
+        recipes.refuse_credentials(definition)
         keep_passwords(workspace, self)
         route = path_of("workspaces", workspace.name, "environments", self.name)
-        body = {"definition": self._definition()}
+        body = {"definition": definition}
         kept = codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body))
         made = _registered(kept)
         if build_on_register:
