@@ -64,3 +64,26 @@ def test_a_text_of_several_lines_is_several_requirements() -> None:
         checked(["numpy\n-r /etc/passwd"])
     with pytest.raises(InvalidInput, match="goes on"):
         checked(["numpy \\", "scipy"])
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [("six=1.16", "six==1.16"), ("six = 1.16", "six==1.16"), ("torch[cpu]=2.0=py3", "torch[cpu]==2.0")],
+)
+def test_one_sign_is_condas(line: str, wanted: str) -> None:
+    with pytest.raises(InvalidInput, match=r"is not understood: pip compares with two signs") as caught:
+        checked([line])
+    assert repr(line) in str(caught.value) and wanted in caught.value.hint
+
+
+def test_other_signs_are_pips() -> None:
+    lines = [
+        "a==1",
+        "b>=1,<2",
+        "c===1",
+        "d~=1.0",
+        "e!=2; python_version=='3.8'",
+        "f[x]<=3",
+        "g @ https://host.test/g?a=b",
+    ]
+    assert checked(lines) == lines

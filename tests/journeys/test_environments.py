@@ -265,6 +265,9 @@ def test_registered_and_built_at_once(shelf: Path, workspace: Workspace) -> None
 def test_locked_and_pruned_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
     environment("lower").register(workspace)
     assert "Which environment" in roost("env", "build", code=1)
+    assert "roost env list --curated" in roost("env", "build", "--curated", "Minimal", code=1)
+    assert "is a folder; the lock is a file" in roost("env", "lock", "mine", "-o", ".", code=1)
+    assert "There is no folder 'nowhere'" in roost("env", "lock", "mine", "-o", "nowhere/mine.lock", code=1)
     roost("env", "lock", "mine", "-o", "mine.lock")
     assert "lower==2.0" in Path("mine.lock").read_text()
     wheels.wheel(shelf, "lower", "2.1")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from roost.domain.environments import Build
@@ -108,10 +108,16 @@ def build(
     """Build an environment ahead, so that runs find it there. Exit code 1 when it cannot be built."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import building  # noqa: PLC0415
+    from roost.sdk import curated as catalogue  # noqa: PLC0415
 
     if bool(name) == bool(curated):
         raise InvalidInput("Which environment?", hint="roost env build NAME, or --curated NAME.")
     ws = session.workspace()
+    if curated and not catalogue.is_curated(curated):
+        raise NotFound(
+            f"There is no curated environment {curated!r}: their names begin with AzureML-.",
+            hint="List them with: roost env list --curated",
+        )
     submit.follow(building.build(chosen(ws, curated or name, version), ws, fresh), detach, as_json)
 
 
@@ -129,6 +135,8 @@ def lock(
     from roost.cli import rendering, session  # noqa: PLC0415
     from roost.sdk import building, waiting  # noqa: PLC0415
 
+    if output is not None:
+        _check_target(output)
     ws = session.workspace()
     found = chosen(ws, name, version)
     standing = building.standing(found, ws)
@@ -139,13 +147,28 @@ def lock(
     found_lock = building.locked(ws._connection, standing)
     text = found_lock.text if found_lock.text.endswith("\n") else f"{found_lock.text}\n"
     if output is not None:
-        output.write_text(text, encoding="utf-8")
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"The lock cannot be written to {str(output)!r}: {error.strerror}.") from None
     if as_json:
         rendering.as_json({"lock": standing.lock, **asdict(found_lock)})
     elif output is None:
         sys.stdout.write(text)
     else:
         print(f"Written to {output}.")
+
+
+def _check_target(output: Path) -> None:
+    """That a file can be there, before anything is built for it."""
+    if output.is_dir():
+        raise InvalidInput(
+            f"{str(output)!r} is a folder; the lock is a file.", hint=f"-o {output / 'environment.lock'}"
+        )
+    if not output.absolute().parent.is_dir():
+        raise InvalidInput(
+            f"There is no folder {str(output.parent)!r} to write {output.name!r} to.", hint="Make it, or name another."
+        )
 
 
 @app.command()

@@ -58,6 +58,11 @@ def read(file: Mapping[str, Any]) -> CondaFile:
         if name == "python" and _VERSION.fullmatch(version):
             python = version
             channels[:0] = [channel] if channel else []
+        elif name == "python" and not re.search(r"[\d*]", version):
+            raise InvalidInput(
+                f"Python {version.lstrip('= ')!r} is not understood: it is no version.",
+                hint="Write python=3.8 or python>=3.8,<3.11.",
+            )
         elif name == "pip" and not channel:
             pip = version
         else:

@@ -16,6 +16,7 @@ _OPTION = re.compile(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|$)(.*)")
 _CREDENTIAL = re.compile(r"(?<=://)([^/\s]+)@")
 _SSH = re.compile(r"\bssh://[^/:\s]+@")
 _VARIABLES = re.compile(r"(?:\$\{[A-Z0-9_]+\})+")
+_ONE_SIGN = re.compile(r"([A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?)\s*=(?!=)\s*(\S+)")
 
 
 def package(line: str) -> str:
@@ -41,6 +42,11 @@ def checked(lines: Iterable[str]) -> list[str]:
 def _wanted(text: str) -> bool:
     """Whether a requirement is installed: not what Roost itself stands for. InvalidInput for what a node cannot have."""
     name = package(text)
+    if one := _ONE_SIGN.match(text):
+        raise InvalidInput(
+            f"The requirement {text!r} is not understood: pip compares with two signs.",
+            hint=f"Write {one[1].strip()}=={one[2].partition('=')[0]}; one sign is conda's, beside the `pip` section.",
+        )
     if not name or text.startswith((".", "/")) or re.match(r"[\w+.-]+\s*@\s*file:", text):
         raise InvalidInput(
             f"The requirement {text!r} is a path; a node does not have it.",

@@ -6,7 +6,7 @@ refused when it is set to something and submitted, never passed over.
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from roost.domain import containers
 from roost.domain.containers import DockerUse
@@ -125,8 +125,12 @@ class RunConfiguration(Section):
 
     @environment.setter
     def environment(self, value: Environment) -> None:
-        if not isinstance(value, Environment):
-            raise InvalidInput(f"environment must be an Environment, got {type(value).__name__}.")
+        if not isinstance(given := cast("object", value), Environment):
+            named = f" {given!r}" if isinstance(given, str) else ""
+            raise InvalidInput(
+                f"environment must be an Environment, got {type(given).__name__}{named}.",
+                hint=f"Environment.get(ws, {given!r}) gives it." if named else "",
+            )
         self._environment, self._untouched = value, None
 
     def chosen_environment(self) -> Environment | None:
