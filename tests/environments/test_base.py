@@ -85,6 +85,23 @@ def test_of_many_at_once_one_installs_and_the_others_wait(tmp_path: Path) -> Non
     assert all("waiting" in line for line in said)
 
 
+def test_a_prefix_that_lost_what_it_needs_is_made_anew(tmp_path: Path) -> None:
+    made = base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing)
+    (made / "old").touch()
+
+    def usable(prefix: Path) -> bool:
+        return not (prefix / "old").exists()
+
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing) == made
+    assert (made / "old").exists()
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing, usable) == made
+    assert usable(made)
+    assert base.find(tmp_path, NAME) == made
+    (made / "new").touch()
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing, usable) == made
+    assert (made / "new").exists(), "it is made anew once"
+
+
 def test_a_prefix_goes_when_it_is_old_and_nobody_has_it(tmp_path: Path) -> None:
     made = base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing)
     os.utime(made / base.READY, (100, 100))

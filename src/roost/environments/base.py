@@ -59,6 +59,8 @@ class Private:
     """A value out of the workspace's key vault, such as the password of a registry; None when it is not there."""
     keep: Callable[[Path], str] | None = None
     """Makes a file a blob, for other nodes; None where there is no control plane."""
+    recipe: Recipe | None = None
+    """What the lock was made of: a Dockerfile there is built again when its image is nowhere any more."""
 
 
 class BuildFailed(RoostError):
@@ -134,20 +136,34 @@ def find(home: Path, lock: str) -> Path | None:
     return prefix
 
 
-def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, meanwhile: Meanwhile) -> Path:
-    """The prefix, made if it is not there. Any number may ask at once: one installs, the others wait for it.
+def _always(_: Path) -> bool:
+    return True
+
+
+def ensure(
+    home: Path,
+    lock: str,
+    install: Callable[[Path], None],
+    say: Say,
+    meanwhile: Meanwhile,
+    usable: Callable[[Path], bool] = _always,
+) -> Path:
+    """The prefix, made if it is not there, or there and not `usable`, since what it needs beside it is gone. Any number may ask
+    at once: one installs, the others wait for it.
 
     It is made where it stays, for its scripts name their interpreter by its path; until `.ready` is written nobody uses it,
     and what a killed process left half-made is made anew.
     """
     found = find(home, lock)
-    if found is not None:
+    if found is not None and usable(found):
         return found
     prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with alone(_lock_file(prefix), say, meanwhile, _WAITING):
-        if find(home, lock) is None:
+        found = find(home, lock)
+        if found is None or not usable(found):
             if prefix.exists():
+                (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
                 shutil.rmtree(prefix)
             install(prefix)
             (prefix / READY).touch()

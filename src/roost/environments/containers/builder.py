@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import caches, pythons
+from roost.environments import caches, notes, pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
@@ -95,7 +95,7 @@ class ContainerBuilder:
     def _install(self, lock: Lock, prefix: Path) -> None:
         facts, body = container_facts.split(lock)
         engine = container_engine.find()
-        self._images(engine).restore(facts, self._scratch)
+        facts, changes = self._image(engine, facts, lock)
         if body.startswith(_CONDA_BODY):
             inner = replace(lock, kind=CONDA, body=body.removeprefix(_CONDA_BODY))
             self._native(CONDA).install(inner, prefix)
@@ -106,6 +106,31 @@ class ContainerBuilder:
             if facts.prefix:
                 self._fill(engine, facts, prefix, body)
         container_facts.write(prefix, facts)
+        notes.add(prefix, changes)
+
+    def _image(self, engine: Engine, facts: Facts, lock: Lock) -> tuple[Facts, tuple[str, ...]]:
+        """The image of a lock on this engine. One of a Dockerfile that is gone, with no registry or archive that has it, is built
+        again; what is then not as it was locked is said."""
+        images = self._images(engine)
+        recipe = self._private.recipe
+        dockerfile = recipe.image if recipe and recipe.image and recipe.image.dockerfile else None
+        if recipe is None or dockerfile is None or facts.digest or facts.archive or engine.has(facts.id):
+            images.restore(facts, self._scratch)
+            return facts, ()
+        self._say(f"The image {facts.id[:19]} of a Dockerfile is not on this node any more; it is built again.")
+        made = images.obtain(dockerfile, recipe.key, self._home)
+        if made.id == facts.id:
+            return facts, ()
+        version = self._python(engine, made.id, "", facts.python)[0] if facts.python else lock.python
+        if version.split(".")[:2] != lock.python.split(".")[:2]:
+            raise BuildFailed(
+                f"Its Dockerfile was built again, and makes an image with Python {version} instead of {lock.python}.",
+                hint="Resolve the environment anew: roost run repeat RUN --fresh, or roost env build NAME --fresh.",
+            )
+        other = "" if version == lock.python else f", with Python {version} instead of {lock.python}"
+        note = f"The image {made.id[:19]}, built again from its Dockerfile{other}: the locked {facts.id[:19]} is gone."
+        self._say(note)
+        return replace(facts, id=made.id), (note,)
 
     def _fill(self, engine: Engine, facts: Facts, prefix: Path, body: str) -> None:
         """A virtual environment of the image's Python, with what the body names."""
