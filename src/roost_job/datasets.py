@@ -3,6 +3,7 @@
 The agent answers with paths of this node; tables are read here, by `frames`. None ever changes: each step gives a new one.
 """
 
+import datetime
 import os
 import random
 from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union
@@ -173,9 +174,10 @@ class TabularDataset(JobDataset):
         return self._with(op="time_between", inclusive=bool(include_boundary), **given)
 
     def time_recent(self, time_delta: Any, include_boundary: bool = True) -> "TabularDataset":
-        """The last stretch of time, counted back from the newest row."""
-        seconds = float(time_delta.total_seconds())
-        return self._with(op="time_recent", seconds=seconds, inclusive=bool(include_boundary))
+        """The last stretch of time, counted back from now: the moment of this call."""
+        if not isinstance(time_delta, datetime.timedelta) or time_delta < datetime.timedelta(0):
+            raise UserErrorException("time_delta must be a timedelta that is not negative, got %r." % (time_delta,))
+        return self.time_after(datetime.datetime.now(datetime.timezone.utc) - time_delta, include_boundary)
 
 
 def make(link: Any, definition: Mapping[str, Any], record: Optional[Mapping[str, Any]] = None) -> Any:

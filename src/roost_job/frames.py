@@ -29,6 +29,8 @@ ENCODINGS = {
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 _SAME, _FIRST = "all_files_have_same_headers", "only_first_file_has_headers"
 _NONE = "no_headers"
+_GLANCE = 100
+"""Rows that are read to see which columns there are."""
 
 
 class Wanted(object):
@@ -56,15 +58,20 @@ def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
     if kind not in _READERS:
         raise UserErrorException("A table of the type %r cannot be read." % (kind,))
     wanted = Wanted(definition)
-    frames = list(_frames(pandas, wanted, files, _READERS[kind]))
-    if not frames:
-        frame = pandas.DataFrame()
-    else:
-        frame = frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True, sort=False)
-    del frames
+    frame = _together(pandas, wanted, files, _READERS[kind])
+    if wanted.columns is not None and not set(wanted.columns) <= set(frame.columns):
+        wanted.columns, wanted.limit = None, _GLANCE  # the error that comes names the columns that there are
+        frame = _together(pandas, wanted, files, _READERS[kind])
     if wanted.infer and kind == "delimited":
         frame = columns.infer_times(frame, wanted.types)
     return steps.apply(frame, wanted.steps)
+
+
+def _together(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> Frame:
+    frames = list(_frames(pandas, wanted, files, reader))
+    if not frames:
+        return pandas.DataFrame()
+    return frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True, sort=False)
 
 
 def _frames(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> Iterator[Frame]:

@@ -2,7 +2,7 @@
 frame. Rows that a step picks by chance are the same each time, and the two parts of a split have none in common.
 """
 
-import datetime
+import warnings
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from roost_job.exceptions import UserErrorException
@@ -174,15 +174,34 @@ def as_times(column: Any) -> Any:
     """A column as times of UTC; what is none becomes empty."""
     if str(column.dtype).startswith("datetime64[") and "," not in str(column.dtype):
         return column
-    found = need("pandas").to_datetime(column, errors="coerce", utc=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pandas says how it reads texts that are no times
+        found = need("pandas").to_datetime(column, errors="coerce", utc=True)
     return found.dt.tz_convert(None)
 
 
 def _timestamps(frame: Frame, step: Step) -> Any:
     named = [name for name in (step["fine"], step["coarse"]) if name]
     _require(frame, named)
-    frame = frame.assign(**{name: as_times(frame[name]) for name in named})
+    frame = frame.assign(**{name: _times_of(frame, name) for name in named})
     return frame, step["fine"] or step["coarse"]
+
+
+def _times_of(frame: Frame, name: str) -> Any:
+    """A column that is to hold times, as times; numbers and texts that are none are refused, for filters would be wrong."""
+    given = frame[name].dropna()
+    if not len(given):
+        return as_times(frame[name])
+    kind = str(given.dtype)
+    numbers = kind.lower().startswith(("int", "uint", "float", "bool", "complex"))
+    times = None if numbers else as_times(frame[name])
+    if times is None or not times.notnull().any():
+        raise UserErrorException(
+            "Column %r does not hold times; its first value is %.100r." % (name, given.iloc[0]),
+            hint="Name a column of times, or read this one as such: set_column_types={%r: DataType.to_datetime(...)}."
+            % (name,),
+        )
+    return times
 
 
 def _between(frame: Frame, fine: Optional[str], step: Step) -> Frame:
@@ -192,10 +211,6 @@ def _between(frame: Frame, fine: Optional[str], step: Step) -> Frame:
         )
     _require(frame, [fine])
     times, op, inclusive = frame[fine], step["op"], bool(step["inclusive"])
-    if op == "time_recent":
-        newest = times.max()
-        start = newest - datetime.timedelta(seconds=float(step["seconds"])) if len(times) else newest
-        return frame[_after(times, start, inclusive)]
     if op == "time_after":
         return frame[_after(times, moment(step["time"]), inclusive)]
     if op == "time_before":

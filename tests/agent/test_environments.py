@@ -5,14 +5,17 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from roost.agent import environments
 from roost.agent.folder import Folder
 from roost.agent.prepare import variables
+from roost.domain.errors import InvalidInput
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import RunSpec
+from roost.environments import base, notes
 
 LOCK = "cd" * 32
 
@@ -49,6 +52,28 @@ def test_a_prefix_that_is_there_needs_nobody(folder):
     assert env["VIRTUAL_ENV"] == str(prefix)
     assert env["PATH"].startswith(f"{prefix}/bin:")
     assert "PYTHONHOME" not in env
+
+
+def test_what_is_not_as_it_was_asked_for_is_said_by_every_run(folder):
+    prefix = folder.home / "envs" / LOCK
+    folder.root.mkdir(parents=True)
+
+    class Builder:
+        def install(self, lock, place):
+            place.mkdir(parents=True)
+            notes.add(place, ["Python 3.6.15, the nearest to 3.6.2 on this node."])
+
+    said = ("Installed natively instead of in the image x.", "Python 3.6.15, the nearest to 3.6.2 on this node.")
+    environments.make(Builder(), base.Lock(python="3.6.15", platform="p", notes=said, body=""), prefix)
+    (prefix / ".ready").touch()
+    environments.install(folder, plan(LOCK), Nobody(), Nobody())
+    assert sorted(folder.std_log.read_text().splitlines()) == [f"Environment: {note}" for note in said]
+
+
+def test_a_blob_that_is_no_lock():
+    link = SimpleNamespace(carrier=SimpleNamespace(get=lambda _: b"\xff\xfe\x00"))
+    with pytest.raises(InvalidInput, match="is not a lock"):
+        environments.fetch(link, LOCK)
 
 
 def test_a_prefix_that_is_dropped_while_a_run_begins_is_not_taken_for_there(folder):

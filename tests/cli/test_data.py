@@ -24,21 +24,47 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
 def test_there_and_back(home: Path, tmp_path: Path) -> None:
     tree(tmp_path / "birds", {"a.csv": "x\n1\n", "sub/b.csv": "x\n2\n"})
     said = roost("data", "upload", "birds", "--name", "birds", "--tag", "k=v")
-    assert "Dataset birds, version 1, at workspaceblobstore:birds" in said
+    assert "Dataset birds, version 1, at workspaceblobstore:birds/" in said
     assert "birds" in roost("data", "list") and json.loads(roost("data", "list", "--json"))[0]["tags"] == {"k": "v"}
     shown = roost("data", "show", "birds", "--files")
-    assert "from         workspaceblobstore:birds" in shown and "file         sub/b.csv  4 bytes" in shown
+    assert "from         workspaceblobstore:birds/" in shown and "file         sub/b.csv  4 bytes" in shown
     assert "2 files in" in roost("data", "download", "birds", "here")
     assert (tmp_path / "here/sub/b.csv").read_text() == "x\n2\n"
     assert "hint: Give --overwrite" in roost("data", "download", "birds", "here", code=1)
     roost("data", "upload", "birds/a.csv", "--to", "workspaceblobstore:one")
     assert "hint: roost data upload" in roost("data", "register", "x", "birds", code=1)
-    roost("data", "register", "table", "workspaceblobstore:birds/**/*.csv", "--kind", "csv")
+    roost("data", "register", "table", "workspaceblobstore:birds/**/*.csv", "--kind", "csv", "--separator", r"\t")
     assert "hint: Give --new-version" in roost("data", "register", "table", "workspaceblobstore:one", code=1)
     assert "version 2" in roost("data", "register", "table", "workspaceblobstore:one", "--new-version")
-    assert json.loads(roost("data", "show", "table", "--version", "1", "--json"))["definition"]["kind"] == "tabular"
+    assert (
+        json.loads(roost("data", "show", "table", "--version", "1", "--json"))["definition"]["format"]["separator"]
+        == "\t"
+    )
     assert "hint: Did you mean 'birds'?" in roost("data", "show", "bird", code=1)
     assert "Dataset birds was unregistered." in roost("data", "unregister", "birds", "--yes")
+
+
+@pytest.mark.slow
+def test_each_upload_with_a_name_has_a_folder_of_its_own(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "images", {"a.txt": "bird"})
+    tree(tmp_path / "other/images", {"a.txt": "cat", "b.txt": "cat"})
+    roost("data", "upload", "images", "--name", "birds")
+    roost("data", "upload", "other/images", "--name", "cats")
+    tree(tmp_path / "images", {"a.txt": "another bird"})
+    assert "hint: Give --new-version" in roost("data", "upload", "images", "--name", "birds", code=1)
+    assert "Dataset birds, version 2" in roost("data", "upload", "images", "--name", "birds", "--new-version")
+    for name, version, files in (
+        ("birds", "1", {"a.txt": "bird"}),
+        ("birds", "2", {"a.txt": "another bird"}),
+        ("cats", "1", {"a.txt": "cat", "b.txt": "cat"}),
+    ):
+        there = tmp_path / f"{name}-{version}"
+        roost("data", "download", name, str(there), "--version", version)
+        assert {each.name: each.read_text() for each in there.iterdir()} == files
+    to = ("--to", "workspaceblobstore:here")
+    roost("data", "upload", "images", "--name", "mice", *to)
+    said = roost("data", "upload", "images", "--name", "mice", "--new-version", *to, code=1)
+    assert "error: workspaceblobstore:here has a.txt already" in said and "hint: Leave out --to" in said
 
 
 @pytest.mark.slow

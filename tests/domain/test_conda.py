@@ -54,6 +54,13 @@ def test_a_python_of_which_the_version_is_not_all_is_a_package_too() -> None:
     assert read("python=3.8=h_0").packages == ("python=3.8=h_0",)
 
 
+@pytest.mark.parametrize("written", ["python=banana", "python banana", "python==latest"])
+def test_a_python_that_is_no_version(written: str) -> None:
+    with pytest.raises(InvalidInput, match=r"Python '(banana|latest)' is not understood"):
+        read(written)
+    assert read("python=*").packages == ("python=*",)
+
+
 def test_a_whole_file() -> None:
     found = conda.read(
         {

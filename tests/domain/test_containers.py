@@ -122,3 +122,9 @@ class TestWhichImage:
         python = {"condaDependencies": {"dependencies": ["python=3.8"]}}
         plain, boxed = recipe({"python": python}), recipe({"python": python, "docker": {"baseImage": OWN}})
         assert plain is not None and boxed is not None and plain.key != boxed.key
+
+
+@pytest.mark.parametrize("docker", ["x", 5, {"arguments": 5}, {"arguments": "--ipc=host"}, {"arguments": {"a": 1}}])
+def test_what_is_no_container_is_refused(docker: object) -> None:
+    with pytest.raises(InvalidInput, match="must be"):
+        wishes({"docker": docker})

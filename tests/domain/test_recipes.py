@@ -67,7 +67,17 @@ def test_options_come_first_and_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pip", "line"), [("pip", "pip"), ("pip=20.1.1", "pip==20.1.1"), ("pip==19.0", "pip==19.0"), ("pip>=20", "pip")]
+    ("pip", "line"),
+    [
+        ("pip", "pip"),
+        ("pip=20.1.1", "pip==20.1.1"),
+        ("pip==19.0", "pip==19.0"),
+        ("pip=20", "pip==20.*"),
+        ("pip=20.2.*", "pip==20.2.*"),
+        ("pip=20.2=py38_0", "pip==20.2"),
+        ("pip>=20", "pip>=20"),
+        ("pip >=19, <20", "pip>=19,<20"),
+    ],
 )
 def test_pip_itself_may_be_a_conda_package(pip: str, line: str) -> None:
     found = recipe(definition("python=3.8", pip))
@@ -144,3 +154,8 @@ def test_what_is_not_as_a_name_says_is_part_of_the_recipe() -> None:
     assert told.key != plain.key
     with pytest.raises(InvalidInput, match="notes"):
         recipe(definition("python=3.8", notes="text"))
+
+
+def test_a_version_of_pip_that_says_nothing_to_pip() -> None:
+    with pytest.raises(InvalidInput, match=r"pip '19\|20' is not understood"):
+        recipe(definition("python=3.8", "pip 19|20"))

@@ -28,6 +28,8 @@ class Index:
                 links = "".join(f'<a href="/files/{name}">{name}</a>' for name in names)
                 return self.answer(200 if names else 404, links.encode(), "text/html")
 
+            do_HEAD = do_GET
+
             def answer(self, status: int, body: bytes, kind: str = "application/octet-stream") -> None:
                 self.send_response(status)
                 if status == 401:
@@ -35,7 +37,8 @@ class Index:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                if self.command != "HEAD":
+                    self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
                 """Says nothing."""

@@ -1,4 +1,8 @@
+import contextlib
 import os
+import signal
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -81,6 +85,23 @@ def test_of_many_at_once_one_installs_and_the_others_wait(tmp_path: Path) -> Non
     assert all("waiting" in line for line in said)
 
 
+def test_a_prefix_that_lost_what_it_needs_is_made_anew(tmp_path: Path) -> None:
+    made = base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing)
+    (made / "old").touch()
+
+    def usable(prefix: Path) -> bool:
+        return not (prefix / "old").exists()
+
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing) == made
+    assert (made / "old").exists()
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing, usable) == made
+    assert usable(made)
+    assert base.find(tmp_path, NAME) == made
+    (made / "new").touch()
+    assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing, usable) == made
+    assert (made / "new").exists(), "it is made anew once"
+
+
 def test_a_prefix_goes_when_it_is_old_and_nobody_has_it(tmp_path: Path) -> None:
     made = base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing)
     os.utime(made / base.READY, (100, 100))
@@ -96,6 +117,28 @@ def test_a_prefix_goes_when_it_is_old_and_nobody_has_it(tmp_path: Path) -> None:
     assert base.ensure(tmp_path, NAME, Path.mkdir, quiet, nothing) == made
 
 
+def test_what_was_left_half_made_goes_unless_somebody_makes_it(tmp_path: Path) -> None:
+    half = tmp_path / "envs" / NAME
+    kept: list[bool] = []
+
+    def install(prefix: Path) -> None:
+        (prefix / "bin").mkdir(parents=True)
+        os.utime(prefix, (100, 100))
+        assert base.unused(tmp_path, 101) == [half]
+        kept.append(not base.drop(prefix))
+        raise base.BuildFailed("no")
+
+    with pytest.raises(base.BuildFailed):
+        base.ensure(tmp_path, NAME, install, quiet, nothing)
+    assert kept == [True], "it is being made"
+    assert base.unused(tmp_path, 100) == []
+    held = base.hold(tmp_path, NAME)
+    assert not base.drop(half), "somebody is about to make it"
+    os.close(held)
+    assert base.drop(half)
+    assert base.unused(tmp_path, 101) == []
+
+
 def test_waiting_ends_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:
     class Enough(Exception):
         """Raised while waiting."""
@@ -109,3 +152,33 @@ def test_waiting_ends_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:
         prefix.mkdir()
 
     base.ensure(tmp_path, NAME, install, quiet, nothing)
+
+
+HOLDER = """
+import os, sys
+from pathlib import Path
+from roost.environments import base
+from roost.environments.running import Runner, Words
+with base.alone(Path(sys.argv[1]), print, lambda: None, ""):
+    Runner(lambda line: print(line, flush=True), lambda: None, os.environ).run(
+        ["sh", "-c", "echo $$; exec sleep 1000"], Words(""), scrub=str, hint=str)
+"""
+
+
+def test_what_a_killed_process_has_started_keeps_others_out(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        program = int(holder.stdout.readline())
+        holder.kill()
+    waited = []
+
+    def end() -> None:
+        waited.append(program)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(program, signal.SIGKILL)
+
+    with base.alone(path, waited.append, end, "waiting"):
+        assert waited[:2] == ["waiting", program]
+        assert len(base.held()) == 1
+    assert base.held() == ()

@@ -2,8 +2,10 @@
 are in `tests/real/test_containers.py`.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.environments import wheels
@@ -81,6 +83,57 @@ def test_facts_travel_in_lock_and_prefix(tmp_path: Path) -> None:
     assert container_facts.read(tmp_path) == facts
 
 
+class Shelf:
+    """An engine with images, all of them built for this home."""
+
+    def __init__(self, *ids: str) -> None:
+        self.ids = list(ids)
+        self.tags: list[str] = []
+        self.attrs = {"Size": 7}
+        self.id = ""
+
+    def client(self) -> "Shelf":
+        return self
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @property
+    def images(self) -> "Shelf":
+        return self
+
+    def list(self, filters: object) -> "list[Shelf]":
+        found = [Shelf() for _ in self.ids]
+        for each, name in zip(found, self.ids, strict=True):
+            each.id = name
+        return found
+
+    def get(self, name: str) -> "Shelf":
+        assert name in self.ids
+        return self
+
+    def remove(self, name: str) -> None:
+        self.ids.remove(name)
+
+
+def test_images_stay_while_one_is_built(tmp_path: Path) -> None:
+    shelf: Any = Shelf("sha256:1", "sha256:2")
+    prefix = tmp_path / "envs" / ("a" * 64)
+    prefix.mkdir(parents=True)
+    container_facts.write(prefix, Facts(id="sha256:2"))
+    assert container_facts.unused(shelf, tmp_path) == [("sha256:1", 7)]
+    held = container_facts.hold(tmp_path)  # a build, which may come out as an image that is there already
+    other = container_facts.hold(tmp_path)
+    assert container_facts.unused(shelf, tmp_path) == []
+    assert not container_facts.drop(shelf, tmp_path, "sha256:1")
+    os.close(other)
+    assert not container_facts.drop(shelf, tmp_path, "sha256:1")
+    os.close(held)
+    assert not container_facts.drop(shelf, tmp_path, "sha256:2"), "found unused before a build came out as it"
+    assert container_facts.drop(shelf, tmp_path, "sha256:1")
+    assert shelf.ids == ["sha256:2"]
+
+
 @pytest.mark.parametrize(
     ("reference", "host"),
     [
@@ -135,5 +188,8 @@ def test_volumes_are_the_node_s_to_allow(tmp_path: Path) -> None:
         _volumes(wish, {})
     for allowed in (f"/nowhere:{tmp_path}/data", "*"):
         assert _volumes(wish, {"ROOST_CONTAINER_VOLUMES": allowed})[0].target == "/x"
+    (tmp_path / "data" / "in").symlink_to("deep")
+    mount = _volumes(flags(["-v", f"{tmp_path}/data/in:/x"]), {"ROOST_CONTAINER_VOLUMES": str(tmp_path / "data")})[0]
+    assert mount.source == (tmp_path / "data" / "deep").resolve(), "what was looked at is what is mounted"
     with pytest.raises(base.RoostError, match="may not be mounted"):
         _volumes(flags(["-v", f"{tmp_path}/data/out:/x"]), {"ROOST_CONTAINER_VOLUMES": str(tmp_path / "data")})

@@ -72,3 +72,25 @@ def test_a_password_may_be_a_variable_of_the_node() -> None:
     assert options.variables["UV_INDEX"].endswith("https://ann:open-sesame@private.test/simple")
     assert options.secrets == ("open-sesame",)
     assert "${FEED_TOKEN}" in read(option).variables["UV_INDEX"], "as pip does: what is not set stays as it is"
+
+
+@pytest.mark.parametrize("user", ["${NAME}:open-sesame", "ann:p@open-sesame", "ann:${REST}open-sesame", "open-sesame"])
+def test_a_password_beside_a_variable_is_one_all_the_same(user: str) -> None:
+    options = read(f"--extra-index-url https://{user}@private.test/simple", NAME="ann", REST="rest")
+    assert options.kept == ("--extra-index-url https://private.test/simple",)
+    assert "open-sesame" not in options.hide(options.variables["UV_INDEX"])
+
+
+def test_a_name_that_is_a_variable_may_be_a_token() -> None:
+    options = read("--extra-index-url https://${TOKEN}:${WORD}@private.test/simple", TOKEN="glpat-0123", WORD="none")
+    assert set(options.secrets) == {"glpat-0123", "none"}
+    assert read("-i ${FEED}", FEED="https://ann:open-sesame@private.test").secrets == ("open-sesame",)
+
+
+def test_variables_of_other_lines_are_for_uv_and_hidden() -> None:
+    lines = ["lower @ https://ann:${FEED_TOKEN}@private.test/lower-2.0.whl", "numpy"]
+    own = {"FEED_TOKEN": "open-sesame", "OTHER": "word"}
+    options = pip_options.read((), MACHINE, own, lines)
+    assert options.variables == {"FEED_TOKEN": "open-sesame"}
+    assert options.secrets == ("open-sesame",)
+    assert pip_options.read((), MACHINE, {}, lines).secrets == ()

@@ -1,6 +1,7 @@
 """What is told of programs, and that nothing of them stays."""
 
 import os
+import signal
 from pathlib import Path
 
 from roost.environments.running import Compiling, Downloads, Runner, Words
@@ -12,6 +13,15 @@ def test_what_a_program_left_behind_ends_with_it() -> None:
     lines = runner.run(["sh", "-c", "sleep 1000 & echo $!"], Words("Trying"), scrub=str, hint=str)
     assert said == lines
     assert not Path("/proc", lines[0], "exe").exists()
+
+
+def test_what_went_into_a_session_of_its_own_is_not_waited_for() -> None:
+    said: list[str] = []
+    runner = Runner(said.append, lambda: None, os.environ)
+    lines = runner.run(["sh", "-c", "setsid sleep 1000 & echo $!"], Words("Trying"), scrub=str, hint=str)
+    assert said == lines
+    assert Path("/proc", lines[0], "exe").exists()
+    os.kill(int(lines[0]), signal.SIGKILL)
 
 
 def test_a_silent_program_gives_a_sign_of_life() -> None:

@@ -209,3 +209,25 @@ def test_a_lock_for_another_platform_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match="plan9-mips") as caught:
         Build().builder.install(lock, tmp_path / "prefix")
     assert "--fresh" in caught.value.hint
+
+
+def test_a_direct_address_with_a_password_of_the_node(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = wheel(tmp_path, "lower", "2.0")
+    monkeypatch.setenv("FEED_TOKEN", "open-sesame")
+    with Index(tmp_path) as index:
+        line = f"lower @ http://ann:${{FEED_TOKEN}}@{index.address}/files/{file.name}"
+        build = Build()
+        lock = build.lock(line)
+        assert line in lock.body and "open-sesame" not in lock.text
+        build.builder.install(base.read_lock(lock.text), tmp_path / "prefix")
+        monkeypatch.setenv("FEED_TOKEN", "another-word")
+        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+        with pytest.raises(BuildFailed, match="401") as caught:
+            build.lock(line)
+    text = "import lower; print(lower.VERSION)"
+    done = subprocess.run([tmp_path / "prefix/bin/python", "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "2.0\n"
+    for told in (caught.value.message, *build.said):
+        assert "another-word" not in told and "open-sesame" not in told

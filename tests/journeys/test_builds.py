@@ -101,6 +101,19 @@ def test_a_compilation_is_killed_in_the_middle(submit: Submit, shelf: Path, tmp_
     assert Path(f"{sign}.builds").read_text() == "1.0 upper\n", "another environment with the same pair takes the wheel"
 
 
+def test_cancelled_when_its_build_agent_is_dead(submit: Submit, shelf: Path, tmp_path: Path, home: Path) -> None:
+    wheels.sdist(shelf, "slow", "1.0", tmp_path / "sign")
+    run = submit("slow")
+    until((tmp_path / "sign.pid").exists)
+    builder = int((tmp_path / "sign.pid").read_text())
+    os.kill(json.loads((home / "runs" / run.id / "agent.json").read_text())["pid"], signal.SIGKILL)
+    until(lambda: gone(builder))
+    run.cancel()
+    run.wait_for_completion()
+    assert run.get_status() == "Canceled"
+    until(lambda: not (home / "runs" / run.id).exists())
+
+
 def test_an_index_that_is_away(submit: Submit, shelf: Path, tmp_path: Path) -> None:
     config = tmp_path / "pip.conf"
     before = config.read_text()

@@ -165,7 +165,7 @@ def _worker_of(home: Path, run: Run) -> int:
     agent = json.loads((home / "runs" / run.id / "agent.json").read_text())["pid"]
     for task in Path(f"/proc/{agent}/task").iterdir():
         for child in (task / "children").read_text().split():
-            if "conda_worker" in Path(f"/proc/{child}/cmdline").read_text():
+            if "conda.worker" in Path(f"/proc/{child}/cmdline").read_text():
                 return int(child)
     raise AssertionError("no worker")
 

@@ -51,11 +51,12 @@ def test_azures_image_runs_natively_and_says_so(submit: Callable[..., Run], way:
     made = Environment.from_conda_specification(name="pytorch-1.6-gpu", file_path="./conda_dependencies.yml")
     if way == "the run's":
         assert made.docker.base_image == DEFAULT_CPU_IMAGE
-        run = submit(made, docker_runtime_config=DockerConfiguration(use_docker=True, shm_size="8g"))
+        use = {"docker_runtime_config": DockerConfiguration(use_docker=True, shm_size="8g")}
     else:
         made.docker.enabled = True
         made.docker.base_image = "mcr.microsoft.com/azureml/openmpi3.1.2-cuda10.1-cudnn7-ubuntu18.04"
-        run = submit(made)
+        use = {}
+    run = submit(made, **use)
     shown = io.StringIO()
     waiting.stream(run._connection.watcher, run.id, run.get_portal_url(), shown)
     assert run.get_status() == "Completed", shown.getvalue()
@@ -64,6 +65,11 @@ def test_azures_image_runs_natively_and_says_so(submit: Callable[..., Run], way:
     assert said in shown.getvalue()
     run.download_file(LOCK_FILE, "lock.txt")
     assert f"# note {said}" in Path("lock.txt").read_text()
+    again = submit(made, **use)
+    shown = io.StringIO()
+    waiting.stream(again._connection.watcher, again.id, again.get_portal_url(), shown)
+    assert again.get_status() == "Completed", shown.getvalue()
+    assert "20_image_build_log" not in shown.getvalue() and said in shown.getvalue(), "said though nothing was built"
 
 
 def test_an_image_of_ones_own_says_the_way_out(submit: Callable[..., Run], home: Path) -> None:

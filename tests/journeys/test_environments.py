@@ -19,6 +19,7 @@ from tests.journeys.test_submit import gone, until
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from roost.agent.processes import known, look
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.domain.errors import RoostError
 from roost.sdk import discovery, records, repeats, waiting
@@ -170,6 +171,26 @@ def test_the_build_agent_is_killed(submit: Callable[..., Run], shelf: Path, tmp_
     assert "build_lost" in [event.reason.value for event in events]
 
 
+def test_the_build_agent_and_its_keeper_are_killed(
+    submit: Callable[..., Run], shelf: Path, tmp_path: Path, home: Path
+) -> None:
+    sign = tmp_path / "sign"
+    wheels.sdist(shelf, "slow", "1.0", sign)
+    run = submit(environment("lower", "slow"))
+    until((tmp_path / "sign.pid").exists)
+    first = known(int((tmp_path / "sign.pid").read_text()))
+    agent = json.loads((home / "runs" / run.id / "agent.json").read_text())["pid"]
+    found = look(agent)
+    assert found is not None
+    os.kill(found.parent, signal.SIGKILL)
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: (tmp_path / "sign.pid").read_text() not in ("", str(first.pid)))
+    assert not first.lives, "a second one does not build beside the first one's programs"
+    sign.touch()
+    run.wait_for_completion()
+    assert run.get_metrics("lower") == {"lower": "2.0"}
+
+
 def test_the_control_plane_is_killed_while_it_builds(
     submit: Callable[..., Run], shelf: Path, tmp_path: Path, home: Path
 ) -> None:
@@ -244,6 +265,9 @@ def test_registered_and_built_at_once(shelf: Path, workspace: Workspace) -> None
 def test_locked_and_pruned_from_the_command_line(shelf: Path, workspace: Workspace, tmp_path: Path) -> None:
     environment("lower").register(workspace)
     assert "Which environment" in roost("env", "build", code=1)
+    assert "roost env list --curated" in roost("env", "build", "--curated", "Minimal", code=1)
+    assert "is a folder; the lock is a file" in roost("env", "lock", "mine", "-o", ".", code=1)
+    assert "There is no folder 'nowhere'" in roost("env", "lock", "mine", "-o", "nowhere/mine.lock", code=1)
     roost("env", "lock", "mine", "-o", "mine.lock")
     assert "lower==2.0" in Path("mine.lock").read_text()
     wheels.wheel(shelf, "lower", "2.1")

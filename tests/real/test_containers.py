@@ -35,7 +35,7 @@ from roost.agent.folder import Folder
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
-from roost.sdk import waiting
+from roost.sdk import prefixes, waiting
 from roost_job.exceptions import ActivityFailedException
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -188,7 +188,37 @@ def test_a_dockerfile_is_built_once(submit: Callable[..., Run], engine: Podman, 
         (prefix / container_facts.FACTS).unlink()
     left = container_facts.unused(found, home)
     assert len(left) == 1
-    assert container_facts.drop(found, left[0][0]) and container_facts.unused(found, home) == []
+    assert container_facts.drop(found, home, left[0][0]) and container_facts.unused(found, home) == []
+
+
+@pytest.mark.parametrize("way", ["pruned", "deleted by hand"])
+def test_a_dockerfile_is_built_again_when_its_image_is_gone(
+    submit: Callable[..., Run], engine: Podman, home: Path, way: str
+) -> None:
+    text = f"FROM {BASE}\nRUN date +%s%N > /made\nENV GREETING=again WAY={way.split()[0]}\n"
+    first = submit(Environment.from_dockerfile("file", text))
+    told = shown(first)
+    assert first.get_status() == "Completed", told
+    facts = next(each for prefix in (home / "envs").glob("[0-9a-f]*/") if (each := container_facts.read(prefix)))
+    if way == "pruned":
+        going = prefixes.unused(home, 0)
+        until(lambda: prefixes.drop(going) == going)  # the run's agent has it until it has left
+        images = prefixes.unused_images(home)
+        assert [name for name, _ in images] == [facts.id]
+        assert prefixes.drop_images(home, images) == images
+    else:
+        engine("rmi", "--force", facts.id)
+    assert not container_engine.find().has(facts.id)
+    for _ in range(2):
+        run = submit(Environment.from_dockerfile("file", text))
+        told = shown(run)
+        assert run.get_status() == "Completed", told
+        assert "GIVEN again" in told
+        assert f"built again from its Dockerfile: the locked {facts.id[:19]} is gone" in told
+        assert run.get_environment().lock == first.get_environment().lock
+    found = [each for prefix in (home / "envs").glob("[0-9a-f]*/") if (each := container_facts.read(prefix))]
+    assert len(found) == 1 and found[0].id != facts.id
+    assert container_facts.unused(container_engine.find(), home) == []
 
 
 def test_azures_image_is_used_where_it_is_at_hand(submit: Callable[..., Run], engine: Podman) -> None:
@@ -400,8 +430,9 @@ def test_an_image_reaches_other_nodes_through_a_registry(
     assert "GIVEN pushed" in told
 
 
+@pytest.mark.parametrize("then", ["goes on", "is cancelled"])
 def test_a_killed_build_leaves_no_container(
-    submit: Callable[..., Run], engine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    submit: Callable[..., Run], engine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     shelf = wheels.machine(tmp_path, monkeypatch)
     sign = shelf / "sign"
@@ -418,6 +449,11 @@ def test_a_killed_build_leaves_no_container(
     until(waits)
     os.kill(json.loads(folder.agent.read_bytes())["pid"], signal.SIGKILL)
     until(lambda: not waits())
+    if then == "is cancelled":
+        run.cancel()
+        until(lambda: not folder.root.exists())
+        assert engine.containers() == []
+        return
     sign.touch()
     run.wait_for_completion()
     assert run.get_status() == "Completed"

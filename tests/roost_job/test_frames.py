@@ -180,6 +180,8 @@ class TestSteps:
         assert list(read(numbers, {"op": "drop_columns", "columns": ["word"]}).columns) == ["n"]
         with pytest.raises(UserErrorException, match=r"(?s)no column 'absent'.*'n', 'word'"):
             read(numbers, {"op": "drop_columns", "columns": ["absent"]})
+        with pytest.raises(UserErrorException, match=r"(?s)no column 'absent'.*'n', 'word'"):
+            read(numbers, {"op": "keep_columns", "columns": ["absent"]})
 
     def test_times(self, files: Make) -> None:
         given = files({"a.csv": "at,n\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n2020-01-04T12:00:00,4\n"})
@@ -192,9 +194,20 @@ class TestSteps:
         assert left(op="time_after", time="2020-01-02T00:00:00", inclusive=False) == [3, 4]
         assert left(op="time_before", time="2020-01-02T01:00:00+01:00") == [1, 2]
         assert left(op="time_between", start="2020-01-02", end="2020-01-03") == [2, 3]
-        assert left(op="time_recent", seconds=36 * 3600.0) == [3, 4]
         with pytest.raises(UserErrorException, match="with_timestamp_columns"):
             read(given, {"op": "time_after", "time": "2020-01-02", "inclusive": True})
+
+    def test_what_is_no_time_is_refused(self, files: Make) -> None:
+        given = files({"a.csv": "n,price,word,none,day\n1,1.5,apple,,2020-01-01\n2,2.5,pear,,unknown\n"})
+
+        def stamped(name: str) -> list[int]:
+            return list(read(given, {"op": "timestamps", "fine": name, "coarse": None})["n"])
+
+        for name in ("n", "price", "word"):
+            with pytest.raises(UserErrorException, match="Column '%s' does not hold times" % name):
+                stamped(name)
+        assert stamped("day") == [1, 2], "a time that cannot be read is empty, as in the SDK"
+        assert stamped("none") == [1, 2]
 
     def test_expressions(self, files: Make) -> None:
         given = files({"a.csv": "n,word,at\n1,apple,2020-01-01\n2,,2020-01-02\n3,pear,2020-01-03\n"})

@@ -106,7 +106,13 @@ def test_tables(workspace: Workspace, store: Datastore) -> None:
     assert list(timed.time_after(datetime(2024, 1, 4)).to_pandas_dataframe()["price"]) == [4, 5]
     between = timed.time_between(start_time=datetime(2024, 1, 2), end_time=datetime(2024, 1, 3))
     assert list(between.to_pandas_dataframe()["price"]) == [2, 3]
-    assert list(timed.time_recent(timedelta(days=1)).to_pandas_dataframe()["price"]) == [4, 5]
+    assert len(timed.time_recent(timedelta(days=1)).to_pandas_dataframe()) == 0, "counted back from now"
+    since = datetime.now(UTC).replace(tzinfo=None) - datetime(2024, 1, 4)
+    assert list(timed.time_recent(since + timedelta(minutes=5)).to_pandas_dataframe()["price"]) == [4, 5]
+    with pytest.raises(UserErrorException, match="Column 'price' does not hold times; its first value is"):
+        table.with_timestamp_columns("price").time_after(datetime(2024, 1, 4))
+    with pytest.raises(UserErrorException, match="no column 'dya'"):
+        table.with_timestamp_columns("dya", validate=True)
     lines = Dataset.Tabular.from_json_lines_files((store, "lines.jsonl"))
     assert list(lines.to_pandas_dataframe()["x"]) == [1, 2]
 

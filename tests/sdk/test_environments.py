@@ -82,6 +82,12 @@ class TestCondaDependencies:
         with pytest.raises(UserErrorException, match=r"c\.yml"):
             CondaDependencies(tmp_path / "c.yml")
 
+    def test_a_tab_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "c.yml").write_text("dependencies:\n\t- python=3.8\n")
+        with pytest.raises(UserErrorException, match="is not YAML") as caught:
+            CondaDependencies(tmp_path / "c.yml")
+        assert "spaces" in caught.value.hint
+
     @pytest.mark.parametrize("given", [{"pip_packages": "numpy"}, {"conda_packages": "numpy"}])
     def test_a_text_is_no_list(self, given: dict[str, Any]) -> None:
         with pytest.raises(UserErrorException, match="must be a list"):
@@ -116,6 +122,15 @@ class TestWhereItComesFrom:
             Environment.from_conda_specification("mine", "missing.yml")
         with pytest.raises(UserErrorException, match="conda environment 'base'"):
             Environment.from_existing_conda_environment("mine", "base")
+
+    def test_a_file_that_is_not_there_has_a_way_on(self, tmp_path: Path) -> None:
+        (tmp_path / "r.txt").write_text("-r missing.txt\n")
+        with pytest.raises(UserErrorException, match=r"missing\.txt' cannot be read: No such file") as caught:
+            Environment.from_pip_requirements("mine", tmp_path / "r.txt")
+        assert "-r missing.txt" in caught.value.hint
+        with pytest.raises(UserErrorException) as caught:
+            Environment.from_pip_requirements("mine", tmp_path / "s.txt")
+        assert "there are: r.txt" in caught.value.hint
 
     def test_an_image_has_its_own_python_unless_packages_are_named(self, tmp_path: Path) -> None:
         (tmp_path / "requirements.txt").write_text("six\n")
@@ -157,6 +172,24 @@ class TestMoreOfCondaDependencies:
         lines = ["numpy>=1.18", "numpy<2", "torch[all]", "pandas==1.0", "pandas==1.0"]
         assert CondaDependencies.merge_requirements(lines) == ["numpy>=1.18,<2", "torch[all]", "pandas==1.0"]
 
+    def test_addresses_do_not_stand_in_for_each_other(self) -> None:
+        made = CondaDependencies()
+        lines = [
+            "git+https://host.test/x",
+            "git+https://host.test/y",
+            "https://host.test/a.whl",
+            "https://host.test/b.whl",
+        ]
+        for line in [*lines, "z @ https://host.test/z-1.whl", "z @ https://host.test/z-2.whl", lines[0]]:
+            made.add_pip_package(line)
+        kept = ["azureml-defaults", *lines[1:], "z @ https://host.test/z-2.whl", lines[0]]
+        assert list(made.pip_packages) == kept
+        made.remove_pip_package(lines[1])
+        assert list(made.pip_packages) == [line for line in kept if line != lines[1]]
+        for spec in ("conda-forge/label/a::p=1", "conda-forge/label/a::q", "https://host.test/c::r", "p=2"):
+            made.add_conda_package(spec)
+        assert list(made.conda_packages)[1:] == ["conda-forge/label/a::q", "https://host.test/c::r", "p=2"]
+
     def test_options_are_removed(self) -> None:
         made = CondaDependencies()
         made.set_pip_option("--extra-index-url https://a.example/simple")
@@ -180,12 +213,27 @@ class TestEnvironment:
         with pytest.raises(UserErrorException, match="password"):
             made._use()
 
+    def test_container_arguments_are_a_list(self) -> None:
+        made = Environment("mine")
+        made.docker.arguments = "--ipc=host"
+        for ask in (made._use, DockerConfiguration(arguments="--ipc=host").use):
+            with pytest.raises(UserErrorException, match="must be a list, got '--ipc=host'") as caught:
+                ask()
+            assert caught.value.hint == "arguments=['--ipc=host']"
+
     def test_a_slip_of_the_pen(self) -> None:
         made = Environment("mine")
         with pytest.raises(UserErrorException, match="user_managed_dependencys"):
             made.python.user_managed_dependencys = True  # type: ignore[attr-defined]
         with pytest.raises(UserErrorException, match="conda_dependencies must be"):
             made.python.conda_dependencies = {}  # type: ignore[assignment]
+
+    @pytest.mark.parametrize("call", [Environment.register, Environment.build])
+    def test_what_is_no_workspace_is_refused(self, call: Any) -> None:
+        with pytest.raises(UserErrorException, match="workspace must be a Workspace, got NoneType"):
+            call(Environment("mine"), None)
+        with pytest.raises(UserErrorException, match="workspace must be a Workspace, got str"):
+            Environment.get("ws", "mine")  # type: ignore[arg-type]
 
     def test_cloned_and_apart(self) -> None:
         made = Environment("AzureML-like")
@@ -242,6 +290,11 @@ class TestRunConfiguration:
         assert config.environment.name
         spec = self.spec(run_config=config)
         assert (spec.environment, spec.interpreter, spec.target) == (None, sys.executable, "local")
+
+    def test_a_name_is_no_environment(self) -> None:
+        with pytest.raises(UserErrorException, match="got str 'AzureML-Minimal'") as caught:
+            ScriptRunConfig(".", script="train.py", environment="AzureML-Minimal")  # type: ignore[arg-type]
+        assert "Environment.get(ws, 'AzureML-Minimal')" in caught.value.hint
 
     def test_what_is_set_counts(self) -> None:
         config = RunConfiguration(conda_dependencies=CondaDependencies.create(pip_packages=["six"]))

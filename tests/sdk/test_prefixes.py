@@ -47,7 +47,19 @@ def test_what_was_not_used_for_long_goes_unless_a_run_has_it(tmp_path: Path) -> 
     assert [each.lock for each in prefixes.listing(tmp_path)] == [NEW]
 
 
+def test_what_killed_builds_have_left_goes_too(tmp_path: Path) -> None:
+    installed(tmp_path, OLD, 40)
+    installed(tmp_path, HALF, 1)
+    half = tmp_path / "envs" / HALF
+    (half / base.READY).unlink()
+    os.utime(half, (time.time() - 50 * 86400,) * 2)
+    going = prefixes.unused(tmp_path, 30 * 86400)
+    assert [(each.lock, each.whole, each.bytes) for each in going] == [(HALF, False, 1000), (OLD, True, 1000)]
+    assert prefixes.drop(going) == going
+    assert not half.exists()
+
+
 def test_without_an_engine_there_are_no_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     assert prefixes.unused_images(tmp_path) == []
-    assert prefixes.drop_images([]) == []
+    assert prefixes.drop_images(tmp_path, []) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.sdk.folders import tree
 
 from roost.environments import base as environments
+from roost.environments import caches
 from roost.sdk import upkeep
 
 LOCKS = ["a" * 64, "b" * 64, "c" * 64]
@@ -21,6 +22,29 @@ def test_folders_of_a_home(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path)
     sizes = upkeep.folders(tmp_path)
     assert (sizes["cache/"], sizes["logs/"], sizes["token"]) == (5, 1, 1)
+
+
+def test_what_a_cache_and_an_environment_share_counts_once(tmp_path: Path) -> None:
+    tree(tmp_path, {"cache/conda/pkgs/six-1/six.py": "12345", "envs/x/own.py": "1"})
+    for name in ("six.py", "again.py"):
+        (tmp_path / "envs/x" / name).hardlink_to(tmp_path / "cache/conda/pkgs/six-1/six.py")
+    assert upkeep.folders(tmp_path) == {"cache/": 5, "envs/": 1}
+
+
+def test_what_builders_keep_goes_as_a_whole_unless_a_build_has_it(tmp_path: Path) -> None:
+    places = ["cache/wheels/k1", "cache/wheels/.k2.part", "cache/uv/i1", "cache/uv/i2"]
+    for place in places:
+        tree(tmp_path, {f"{place}/a": "12345", f"{place}/deep/b": "1"})
+        age(tmp_path / place, 40)
+    age(tmp_path / "cache/uv/i1/deep/b", 400)
+    used = tmp_path / "cache/uv/i2"
+    old = upkeep.old_caches(tmp_path, 30 * 86400)
+    assert {(str(path.relative_to(tmp_path)), size) for path, size in old} == {(place, 6) for place in places}
+    with caches.using(used):
+        assert upkeep.drop_caches(old) == 18
+    assert (used / "deep" / "b").exists()
+    assert upkeep.old_caches(tmp_path, 30 * 86400) == [], "a use counts"
+    assert not any((tmp_path / place).exists() for place in places[:3])
 
 
 def test_old_caches_go(tmp_path: Path) -> None:

@@ -27,6 +27,31 @@ def test_names_that_are_refused(house: House, name: str) -> None:
     assert environments.listing(house, "vision") == []
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"channels": ["https://bob:open-sesame@host.test/team"]},
+        {"channels": ["https://host.test/t/open-sesame/team"]},
+        {"dependencies": ["https://open-sesame@host.test/team::numpy"]},
+        {"dependencies": ["python=3.8", {"pip": ["x @ https://bob:open-sesame@host.test/x.whl"]}]},
+    ],
+)
+def test_a_credential_in_the_clear_is_not_kept(house: House, file: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="credential") as caught:
+        environments.register(house, ANN, "vision", "mine", {"python": {"condaDependencies": file}})
+    assert "sesame" not in str(caught.value)
+    assert environments.listing(house, "vision") == []
+
+
+def test_whatever_else_is_wrong_is_said_when_it_is_used(house: House) -> None:
+    file = {
+        "channels": "conda-forge",
+        "dependencies": [{"pip": ["--index-url https://bob:word@host.test"]}, {"npm": 3}, 5],
+    }
+    _, new = environments.register(house, ANN, "vision", "mine", {"python": {"condaDependencies": file}})
+    assert new
+
+
 def test_what_is_missing_is_named(house: House) -> None:
     with pytest.raises(NotFound, match="nothing"):
         environments.get(house, "vision", "nothing")

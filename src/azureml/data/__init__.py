@@ -4,6 +4,7 @@ from azureml._lending import announce, lend
 
 lend(
     globals(),
+    DataType="DataType",
     FileDataset="FileDataset",
     TabularDataset="TabularDataset",
     OutputFileDatasetConfig="OutputFileDatasetConfig",

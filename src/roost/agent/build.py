@@ -7,13 +7,14 @@ end: the agent that runs the script has it next.
 import logging
 import time
 from dataclasses import replace
+from functools import partial
 
 from roost.agent import contained, environments
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.orders import Halt, Orders
-from roost.agent.processes import MARK
+from roost.agent.processes import MARK, Tree
 from roost.domain import recipes
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import Conflict, Forbidden, NotFound, RoostError
@@ -75,7 +76,9 @@ def build(folder: Folder) -> None:
     link = Link(folder, access)
     orders = Orders(link)
     orders.listen()
-    contained.clear(folder)  # of one that was lost before this one
+    count = Tree(folder.mark).end()  # of one that was lost before this one, perhaps with its keeper
+    log.info("%d processes of an earlier build were left.", count)
+    contained.clear(folder)
     diary = Diary(folder, link, orders)
     try:
         said = _outcome(folder, plan, link, diary)
@@ -92,6 +95,7 @@ def build(folder: Folder) -> None:
         log.error("Nobody takes what was built. %s", error.message)
     finally:
         orders.close()
+        Tree(folder.mark).end()  # what a package's build has left in a session of its own
     remove(folder.root)
 
 
@@ -122,7 +126,7 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
 
     if spec.environment.lock:
         name = spec.environment.lock
-        lock = base.read_lock(link.carrier.get(name).decode())
+        lock = environments.fetch(link, name)
         for words in (f"From the lock {name[:12]} that the run was submitted with; nothing is resolved.", *lock.notes):
             diary.say(words)
     else:
@@ -135,9 +139,8 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
     base.hold(folder.home, name)  # until this agent ends
     prefix = base.find(folder.home, name)
     if prefix is None:
-        prefix = base.ensure(
-            folder.home, name, lambda place: builder(lock.kind).install(lock, place), diary.say, diary.meanwhile
-        )
+        install = partial(environments.make, builder(lock.kind), lock)
+        prefix = base.ensure(folder.home, name, install, diary.say, diary.meanwhile)
         diary.say(f"Installed in {time.monotonic() - began:.1f} s: {prefix}")
     else:
         diary.say(f"The same packages are installed already: {prefix}")

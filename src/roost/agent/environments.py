@@ -3,20 +3,22 @@
 import logging
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from roost.agent.folder import Folder
+from roost.agent.inputs import Teller
 from roost.agent.link import Link
 from roost.agent.orders import Orders
 from roost.agent.processes import MARK
 from roost.domain import recipes
+from roost.domain.errors import InvalidInput
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
-from roost.environments import base, builders
+from roost.environments import base, builders, notes
 from roost.environments.conda import activation as conda_activation
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
-from roost.environments.containers.images import Images
 
 log = logging.getLogger("roost.agent")
 
@@ -33,34 +35,54 @@ def private(plan: Plan, link: Link) -> base.Private:
     def keep(path: Path) -> str:
         return link.carrier.carry([path])[0][0]
 
-    return base.Private(link.carrier.fetch, recipe.requirements if recipe else (), secret, keep)
+    return base.Private(link.carrier.fetch, recipe.requirements if recipe else (), secret, keep, recipe)
+
+
+def fetch(link: Link, name: str) -> base.Lock:
+    """A lock by its blob's name. InvalidInput when that is something else."""
+    try:
+        return base.read_lock(link.carrier.get(name).decode())
+    except UnicodeDecodeError:
+        raise InvalidInput(f"The blob {name} is not a lock of an environment.") from None
+
+
+def make(builder: base.Builder, lock: base.Lock, prefix: Path) -> None:
+    """Installs a lock; what is not as it was asked for is kept beside it."""
+    builder.install(lock, prefix)
+    notes.add(prefix, lock.notes)
 
 
 def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
-    """The plan with the environment's own interpreter; as it is when the run has no lock. Raises RoostError."""
+    """The plan with the environment's own interpreter; as it is when the run has no lock. What is not as it was asked for is
+    said in the run's log, by whomever it was built. Raises RoostError."""
     if not plan.lock:
         return plan
     # Until this agent ends; before it is looked for, or it could be dropped in between.
     base.hold(folder.home, plan.lock)
     prefix = base.find(folder.home, plan.lock)
-    if prefix is None:
+    if prefix is None or not _usable(prefix):
         began = time.monotonic()
-        lock = base.read_lock(link.carrier.get(plan.lock).decode())
+        lock = fetch(link, plan.lock)
         builder = builders.choose(
             lock.kind, log.info, orders.check, {MARK: folder.mark}, folder.root, folder.home, private(plan, link)
         )
-        prefix = base.ensure(folder.home, plan.lock, lambda place: builder.install(lock, place), log.info, orders.check)
+        install = partial(make, builder, lock)
+        prefix = base.ensure(folder.home, plan.lock, install, log.info, orders.check, _usable)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
+    for note in notes.read(prefix):
+        Teller(folder.std_log).say(f"Environment: {note}")
     image = container_facts.read(prefix)
-    if image is not None:
-        engine = container_engine.find()
-        if not engine.has(image.id):  # somebody deleted it there
-            Images(engine, log.info, orders.check, private(plan, link)).restore(image, folder.root)
     spec = replace(plan.spec, environment_variables=_variables(plan.spec, prefix))
     if image is not None and not image.prefix:
         return replace(plan, image=image.id, spec=replace(spec, interpreter=image.python))
     own = replace(spec, interpreter=str(prefix / "bin" / "python"))
     return replace(plan, image=image.id if image else "", spec=own)
+
+
+def _usable(prefix: Path) -> bool:
+    """Whether the image that it is used in is on this node; somebody may have deleted it there."""
+    image = container_facts.read(prefix)
+    return image is None or container_engine.find().has(image.id)
 
 
 def _variables(spec: RunSpec, prefix: Path) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The keeper: the parent of the agent, with no network and no threads, that outlives it. Start with `keep`.
 
 An agent that ends by itself leaves nothing to do. When it is killed or crashes, the keeper ends all that came of the run
-and starts one salvage pass, which ships what is left and reports the end.
+and starts one salvage pass, which ships what is left and reports the end; after a build there is only to be tidied up.
 """
 
 import contextlib
@@ -43,7 +43,10 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
             _watch(_fork(folder, Errand.SALVAGE))
         elif plan.errand is Errand.BUILD:
             if _watch(_fork(folder, Errand.BUILD)) != 0:
-                _clean_up(folder)  # the control plane sends another
+                _clean_up(folder)
+                _watch(
+                    _fork(folder, Errand.BUILD, lost=True)
+                )  # the control plane sends another, if the run still wants it
         elif _watch(_fork(folder, Errand.RUN)) != 0:
             _clean_up(folder)
             _watch(_fork(folder, Errand.SALVAGE))
@@ -63,8 +66,9 @@ def _may_have_run(folder: Folder) -> bool:
         return True
 
 
-def _fork(folder: Folder, errand: Errand) -> int:
-    """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not."""
+def _fork(folder: Folder, errand: Errand, *, lost: bool = False) -> int:
+    """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not. Of a build that
+    was `lost` it does what is left to be done."""
     keeper = known(os.getpid())  # known here: an orphaned child would see init as its parent
     pid = os.fork()
     if pid:
@@ -81,7 +85,7 @@ def _fork(folder: Folder, errand: Errand) -> int:
         if errand is Errand.RUN:
             main.run(folder, keeper)
         elif errand is Errand.BUILD:
-            build.build(folder)
+            (salvage.tidy if lost else build.build)(folder)
         else:
             salvage.salvage(folder)
         code = 0

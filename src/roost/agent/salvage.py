@@ -1,9 +1,10 @@
 """The salvage pass: the agent is gone, what it left is shipped, and the run's end is told. Safe to do twice."""
 
 import logging
+import time
 
 from roost.agent import contained, datasets, door, outcomes, ranks
-from roost.agent.finish import finish
+from roost.agent.finish import finish, remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
@@ -13,11 +14,13 @@ from roost.agent.processes import Tree
 from roost.agent.ship import Cargo
 from roost.agent.staging import Staging
 from roost.domain.codec import decode
-from roost.domain.errors import NotFound
+from roost.domain.errors import Forbidden, NotFound, RoostError
 from roost.domain.runs import Reason, Run, RunStatus
 
 log = logging.getLogger("roost.agent")
 BUILD_LOST = "The agent that built its environment ended unexpectedly, twice."
+_MOMENTS = 5.0
+"""How long a run may take to be cancelled after its build agent was lost, before another is sent."""
 LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 
 
@@ -46,6 +49,33 @@ def salvage(folder: Folder) -> None:
         finish(folder, link, cargo, masks, _outcome(folder, run, masks), ship=lambda: None)
     finally:
         orders.close()
+
+
+def tidy(folder: Folder) -> None:
+    """After a build agent that was lost: its containers go, and its folder if the run has ended or ends within moments. Otherwise
+    the control plane sends another, which has the folder next."""
+    contained.clear(folder)
+    plan, access = folder.read_plan()
+    if _is_over(Link(folder, access, attempt=plan.attempt)):
+        log.info("The run is over: its folder goes.")
+        remove(folder.root)
+
+
+def _is_over(link: Link) -> bool:
+    params: dict[str, float] = {}
+    until = time.monotonic() + _MOMENTS
+    try:
+        while (left := until - time.monotonic()) > 0:
+            run = decode(Run, link.client.call("GET", link.path(), params=params))
+            if run.status.is_terminal:
+                return True
+            params = {"after": run.revision, "wait": left}
+        return False
+    except (NotFound, Forbidden):
+        return True
+    except RoostError as error:
+        log.warning("Whether the run is over cannot be said: %s", error.message)
+        return False
 
 
 def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:

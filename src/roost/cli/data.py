@@ -1,15 +1,20 @@
 """`roost data …`: list, show, register, upload, download, unregister."""
 
+import secrets
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from roost.sdk.datasets import AbstractDataset
+    from roost.sdk.datastores import Datastore
     from roost.sdk.workspaces import Workspace
 
 app = typer.Typer(
@@ -91,7 +96,7 @@ def register(
         help="Addresses, or DATASTORE:PATH with a file, folder or pattern.", metavar="SOURCE..."
     ),
     kind: str = typer.Option("files", "--kind", help="What is read: files, csv, parquet or jsonl."),
-    separator: str = typer.Option(",", "--separator", help="Of csv."),
+    separator: str = typer.Option(",", "--separator", help="Of csv; \\t is a tab."),
     description: str = _DESCRIPTION,
     tags: list[str] = _TAGS,
     new_version: bool = _NEW_VERSION,
@@ -107,7 +112,7 @@ def register(
     given = [_source(ws, each) for each in sources]
     made: Any
     if kind == "csv":
-        made = Dataset.Tabular.from_delimited_files(given, separator=separator)
+        made = Dataset.Tabular.from_delimited_files(given, separator=separator.replace("\\t", "\t"))
     elif kind == "parquet":
         made = Dataset.Tabular.from_parquet_files(given)
     elif kind == "jsonl":
@@ -143,9 +148,12 @@ def upload(
 
     ws = session.workspace()
     here = Path(source)
-    datastore, path = _source(ws, to) if to else (ws.get_default_datastore(), here.resolve().name)
-    folder = path if here.is_dir() else path.rpartition("/")[0] if not to else path
     files = datastore_files.folder(here) if here.is_dir() else datastore_files.chosen([here], None)
+    if name:
+        _refuse_taken(ws, name, new_version)
+    datastore, folder = _target(ws, to, here, name)
+    if name and not overwrite:
+        _refuse_mixing(datastore, folder, [each for _, each in files])
     going = datastore_files.upload(datastore, files, folder, overwrite=overwrite, show_progress=not as_json)
     done = None
     if name:
@@ -219,6 +227,43 @@ def _source(ws: "Workspace", text: str) -> Any:
             hint=f"roost data upload {text} takes what is here to a datastore; roost datastore list shows those there are.",
         )
     return Datastore.get(ws, name), path.strip("/")
+
+
+def _target(ws: "Workspace", to: str, here: "Path", name: str) -> "tuple[Datastore, str]":
+    """Where an upload goes. What gets a name has a folder of its own each time: no other data is in it, and no older version
+    changes with it."""
+    if to:
+        found = _source(ws, to)
+        if isinstance(found, str):
+            raise InvalidInput(f"{to!r} is an address; files are uploaded to DATASTORE:PATH.")
+        datastore, path = found
+        return datastore, path
+    if name:
+        return ws.get_default_datastore(), f"{name}/{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+    return ws.get_default_datastore(), here.resolve().name if here.is_dir() else ""
+
+
+def _refuse_taken(ws: "Workspace", name: str, new_version: bool) -> None:
+    """Before a byte travels."""
+    from roost.domain.datasets import checked_name  # noqa: PLC0415 - loaded when called: main.py
+
+    checked_name(name)
+    if not new_version and name in ws.datasets:
+        raise Conflict(
+            f"There is a dataset {name!r} already, version {ws.datasets[name].version}.",
+            hint="Give --new-version to register this as a new version of it, or another name.",
+        )
+
+
+def _refuse_mixing(datastore: "Datastore", folder: str, files: Sequence[str]) -> None:
+    from roost.sdk import datastore_files  # noqa: PLC0415 - loaded when called: main.py
+
+    there = {item.name for item in datastore_files.listing(datastore, folder)}
+    if both := [each for each in files if f"{folder}/{each}".lstrip("/") in there]:
+        raise Conflict(
+            f"{datastore.name}:{folder} has {both[0]} already, and older versions may be of it.",
+            hint="Leave out --to for a folder of its own, name another one, or give --overwrite to replace what is there.",
+        )
 
 
 def _tagged(tags: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from roost.domain.environments import Build
@@ -108,10 +108,16 @@ def build(
     """Build an environment ahead, so that runs find it there. Exit code 1 when it cannot be built."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import building  # noqa: PLC0415
+    from roost.sdk import curated as catalogue  # noqa: PLC0415
 
     if bool(name) == bool(curated):
         raise InvalidInput("Which environment?", hint="roost env build NAME, or --curated NAME.")
     ws = session.workspace()
+    if curated and not catalogue.is_curated(curated):
+        raise NotFound(
+            f"There is no curated environment {curated!r}: their names begin with AzureML-.",
+            hint="List them with: roost env list --curated",
+        )
     submit.follow(building.build(chosen(ws, curated or name, version), ws, fresh), detach, as_json)
 
 
@@ -129,6 +135,8 @@ def lock(
     from roost.cli import rendering, session  # noqa: PLC0415
     from roost.sdk import building, waiting  # noqa: PLC0415
 
+    if output is not None:
+        _check_target(output)
     ws = session.workspace()
     found = chosen(ws, name, version)
     standing = building.standing(found, ws)
@@ -139,13 +147,28 @@ def lock(
     found_lock = building.locked(ws._connection, standing)
     text = found_lock.text if found_lock.text.endswith("\n") else f"{found_lock.text}\n"
     if output is not None:
-        output.write_text(text, encoding="utf-8")
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidInput(f"The lock cannot be written to {str(output)!r}: {error.strerror}.") from None
     if as_json:
         rendering.as_json({"lock": standing.lock, **asdict(found_lock)})
     elif output is None:
         sys.stdout.write(text)
     else:
         print(f"Written to {output}.")
+
+
+def _check_target(output: Path) -> None:
+    """That a file can be there, before anything is built for it."""
+    if output.is_dir():
+        raise InvalidInput(
+            f"{str(output)!r} is a folder; the lock is a file.", hint=f"-o {output / 'environment.lock'}"
+        )
+    if not output.absolute().parent.is_dir():
+        raise InvalidInput(
+            f"There is no folder {str(output.parent)!r} to write {output.name!r} to.", hint="Make it, or name another."
+        )
 
 
 @app.command()
@@ -155,8 +178,8 @@ def prune(
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Remove installed environments of this machine that were not used for long, and images that none needs any more. Their
-    locks stay: a run installs them again."""
+    """Remove installed environments of this machine that were not used for long, what ended builds have left, and images that
+    none needs any more. Their locks stay: a run installs them again."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import prefixes  # noqa: PLC0415
 
@@ -164,7 +187,7 @@ def prune(
     home = session.workspace()._connection.home
     going = prefixes.unused(home, age)
     if going and not as_json:
-        rows = [(each.lock[:12], rendering.size(each.bytes), rendering.ago(each.used_at)) for each in going]
+        rows = [(each.lock[:12], rendering.size(each.bytes), _last_use(each)) for each in going]
         rendering.table(("environment", "size", "last used"), rows)
     total = rendering.size(sum(each.bytes for each in going))
     if going and not dry_run:
@@ -173,7 +196,7 @@ def prune(
         )
     gone = going if dry_run else prefixes.drop(going)
     left = prefixes.unused_images(home)  # after the environments that needed them
-    images = left if dry_run else prefixes.drop_images(left)
+    images = left if dry_run else prefixes.drop_images(home, left)
     freed = sum(each.bytes for each in gone)
     if as_json:
         removed = [{"lock": each.lock, "bytes": each.bytes, "used_at": each.used_at} for each in gone]
@@ -191,6 +214,12 @@ def prune(
         print(f"{rendering.count(len(gone), 'environment')} {would} removed, {rendering.size(freed)}.")
         if len(gone) < len(going):
             print(f"{rendering.count(len(going) - len(gone), 'environment')} stay: a run has them now.")
+
+
+def _last_use(prefix: "Prefix") -> str:
+    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+
+    return rendering.ago(prefix.used_at) if prefix.whole else f"half-made {rendering.ago(prefix.used_at)}"
 
 
 def chosen(ws: "Workspace", text: str, version: str | None = None) -> "Environment":

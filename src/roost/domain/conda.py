@@ -58,6 +58,11 @@ def read(file: Mapping[str, Any]) -> CondaFile:
         if name == "python" and _VERSION.fullmatch(version):
             python = version
             channels[:0] = [channel] if channel else []
+        elif name == "python" and not re.search(r"[\d*]", version):
+            raise InvalidInput(
+                f"Python {version.lstrip('= ')!r} is not understood: it is no version.",
+                hint="Write python=3.8 or python>=3.8,<3.11.",
+            )
         elif name == "pip" and not channel:
             pip = version
         else:
@@ -141,19 +146,29 @@ def _channel(given: object) -> str:
     if not isinstance(given, str) or not given.strip() or re.search(r"\s", given.strip()):
         raise InvalidInput(f"The conda channel {given!r} is not a name, an address or a folder.")
     text = given.strip()
-    parts = urlsplit(_VARIABLES.sub("", text)) if "://" in text else None  # a variable is looked up on the node
-    if parts is not None and (parts.username or parts.password or _TOKEN.search(parts.path)):
-        shown = _TOKEN.sub("", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
-        raise InvalidInput(
-            f"The conda channel {shown} is written with a credential, which would be kept with the environment.",
-            hint="Write a variable of the node there, such as ${TOKEN}, or give the node the credential (~/.netrc, .condarc).",
-        )
+    refuse_credential(text)
     if text.startswith((".", "~")):
         raise InvalidInput(
             f"The conda channel {text!r} is a relative folder; a node does not know to what.",
             hint="Name the folder from the root, such as /srv/channel.",
         )
     return text.rstrip("/") or text
+
+
+def refuse_credential(channel: str) -> None:
+    """InvalidInput for a password or token in the clear."""
+    try:
+        parts = (
+            urlsplit(_VARIABLES.sub("", channel)) if "://" in channel else None
+        )  # a variable is looked up on the node
+    except ValueError as error:
+        raise InvalidInput(f"A conda channel is no address: {error}.") from None
+    if parts is not None and (parts.username or parts.password or _TOKEN.search(parts.path)):
+        shown = _TOKEN.sub("", parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl())
+        raise InvalidInput(
+            f"The conda channel {shown} is written with a credential, which would be kept with the environment.",
+            hint="Write a variable of the node there, such as ${TOKEN}, or give the node the credential (~/.netrc, .condarc).",
+        )
 
 
 def _value(value: object) -> str:

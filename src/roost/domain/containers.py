@@ -51,10 +51,22 @@ class Wishes:
 def wishes(definition: Mapping[str, Any], use: DockerUse | None = None) -> Wishes:
     """What an environment and a run ask for together; InvalidInput names the flag that cannot be had."""
     docker = definition.get("docker") or {}
-    arguments = use.arguments if use and use.arguments else tuple(docker.get("arguments") or ())
+    if not isinstance(docker, Mapping):
+        raise InvalidInput(f"`docker` of an environment must be an object, got {type(docker).__name__}.")
+    arguments = use.arguments if use and use.arguments else listed(docker.get("arguments"))
     size = (use.shm_size if use else "") or str(docker.get("shmSize") or "")
     made = Wishes(shm_size=size_of("shm_size", size)) if size else Wishes()
     return flags(arguments, made)
+
+
+def listed(arguments: object) -> tuple[str, ...]:
+    """Container arguments as they are kept; InvalidInput for anything but a list of texts."""
+    if arguments is None:
+        return ()
+    if not isinstance(arguments, list | tuple):
+        hint = f"arguments=[{arguments!r}]" if isinstance(arguments, str) else _HINT
+        raise InvalidInput(f"The container arguments must be a list, got {arguments!r}.", hint=hint)
+    return tuple(arguments)
 
 
 def flags(arguments: Iterable[str], made: Wishes = Wishes()) -> Wishes:  # noqa: B008 - frozen

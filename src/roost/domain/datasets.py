@@ -6,7 +6,6 @@ with whatever is registered later. Its steps, in the order they are applied (F: 
     take {count} FT · skip {count} FT · sample {probability, seed} T · split {percentage, seed, part: 0 or 1} FT
     filter {expression} FT · keep_columns {columns} T · drop_columns {columns} T · timestamps {fine, coarse} T
     time_after {time, inclusive} T · time_before {time, inclusive} T · time_between {start, end, inclusive} T
-    time_recent {seconds, inclusive} T: counted back from the newest time in the data
 
 Times are ISO 8601. An expression is `{"column": NAME}` (of files: Size, LastModifiedTime, CreationTime, Extension, CanSeek, or a
 name of the partition format), `{"value": V}`, `{"time": ISO}`, or `{"op": OP, "args": [expression, …]}` with OP of `OPERATORS`.
@@ -39,7 +38,6 @@ STEPS: Mapping[str, frozenset[str]] = {
     "time_after": frozenset({"time", "inclusive"}),
     "time_before": frozenset({"time", "inclusive"}),
     "time_between": frozenset({"start", "end", "inclusive"}),
-    "time_recent": frozenset({"seconds", "inclusive"}),
 }
 """Every step, with its arguments."""
 OF_FILES = frozenset({"take", "skip", "split", "filter"})

@@ -7,21 +7,19 @@ image; the builders in `roost.environments` lock it and install the lock.
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from roost.domain import conda
+from roost.domain import conda, requirements
 from roost.domain.containers import DockerUse, secret_name, wishes
 from roost.domain.errors import InvalidInput
 
 BASICS = ("pip", "setuptools", "wheel")
 """What conda's Python brings along, and scripts of those years take for granted."""
 _AZURE_IMAGE = re.compile(r"(mcr\.microsoft\.com/)?azureml/", re.IGNORECASE)
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
-_OURS = re.compile(r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|telemetry|tensorboard)")
-_INDEXES = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--no-index", "--trusted-host")
-_OPTIONS = (*_INDEXES, "--no-binary", "--only-binary", "--pre")
+_LIMIT = r"(?:[<>]=?|!=|~=|==)\d[\w.]*"
+_RANGE = re.compile(rf"{_LIMIT}(?:,{_LIMIT})*")
 _VERSION = re.compile(r"(>=|<=|==|!=|=|>|<|~=)?\s*(\d+(?:\.\d+){0,2})(?:\.\*)?")
 
 
@@ -103,12 +101,29 @@ def _packages(python: Mapping[str, Any]) -> Recipe:
     wanted = python_wanted(file.python)
     if file.packages:
         packages = [*file.packages, *([f"pip {file.pip}".strip()] if file.pip is not None else [])]
-        kept = _requirements(file.requirements)
+        kept = requirements.checked(file.requirements)
         return Recipe(python=wanted, requirements=tuple(kept), packages=tuple(sorted(packages)), channels=file.channels)
-    kept = _requirements([*file.requirements, *_pip_itself(file.pip)])
-    named = {_canonical(line) for line in kept}
+    kept = requirements.checked([*file.requirements, *_pip_itself(file.pip)])
+    named = {requirements.package(line) for line in kept}
     basics = [each for each in BASICS if each not in named]
     return Recipe(python=wanted, requirements=tuple(kept + basics), channels=file.channels)
+
+
+def refuse_credentials(definition: Mapping[str, Any]) -> None:
+    """InvalidInput for one in the clear, in a channel or the address of a requirement, where the definition is kept. Whatever
+    else is wrong with it is said when it is used."""
+    file = _part(_part(definition, "python"), "condaDependencies")
+    channels, items = (file.get(key) or () for key in ("channels", "dependencies"))
+    for channel in channels if isinstance(channels, list | tuple) else ():
+        conda.refuse_credential(str(channel))
+    for item in items if isinstance(items, list | tuple) else ():
+        if isinstance(item, Mapping):
+            lines = item.get("pip") or ()
+            for line in lines if isinstance(lines, list | tuple) else ():
+                if not str(line).strip().startswith("-"):  # an option's password is kept out of locks and logs
+                    requirements.refuse_credential(str(line))
+        else:
+            conda.refuse_credential(conda.split_channel(str(item))[0])
 
 
 def variables(definition: Mapping[str, Any]) -> dict[str, str]:
@@ -153,11 +168,16 @@ def is_azure(reference: str) -> bool:
 
 
 def _pip_itself(version: str | None) -> list[str]:
-    """The requirement for pip where a conda file names it; only an exact version is taken for more than a wish."""
-    if version is None:
-        return []
-    exact = re.fullmatch(r"={0,2}(\d[\w.]*)", version)
-    return [f"pip=={exact[1]}" if exact and exact[1].count(".") else "pip"]
+    """The requirement for pip where a conda file names it, from conda's words; of a whole version with its build the version."""
+    if version is None or version in ("", "*"):
+        return [] if version is None else ["pip"]
+    exact = re.fullmatch(r"={0,2}(\d[\w.]*?)(\.?\*)?(?:[= ]\S+)?", version)
+    if exact:
+        whole = "." in exact[1] and not exact[2]
+        return [f"pip=={exact[1]}{'' if whole else '.*'}"]
+    if not _RANGE.fullmatch(version):
+        raise InvalidInput(f"pip {version!r} is not understood.", hint="Write pip, pip=20.1 or pip>=19,<21.")
+    return [f"pip{version}"]
 
 
 def python_wanted(version: str) -> str:
@@ -196,44 +216,3 @@ def satisfies(found: tuple[int, ...], wanted: str) -> bool:
         if not fits:
             return False
     return True
-
-
-def _canonical(line: str) -> str:
-    """The name of the package that a requirement is for, normalised; empty for an option."""
-    found = _REQUIREMENT.match(line)
-    return re.sub(r"[-_.]+", "-", found[1]).lower() if found and not line.startswith("-") else ""
-
-
-def _requirements(lines: Iterable[str]) -> list[str]:
-    """Lines that can be installed on a node, sorted; those that Roost itself stands for are left out."""
-    options, kept = set(), set()
-    for line in lines:
-        text = re.sub(r"(^|\s)#.*$", "", line).strip()
-        if not text:
-            continue
-        if text.startswith("-"):
-            options.add(_option(text))
-            continue
-        package = _canonical(text)
-        if not package or text.startswith((".", "/")) or re.match(r"[\w+.-]+\s*@\s*file:", text):
-            raise InvalidInput(
-                f"The requirement {text!r} is a path; a node does not have it.",
-                hint="Put the package into the source folder, or name one that pip can find.",
-            )
-        if _OURS.fullmatch(package):
-            continue
-        if package.startswith("azureml-"):
-            raise InvalidInput(
-                f"The environment needs {package!r}, which Roost does not have.", hint="Leave it out of the packages."
-            )
-        kept.add(text)
-    return [*sorted(options), *sorted(kept, key=lambda each: (each.lower(), each))]
-
-
-def _option(text: str) -> str:
-    word = re.split(r"[\s=]", text, maxsplit=1)[0]
-    if word not in _OPTIONS:
-        raise InvalidInput(
-            f"The requirement {text!r} is not understood.", hint=f"Options that are: {', '.join(_OPTIONS)}."
-        )
-    return text

@@ -5,6 +5,7 @@ import fcntl
 import os
 import re
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ _HEADER = "# roost-lock 1"
 _FACT = re.compile(r"# (python|platform|kind|note) (.+)")
 _NATIVE = ", installed natively (no container)"  # older locks say so there, whatever was asked for
 _PAUSE = 0.1
+_held = threading.local()
 _WAITING = "Another run installs the same environment here; waiting for it."
 
 PIP, CONDA, IMAGE = "pip", "conda", "image"
@@ -57,6 +59,8 @@ class Private:
     """A value out of the workspace's key vault, such as the password of a registry; None when it is not there."""
     keep: Callable[[Path], str] | None = None
     """Makes a file a blob, for other nodes; None where there is no control plane."""
+    recipe: Recipe | None = None
+    """What the lock was made of: a Dockerfile there is built again when its image is nowhere any more."""
 
 
 class BuildFailed(RoostError):
@@ -132,20 +136,34 @@ def find(home: Path, lock: str) -> Path | None:
     return prefix
 
 
-def ensure(home: Path, lock: str, install: Callable[[Path], None], say: Say, meanwhile: Meanwhile) -> Path:
-    """The prefix, made if it is not there. Any number may ask at once: one installs, the others wait for it.
+def _always(_: Path) -> bool:
+    return True
+
+
+def ensure(
+    home: Path,
+    lock: str,
+    install: Callable[[Path], None],
+    say: Say,
+    meanwhile: Meanwhile,
+    usable: Callable[[Path], bool] = _always,
+) -> Path:
+    """The prefix, made if it is not there, or there and not `usable`, since what it needs beside it is gone. Any number may ask
+    at once: one installs, the others wait for it.
 
     It is made where it stays, for its scripts name their interpreter by its path; until `.ready` is written nobody uses it,
     and what a killed process left half-made is made anew.
     """
     found = find(home, lock)
-    if found is not None:
+    if found is not None and usable(found):
         return found
     prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with alone(prefix.parent / f".{lock}.lock", say, meanwhile, _WAITING):
-        if find(home, lock) is None:
+    with alone(_lock_file(prefix), say, meanwhile, _WAITING):
+        found = find(home, lock)
+        if found is None or not usable(found):
             if prefix.exists():
+                (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
                 shutil.rmtree(prefix)
             install(prefix)
             (prefix / READY).touch()
@@ -163,27 +181,34 @@ def hold(home: Path, lock: str) -> int:
 
 
 def unused(home: Path, since: float) -> list[Path]:
-    """Prefixes that no run has begun with since then."""
+    """Prefixes that no run has begun with since then, and what builds that were ended before then have left half-made."""
     found = []
-    for ready in (home / "envs").glob(f"*/{READY}"):
+    for prefix in (home / "envs").glob("[0-9a-f]*/"):
         with contextlib.suppress(OSError):
-            if ready.stat().st_mtime < since:
-                found.append(ready.parent)
+            if last_use(prefix) < since:
+                found.append(prefix)
     return sorted(found)
 
 
+def last_use(prefix: Path) -> float:
+    """When a run last began with it; of one that is half-made, when something was last put into its folder."""
+    ready = prefix / READY
+    return (ready if ready.exists() else prefix).stat().st_mtime
+
+
 def drop(prefix: Path) -> bool:
-    """Deletes a prefix, unless a run has it now; whoever needs it again has it installed."""
-    descriptor = os.open(_use_file(prefix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Deletes a prefix, unless a run has it now or somebody makes it; whoever needs it again has it installed."""
+    with contextlib.ExitStack() as held:
+        for path in (_use_file(prefix), _lock_file(prefix)):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
         (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
         shutil.rmtree(prefix)
         return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def _prefix(home: Path, lock: str) -> Path:
@@ -192,6 +217,16 @@ def _prefix(home: Path, lock: str) -> Path:
 
 def _use_file(prefix: Path) -> Path:
     return prefix.parent / f".{prefix.name}.use"
+
+
+def _lock_file(prefix: Path) -> Path:
+    return prefix.parent / f".{prefix.name}.lock"
+
+
+def held() -> tuple[int, ...]:
+    """The descriptors by which this thread is alone. Programs are started with them: what outlives a killed agent still keeps
+    others out."""
+    return tuple(getattr(_held, "descriptors", ()))
 
 
 @contextmanager
@@ -210,6 +245,12 @@ def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[No
                     told = True
                 meanwhile()
                 time.sleep(_PAUSE)
-        yield
+        before = held()
+        _held.descriptors = (*before, descriptor)
+        try:
+            yield
+        finally:
+            _held.descriptors = before
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # whoever has it too
     finally:
         os.close(descriptor)

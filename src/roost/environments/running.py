@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from roost.environments.base import BuildFailed, Meanwhile, Say
+from roost.environments.base import BuildFailed, Meanwhile, Say, held
 
 _PAUSE = 0.1
 _LAST_LINES = 30
+_LAST_WORDS = 2.0
+"""Seconds in which what an ended program has said is read; one that it left in a session of its own may hold its pipe open."""
 _QUIET = 10.0
 _DOWNLOADING = re.compile(r"\s*Downloading (\S+) \(([\d.]+)\s*([KMG]?i?B)\)")
 _DOWNLOADED = re.compile(r"\s*Downloaded (\S+)")
@@ -133,6 +135,7 @@ class Runner:
             env=self._environment,
             cwd=folder,
             start_new_session=True,
+            pass_fds=held(),  # should this process be killed, nobody is let in beside what it has started
         )
         told = _Told(self._say, words, scrub)
         reader = threading.Thread(target=told.listen, args=(process,), name="listener", daemon=True)
@@ -151,7 +154,8 @@ class Runner:
                 told.pulse()
         finally:
             _end(process)
-            reader.join()
+            reader.join(_LAST_WORDS)
+            told.over = True
         if process.returncode:
             name = os.path.basename(command[0])
             last = "\n".join(told.lines[-_LAST_LINES:]).strip() or f"{name} ended with {process.returncode}, silently."
@@ -164,6 +168,8 @@ class _Told:
 
     def __init__(self, say: Say, words: Words, scrub: Callable[[str], str]) -> None:
         self.lines: list[str] = []
+        self.over = False
+        """Nobody listens any more."""
         self._say, self._words, self._scrub = say, words, scrub
         self._begun = self._last = time.monotonic()
 
@@ -171,6 +177,8 @@ class _Told:
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
+                if self.over:
+                    return
                 text = self._scrub(line.decode("utf-8", "replace").rstrip())
                 if not text.startswith(_DETAIL):
                     self.lines.append(text)

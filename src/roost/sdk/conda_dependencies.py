@@ -12,7 +12,8 @@ from roost.domain.errors import InvalidInput
 
 FILE_NAME = "conda_dependencies.yml"
 SDK_VERSION = "1.61.0"
-_NAME = re.compile(r"(?:[\w.-]+::)?([A-Za-z0-9_.-]+)")
+_NAME = re.compile(r"(?:\S+::)?([A-Za-z0-9_.-]+)")
+_ADDRESS = re.compile(r"[\w+.-]*(?:/|:(?!:))")
 _PLAIN = re.compile(r"([A-Za-z0-9][\w.-]*(?:\[[\w,.-]+\])?)\s*((?:[<>=!~].*)?)")
 _DEFAULT = "azureml-defaults"
 _MOST_INCLUDES = 20
@@ -217,7 +218,10 @@ def requirement_lines(path: Path, depth: int = 0) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"The requirements {str(path)!r} cannot be read: {error}.") from None
+        raise InvalidInput(
+            f"The requirements {str(path)!r} cannot be read: {_why(error)}.",
+            hint=f"A line `-r {path.name}` names it, from the folder of its own file." if depth else _beside(path),
+        ) from None
     lines = [line.strip() for line in re.sub(r"\\\r?\n", " ", text).splitlines()]
     return _included([line for line in lines if line and not line.startswith("#")], path.parent, depth)
 
@@ -238,14 +242,29 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"The conda file {str(path)!r} cannot be read: {error}.") from None
+        raise InvalidInput(f"The conda file {str(path)!r} cannot be read: {_why(error)}.", hint=_beside(path)) from None
     except yaml.YAMLError as error:
-        raise InvalidInput(f"The conda file {str(path)!r} is not YAML: {error}") from None
+        tab = "\\t" in str(error)
+        raise InvalidInput(
+            f"The conda file {str(path)!r} is not YAML: {error}",
+            hint="Indent with spaces: YAML takes no tabs." if tab else "",
+        ) from None
     structure = _checked(data, f"The conda file {str(path)!r}")
     for item in structure["dependencies"]:
         if isinstance(item, dict) and "pip" in item:
             item["pip"] = _included([str(line) for line in item["pip"] or ()], path.parent)
     return structure
+
+
+def _why(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+def _beside(path: Path) -> str:
+    """Which files of its kind are in the folder of one that cannot be read."""
+    folder = path.parent
+    there = sorted(each.name for each in folder.glob(f"*{path.suffix}") if each.is_file()) if folder.is_dir() else []
+    return f"In {str(folder.resolve())!r} there are: {', '.join(there[:5])}." if there and path.suffix else ""
 
 
 def _checked(data: object, what: str) -> dict[str, Any]:
@@ -259,8 +278,10 @@ def _checked(data: object, what: str) -> dict[str, Any]:
 
 
 def _name(requirement: str) -> str:
-    found = _NAME.match(requirement.strip())
-    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else requirement
+    """What a requirement is for: the package, or an address by itself as it is."""
+    text = requirement.strip()
+    found = None if "::" not in text and _ADDRESS.match(text) else _NAME.match(text)
+    return re.sub(r"[-_.]+", "-", found[1]).lower() if found else text
 
 
 def _text(what: str, value: object) -> str:

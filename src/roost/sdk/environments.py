@@ -52,7 +52,7 @@ class Environment:
 
     @staticmethod
     def from_conda_specification(name: str, file_path: str | os.PathLike[str]) -> "Environment":
-        """From conda's environment file. Beside python and pip only a `pip` section can be installed yet."""
+        """From conda's environment file: channels, packages, a `pip` section, variables."""
         made = Environment(name)
         made.python.conda_dependencies = CondaDependencies(file_path)
         return made
@@ -124,6 +124,7 @@ class Environment:
             from roost.sdk import curated  # noqa: PLC0415 - the catalogue is loaded by those who ask for it
 
             return curated.get(name, version)
+        _check_workspace(workspace)
         route = path_of("workspaces", workspace.name, "environments", environments.name(name))
         params = {"version": str(version)} if version is not None else None
         return _registered(
@@ -153,9 +154,12 @@ class Environment:
         """Keeps it in the workspace; with its version. The same definition again is the same version. With `build_on_register`
         its build is begun as well."""
         environments.own_name(self.name)
+        _check_workspace(workspace)
+        definition = self._definition()
+        recipes.refuse_credentials(definition)
         keep_passwords(workspace, self)
         route = path_of("workspaces", workspace.name, "environments", self.name)
-        body = {"definition": self._definition()}
+        body = {"definition": definition}
         kept = codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body))
         made = _registered(kept)
         if build_on_register:
@@ -173,6 +177,7 @@ class Environment:
         `wait_for_completion(show_output=True)`."""
         from roost.sdk import building  # noqa: PLC0415 - experiments know environments: no circle
 
+        _check_workspace(workspace)
         return building.build(self, workspace, target=image_build_compute)
 
     def build_local(self, workspace: "Workspace", platform: str | None = None, **kwargs: object) -> str:
@@ -259,6 +264,16 @@ class Environment:
 
     def __repr__(self) -> str:
         return json.dumps({"name": self.name, "version": self.version, **self._definition()}, indent=4)
+
+
+def _check_workspace(given: object) -> None:
+    """InvalidInput for what is no workspace: None above all, of a variable that was never set."""
+    from roost.sdk.workspaces import Workspace  # noqa: PLC0415 - workspaces know environments: no circle
+
+    if not isinstance(given, Workspace):
+        raise InvalidInput(
+            f"workspace must be a Workspace, got {type(given).__name__}.", hint="ws = Workspace.from_config() gives it."
+        )
 
 
 def _with_packages(name: str, conda: str | None, pip: str | None) -> Environment:

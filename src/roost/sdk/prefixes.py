@@ -1,6 +1,7 @@
 """Installed environments of this machine: the folders below `envs/` of the home, each named by its lock. Their sizes and last
 uses are what `roost env` shows, and what tells which can go."""
 
+import contextlib
 import os
 import time
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ class Prefix:
     """Of its files; what packages share with a cache on the same disk is counted too."""
     used_at: float
     """When a run last began with it."""
+    whole: bool = True
+    """Not so what a killed build has left: it is of no use to anybody."""
 
 
 def find(home: Path, lock: str) -> Prefix | None:
@@ -38,9 +41,14 @@ def listing(home: Path) -> list[Prefix]:
 
 
 def unused(home: Path, seconds: float) -> list[Prefix]:
-    """Those that no run has begun with for so long."""
-    limit = time.time() - seconds
-    return [each for each in listing(home) if each.used_at < limit]
+    """Those that no run has begun with for so long, and what was left half-made so long ago."""
+    found = []
+    for path in base.unused(home, time.time() - seconds):
+        whole = (path / base.READY).exists()
+        with contextlib.suppress(OSError):  # somebody else dropped it
+            used_at = base.last_use(path)
+            found.append(Prefix(lock=path.name, path=path, bytes=_size(path), used_at=used_at, whole=whole))
+    return sorted(found, key=lambda each: each.used_at)
 
 
 def drop(found: Sequence[Prefix]) -> list[Prefix]:
@@ -66,15 +74,15 @@ def unused_images(home: Path) -> list[tuple[str, int]]:
         return []
 
 
-def drop_images(found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Deletes them from the engine; those that went. One that a container has stays."""
+def drop_images(home: Path, found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Deletes them from the engine; those that went. One that a container or a build has stays."""
     from roost.environments.containers import engine as container_engine  # noqa: PLC0415 - as above
     from roost.environments.containers import facts as container_facts  # noqa: PLC0415 - as above
 
     if not found:
         return []
     engine = container_engine.find()
-    return [each for each in found if container_facts.drop(engine, each[0])]
+    return [each for each in found if container_facts.drop(engine, home, each[0])]
 
 
 def _size(folder: Path) -> int:

@@ -6,7 +6,7 @@ refused when it is set to something and submitted, never passed over.
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from roost.domain import containers
 from roost.domain.containers import DockerUse
@@ -41,16 +41,13 @@ class DockerConfiguration(Section):
     ) -> None:
         self.use_docker = use_docker
         self.shared_volumes = shared_volumes
-        self.arguments = list(arguments or ())
+        self.arguments = arguments if isinstance(arguments, str) else list(arguments or ())
         self.shm_size = shm_size
 
     def use(self) -> DockerUse:
         """As a run carries it; InvalidInput names an argument that cannot be had."""
-        if isinstance(self.arguments, str):
-            raise InvalidInput(f"arguments must be a list, got {self.arguments!r}.", hint="arguments=['--ipc=host']")
-        made = DockerUse(
-            use_docker=bool(self.use_docker), shm_size=self.shm_size or "", arguments=tuple(self.arguments or ())
-        )
+        arguments = containers.listed(self.arguments)
+        made = DockerUse(use_docker=bool(self.use_docker), shm_size=self.shm_size or "", arguments=arguments)
         containers.wishes({}, made)
         return made
 
@@ -137,8 +134,12 @@ class RunConfiguration(Section):
 
     @environment.setter
     def environment(self, value: Environment) -> None:
-        if not isinstance(value, Environment):
-            raise InvalidInput(f"environment must be an Environment, got {type(value).__name__}.")
+        if not isinstance(given := cast("object", value), Environment):
+            named = f" {given!r}" if isinstance(given, str) else ""
+            raise InvalidInput(
+                f"environment must be an Environment, got {type(given).__name__}{named}.",
+                hint=f"Environment.get(ws, {given!r}) gives it." if named else "",
+            )
         self._environment, self._untouched = value, None
 
     def chosen_environment(self) -> Environment | None:

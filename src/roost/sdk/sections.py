@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roost.domain.containers import secret_name
+from roost.domain.containers import listed, secret_name
 from roost.domain.errors import InvalidInput
 from roost.sdk.conda_dependencies import CondaDependencies
 
@@ -115,7 +115,7 @@ class DockerSection(Section):
             "sharedVolumes": bool(self.shared_volumes),
             "shmSize": self.shm_size,
             "gpuSupport": bool(self.gpu_support),
-            "arguments": list(self.arguments),
+            "arguments": list(listed(self.arguments)),
         }
 
     @classmethod
@@ -127,7 +127,7 @@ class DockerSection(Section):
         made.shared_volumes = bool(data.get("sharedVolumes", True))
         made.shm_size = data.get("shmSize")
         made.gpu_support = bool(data.get("gpuSupport"))
-        made.arguments = list(data.get("arguments") or ())
+        made.arguments = list(listed(data.get("arguments")))
         registry = data.get("baseImageRegistry") or {}
         made.base_image_registry.address = registry.get("address")
         made.base_image_registry.username = registry.get("username")

@@ -5,7 +5,7 @@ import secrets
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -86,16 +86,21 @@ class TabularDataset(AbstractDataset):
         validate: bool = False,
         **kwargs: str,
     ) -> T:
-        """Says which columns hold each row's time, for `time_before` and the like. With neither, that is forgotten."""
+        """Says which columns hold each row's time, for `time_before` and the like. With neither, that is forgotten.
+        `validate` reads the table's first row to see that they are there and hold times; else that is seen when it is read."""
         fine = timestamp or kwargs.pop("fine_grain_timestamp", None)
         coarse = partition_timestamp or kwargs.pop("coarse_grain_timestamp", None)
         if kwargs:
             raise InvalidInput(f"{sorted(kwargs)} are not known.", hint="timestamp= and partition_timestamp= are.")
         if fine is not None and fine == coarse:
             raise InvalidInput(f"timestamp and partition_timestamp are both {fine!r}.")
+        for given in (fine, coarse):
+            if given is not None and not isinstance(given, str):
+                raise InvalidInput(f"A column of times is named by text, got {given!r}.")
+        made = self._with(op="timestamps", fine=fine, coarse=coarse)
         if validate:
-            self._require_columns([each for each in (fine, coarse) if each])
-        return self._with(op="timestamps", fine=fine, coarse=coarse)
+            made._require_columns([each for each in (fine, coarse) if each])
+        return made
 
     def time_after(self: T, start_time: datetime, include_boundary: bool = True, validate: bool = True) -> T:
         self._require_times("time_after", validate)
@@ -115,11 +120,12 @@ class TabularDataset(AbstractDataset):
         return self._with(op="time_between", start=start, end=end, inclusive=bool(include_boundary))
 
     def time_recent(self: T, time_delta: timedelta, include_boundary: bool = True, validate: bool = True) -> T:
-        """The rows of the last stretch of time, counted back from the newest row."""
+        """The rows of the last stretch of time, counted back from now: the moment of this call, whenever it is read."""
         self._require_times("time_recent", validate)
         if not isinstance(time_delta, timedelta) or time_delta < timedelta(0):
             raise InvalidInput(f"time_delta must be a timedelta that is not negative, got {time_delta!r}.")
-        return self._with(op="time_recent", seconds=time_delta.total_seconds(), inclusive=bool(include_boundary))
+        start = time(datetime.now(UTC) - time_delta, "start_time")
+        return self._with(op="time_after", time=start, inclusive=bool(include_boundary))
 
     def _require_times(self, deed: str, validate: bool) -> None:
         if self.timestamp_columns == (None, None):

@@ -51,11 +51,7 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
     last = "\n"
     environment = records.get(client, run_id).spec.environment
     if environment is not None:
-        told = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file)
-        last = told or last
-        if not told:  # it was there already; what is not as its name says is said all the same
-            for note in environment.definition.get("notes") or ():
-                file.write(f"{environment.name}: {note}\n")
+        last = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file) or last
     last = _show(Tail(client, run_id, STD_LOG), STD_LOG, file) or last
     run = until_end(client, run_id)
     file.write("" if last == "\n" else "\n")

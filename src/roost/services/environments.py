@@ -34,11 +34,13 @@ class Outcome:
 def register(
     house: House, caller: Caller, workspace: str, name: str, definition: Mapping[str, Any]
 ) -> tuple[Environment, bool]:
-    """With its version, and whether that is new. What it asks for is looked at when it is used, not here."""
+    """With its version, and whether that is new. What it asks for is looked at when it is used, not here; but a credential in
+    the clear is not kept."""
     house.store.workspaces.get(names.workspace(workspace))
     environments.own_name(name)
     if len(str(definition)) > MAX_DEFINITION:
         raise InvalidInput(f"The definition of {name!r} is larger than {MAX_DEFINITION} characters.")
+    recipes.refuse_credentials(definition)
     kept = {key: value for key, value in definition.items() if key not in ("name", "version")}
     made = Environment(
         workspace=workspace, name=name, version="", definition=kept, user=caller.user, created_at=house.clock()

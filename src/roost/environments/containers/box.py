@@ -248,14 +248,17 @@ def _gpus(request: Callable[..., Any], wanted: str) -> Any:
 def _volumes(wishes: Wishes, own: Mapping[str, str] = os.environ) -> list[Mount]:
     """What `-v` asks for, where this node lets it."""
     allowed = [each for each in own.get(VOLUMES, "").split(":") if each]
-    for source, _, _ in wishes.volumes:
+    mounts = []
+    for source, target, read_only in wishes.volumes:
         place = os.path.realpath(source)
         if "*" not in allowed and not any(Path(place).is_relative_to(os.path.realpath(each)) for each in allowed):
             raise CannotStart(
                 f"The folder {source!r} may not be mounted on this node.",
                 hint=f"Its owner lists what may in {VOLUMES}, separated by colons, and starts Roost again.",
             )
-    return [Mount(Path(source), target, read_only) for source, target, read_only in wishes.volumes]
+        # The place that was looked at: a link on its way may lead elsewhere by the time the engine follows it.
+        mounts.append(Mount(Path(place), target, read_only))
+    return mounts
 
 
 def _hint(said: str) -> str:

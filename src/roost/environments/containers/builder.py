@@ -4,13 +4,14 @@ prefix that is made by the image's own Python inside a container and mounted int
 One of Azure's images means a plain Linux: where it cannot be had, the packages are installed natively, and log and lock say so.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
-from roost.environments import pythons
+from roost.environments import caches, notes, pythons
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
@@ -85,9 +86,16 @@ class ContainerBuilder:
             return replace(lock, notes=(*lock.notes, " ".join(note.split())))
 
     def install(self, lock: Lock, prefix: Path) -> None:
+        held = container_facts.hold(self._home)
+        try:
+            self._install(lock, prefix)
+        finally:
+            os.close(held)
+
+    def _install(self, lock: Lock, prefix: Path) -> None:
         facts, body = container_facts.split(lock)
         engine = container_engine.find()
-        self._images(engine).restore(facts, self._scratch)
+        facts, changes = self._image(engine, facts, lock)
         if body.startswith(_CONDA_BODY):
             inner = replace(lock, kind=CONDA, body=body.removeprefix(_CONDA_BODY))
             self._native(CONDA).install(inner, prefix)
@@ -98,6 +106,31 @@ class ContainerBuilder:
             if facts.prefix:
                 self._fill(engine, facts, prefix, body)
         container_facts.write(prefix, facts)
+        notes.add(prefix, changes)
+
+    def _image(self, engine: Engine, facts: Facts, lock: Lock) -> tuple[Facts, tuple[str, ...]]:
+        """The image of a lock on this engine. One of a Dockerfile that is gone, with no registry or archive that has it, is built
+        again; what is then not as it was locked is said."""
+        images = self._images(engine)
+        recipe = self._private.recipe
+        dockerfile = recipe.image if recipe and recipe.image and recipe.image.dockerfile else None
+        if recipe is None or dockerfile is None or facts.digest or facts.archive or engine.has(facts.id):
+            images.restore(facts, self._scratch)
+            return facts, ()
+        self._say(f"The image {facts.id[:19]} of a Dockerfile is not on this node any more; it is built again.")
+        made = images.obtain(dockerfile, recipe.key, self._home)
+        if made.id == facts.id:
+            return facts, ()
+        version = self._python(engine, made.id, "", facts.python)[0] if facts.python else lock.python
+        if version.split(".")[:2] != lock.python.split(".")[:2]:
+            raise BuildFailed(
+                f"Its Dockerfile was built again, and makes an image with Python {version} instead of {lock.python}.",
+                hint="Resolve the environment anew: roost run repeat RUN --fresh, or roost env build NAME --fresh.",
+            )
+        other = "" if version == lock.python else f", with Python {version} instead of {lock.python}"
+        note = f"The image {made.id[:19]}, built again from its Dockerfile{other}: the locked {facts.id[:19]} is gone."
+        self._say(note)
+        return replace(facts, id=made.id), (note,)
 
     def _fill(self, engine: Engine, facts: Facts, prefix: Path, body: str) -> None:
         """A virtual environment of the image's Python, with what the body names."""
@@ -105,7 +138,7 @@ class ContainerBuilder:
         uv.prefix = prefix
         kept, lines = pip_options.split(body.splitlines())
         known, _ = pip_options.split(self._private.requirements)
-        options = pip_options.read(pip_options.with_secrets(kept, known), uv.environment)
+        options = pip_options.read(pip_options.with_secrets(kept, known), uv.environment, lines=lines)
         arguments = ["venv", "--quiet", "--no-project", "--python", facts.python, str(prefix)]
         uv.run(arguments, Words("Making the environment"), options)
         uv.install("".join(f"{line}\n" for line in lines), prefix / "bin" / "python", options)
@@ -114,6 +147,7 @@ class ContainerBuilder:
         engine = container_engine.find()
         self._say(f"The container engine is {engine.name} {engine.version}.")
         images = self._images(engine)
+        container_facts.hold(self._home)  # until this process ends: what comes out is installed next
         facts = images.obtain(image, recipe.key, self._home)
         notes: tuple[str, ...] = ()
         body, path = "", ""
@@ -160,7 +194,7 @@ class ContainerBuilder:
     def _compile(self, engine: Engine, image: str, recipe: Recipe, python: str) -> str:
         uv = self._uv(engine, image)
         given, lines = pip_options.split(recipe.requirements)
-        options = pip_options.read(given, uv.environment)
+        options = pip_options.read(given, uv.environment, lines=lines)
         compiled = [each for each in compiling.load().always(lines) if each not in options.only_binary]
         if compiled:
             raise _Compiled(
@@ -173,7 +207,7 @@ class ContainerBuilder:
         return "".join(f"{option}\n" for option in options.kept if option != "--pre") + body
 
     def _uv(self, engine: Engine, image: str) -> BoxedUv:
-        return BoxedUv(self._workshop, engine, image, self._home / "cache" / "uv", self._private, self._say)
+        return BoxedUv(self._workshop, engine, image, self._home / caches.UV, self._private, self._say)
 
     def _images(self, engine: Engine) -> Images:
         return Images(engine, self._say, self._meanwhile, self._private)

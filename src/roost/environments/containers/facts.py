@@ -1,6 +1,10 @@
 """What is known of the image of an environment: in its lock, in its prefix, and which images of an engine are needed no more."""
 
+import contextlib
+import fcntl
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,6 +14,7 @@ from roost.environments.containers.engine import Engine
 FACTS = "image.json"
 """The file in a prefix that says in which image it is used."""
 HOME_LABEL = "roost.home"
+_USE = ".images.use"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +68,21 @@ def home_label(home: Path) -> str:
     return str(home.resolve())
 
 
+def hold(home: Path) -> int:
+    """Keeps the images of this home from being dropped as long as this descriptor is open, which a process's end sees to: from
+    before one is built or fetched until a prefix says that it needs it. Waits for a drop that has begun."""
+    descriptor = _open(home)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
 def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
-    """Images that were built for this home and that none of its prefixes needs any more: id and bytes."""
-    needed = {facts.id for each in (home / "envs").glob(f"*/{FACTS}") if (facts := read(each.parent)) is not None}
+    """Images that were built for this home and that none of its prefixes needs any more: id and bytes. None while one is built,
+    for nobody knows yet which of them it will be."""
+    with _settled(home) as settled:
+        if not settled:
+            return []
+    needed = _needed(home)
     client = engine.client()
     try:
         found = client.images.list(filters={"label": f"{HOME_LABEL}={home_label(home)}"})
@@ -74,15 +91,43 @@ def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
         client.close()
 
 
-def drop(engine: Engine, image: str) -> bool:
-    """Deletes an image, unless a container has it."""
-    client = engine.client()
+def drop(engine: Engine, home: Path, image: str) -> bool:
+    """Deletes an image, unless a container or by now a prefix has it, or one is being built."""
+    with _settled(home) as settled:
+        if not settled or image in _needed(home):
+            return False
+        client = engine.client()
+        try:
+            found = client.images.get(image)
+            for tag in found.tags or [image]:
+                client.images.remove(tag)
+            return True
+        except Exception:  # noqa: BLE001 whatever the library raises: an image that stays is no error
+            return False
+        finally:
+            client.close()
+
+
+def _needed(home: Path) -> set[str]:
+    return {facts.id for each in (home / "envs").glob(f"*/{FACTS}") if (facts := read(each.parent)) is not None}
+
+
+def _open(home: Path) -> int:
+    place = home / "envs"
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.open(place / _USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+@contextlib.contextmanager
+def _settled(home: Path) -> Iterator[bool]:
+    """Whether no image is on its way into a prefix; as long as this lasts, none sets out."""
+    descriptor = _open(home)
+    settled = True
     try:
-        found = client.images.get(image)
-        for tag in found.tags or [image]:
-            client.images.remove(tag)
-        return True
-    except Exception:  # noqa: BLE001 whatever the library raises: an image that stays is no error
-        return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            settled = False
+        yield settled
     finally:
-        client.close()
+        os.close(descriptor)

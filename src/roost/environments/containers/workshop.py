@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from roost.environments import caches
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.containers.box import NOTE, Box, Content, Mount
 from roost.environments.containers.engine import Engine
@@ -104,7 +105,6 @@ class BoxedUv(Uv):
         variables: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> list[str]:
-        self._cache.mkdir(parents=True, exist_ok=True)
         given = {
             **{name: value for name, value in self.environment.items() if _KEPT.match(name)},
             **(variables or {}),
@@ -114,11 +114,14 @@ class BoxedUv(Uv):
         }
         given = {name: value for name, value in given.items() if value}
         mounts = [Mount(Path(command[0]), _UV, read_only=True), Mount(self._cache)]
-        mounts += [Mount(place, read_only=True) for place in _places(given.values(), self._cache)]
         mounts += [Mount(self.prefix)] if self.prefix is not None else []
         argv = [_UV, *command[1:]]
         run = self._workshop.run
-        return run(self._engine, self._image, argv, mounts, given, words=words, scrub=scrub, hint=hint, folder=folder)
+        with caches.using(self._cache):
+            mounts += [Mount(place, read_only=True) for place in _places(given.values(), self._cache)]
+            return run(
+                self._engine, self._image, argv, mounts, given, words=words, scrub=scrub, hint=hint, folder=folder
+            )
 
 
 class _Told:

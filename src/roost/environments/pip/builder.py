@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from roost.domain.recipes import Recipe
-from roost.environments import pythons
+from roost.environments import caches, notes, pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.pip import compiling, wheels
 from roost.environments.pip import options as pip_options
@@ -39,7 +39,7 @@ class UvBuilder:
         self._say = say
         self._home = home or Path(os.environ.get("ROOST_HOME") or "~/.roost").expanduser()
         self._uv = Uv(say, meanwhile, environment or {}, scratch, private or Private())
-        cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / "cache" / "wheels"
+        cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / caches.WHEELS
         self._compiler = wheels.Compiler(Path(cache), self._uv, scratch)
 
     def resolve(self, recipe: Recipe) -> Lock:
@@ -55,7 +55,7 @@ class UvBuilder:
         """The lines as exact versions with hashes for that interpreter, options first. `present` are packages, with versions,
         that are there already: what is compiled may be for one of them."""
         given, lines = pip_options.split(requirements)
-        options = pip_options.read(given, self._uv.environment)
+        options = pip_options.read(given, self._uv.environment, lines=lines)
         self._say(f"Resolving {len(lines)} requirements.")
         body = self._uv.lock(lines, python, options, self._rules.metadata(), *flags)
         self._say(f"Locked {len(compiling.pins(body))} packages.")
@@ -66,7 +66,7 @@ class UvBuilder:
     def compile_beside(self, requirements: Sequence[str], python: str, present: Mapping[str, str]) -> str:
         """As `compile`, without what the interpreter has already in a version that will do, as pip would leave it."""
         given, lines = pip_options.split(requirements)
-        options = pip_options.read(given, self._uv.environment)
+        options = pip_options.read(given, self._uv.environment, lines=lines)
         missing = self._uv.missing(lines, python, options, self._rules.metadata())
         direct = {_named(each): each for each in lines if "@" in each}
         pins = [direct.get(_named(each), each) for each in missing]
@@ -79,10 +79,12 @@ class UvBuilder:
                 hint="Resolve it for this one: roost run repeat RUN --fresh, or submit without the lock.",
             )
         chosen = pythons.choose(lock.python)
-        if note := pythons.note(chosen, lock.python):
+        note = pythons.note(chosen, lock.python)
+        if note:
             self._say(note)
         arguments = ["venv", "--quiet", "--no-project", "--python", chosen.path, str(prefix)]
         self._uv.run(arguments, Words("Making the environment"), Options())
+        notes.add(prefix, [note] if note else [])
         self.fill(prefix, lock.body)
 
     def fill(self, prefix: Path, body: str) -> None:
@@ -90,7 +92,7 @@ class UvBuilder:
         python = prefix / "bin" / "python"
         kept, lines = pip_options.split(body.splitlines())
         known, _ = pip_options.split(self._uv.private.requirements)
-        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment)
+        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment, lines=lines)
         text = "".join(f"{line}\n" for line in lines)
         plans = compiling.plans(text)
         site = wheels.Site(python, text, self._uv.environment)

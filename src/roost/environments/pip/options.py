@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
+
+from roost.domain.requirements import is_variable
 
 _WORDS = re.compile(r"(-i|-f|--?[A-Za-z-]+)(?:\s*=\s*|\s+|$)(.*)")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
-_SECRET = re.compile(r"(?<=://)([^/@\s]+)@")
+_SECRET = re.compile(r"(?<=://)([^/\s]+)@")
 _HIDDEN = "***"
 
 
@@ -40,8 +42,14 @@ def split(lines: Iterable[str]) -> tuple[list[str], list[str]]:
     return options, others
 
 
-def read(options: Sequence[str], machine: Mapping[str, str], own: Mapping[str, str] = os.environ) -> Options:
-    """`machine` are uv's variables as the machine has them; `${NAME}` in an option is a variable of the node's (`own`)."""
+def read(
+    options: Sequence[str],
+    machine: Mapping[str, str],
+    own: Mapping[str, str] = os.environ,
+    lines: Iterable[str] = (),
+) -> Options:
+    """`machine` are uv's variables as the machine has them; `${NAME}` in an option or one of the other `lines` is a variable of
+    the node's (`own`). In a line it is uv that looks it up, and keeps it as it is written."""
     pairs = [(found[1], found[2].strip()) for found in map(_WORDS.fullmatch, options) if found]
     given: dict[str, list[str]] = {}
     for word, value in pairs:
@@ -66,7 +74,10 @@ def read(options: Sequence[str], machine: Mapping[str, str], own: Mapping[str, s
         *(["--prerelease", "allow"] if "--pre" in given else []),
         *(["--no-index"] if "--no-index" in given else []),
     ]
-    secrets = [secret for values in given.values() for value in values for secret in _secrets(value)]
+    named = [line for line in lines if _VARIABLE.search(line)]
+    variables |= {name: own[name] for line in named for name in _VARIABLE.findall(line) if name in own}
+    values = [value for _, value in pairs] + [word for line in named for word in line.split()]
+    secrets = [secret for value in values for secret in _secrets(value, own)]
     return Options(
         variables=variables,
         flags=tuple(flags),
@@ -78,7 +89,7 @@ def read(options: Sequence[str], machine: Mapping[str, str], own: Mapping[str, s
 
 def without_secrets(option: str) -> str:
     """As it may be written down. A password that is a `${NAME}` is none."""
-    return _SECRET.sub(lambda found: found[0] if _VARIABLE.search(found[1]) else "", option)
+    return _SECRET.sub(lambda found: found[0] if is_variable(found[1]) else "", option)
 
 
 def with_secrets(options: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -91,13 +102,11 @@ def _expand(text: str, own: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda found: own.get(found[1], found[0]), text)
 
 
-def _secrets(value: str) -> list[str]:
-    """What stands before the @ of an address, and its parts; a name beside a password is none."""
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        return []
-    if not parts.username:
-        return []
-    words = [parts.password] if parts.password else [parts.username]
-    return [form for word in words for form in (word, unquote(word)) if len(form) > 3]
+def _secrets(value: str, own: Mapping[str, str]) -> list[str]:
+    """Passwords of an address, and the token instead of a name and a password; a name beside one is none, unless it is a
+    variable."""
+    words = [own.get(name, "") for found in _SECRET.findall(value) for name in _VARIABLE.findall(found)]
+    for found in _SECRET.findall(_expand(value, own)):
+        name, _, password = found.partition(":")
+        words.append(password or name)
+    return [form for word in words for form in (word, unquote(word)) if len(form) > 3 and not is_variable(form)]

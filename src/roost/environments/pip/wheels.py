@@ -4,6 +4,7 @@ The folder is `ROOST_HOME/cache/wheels` (or `ROOST_WHEEL_CACHE`), a folder per k
 knows a wheel by its source alone, and would hand the one compiled for torch to an environment with TensorFlow.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.environments import base
+from roost.environments import base, caches
 from roost.environments.base import BuildFailed
 from roost.environments.pip import compiling, repacking
 from roost.environments.pip.compiling import Need, Plan
@@ -69,22 +70,27 @@ class Compiler:
         )
 
     def found(self, plan: Plan, site: Site) -> Path | None:
-        """The wheel, when it was compiled for the same before."""
-        return next(iter(sorted((self._cache / key(plan, site)).glob("*.whl"))), None)
+        """The wheel, when it was compiled for the same before; to look for it is to use it."""
+        place = self._cache / key(plan, site)
+        wheel = next(iter(sorted(place.glob("*.whl"))), None)
+        if wheel is not None:
+            with contextlib.suppress(OSError):  # a cache that others share may be theirs to write
+                os.utime(place)
+        return wheel
 
     def ensure(self, plan: Plan, site: Site, options: Options) -> Path:
         """The wheel, compiled if it is not there; of many who ask at once one compiles. What a killed one left is not used."""
         place = self._cache / key(plan, site)
         self._cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         words = f"Another build compiles {plan.name} for the same; waiting for it."
-        with base.alone(self._cache / f".{place.name}.lock", self._uv.say, self._uv.meanwhile, words):
+        with base.alone(caches.lock_file(place), self._uv.say, self._uv.meanwhile, words):
             found = self.found(plan, site)
             if found is not None:
                 self._uv.say(f"{plan.name} was compiled for the same before: taken from the cache.")
                 return found
             with tempfile.TemporaryDirectory(prefix="compile-", dir=self._scratch) as folder:
                 made = self._make(plan, site, options, Path(folder).resolve())
-                part = self._cache / f".{place.name}.part"
+                part = self._cache / f".{place.name}{caches.PART}"
                 shutil.rmtree(part, ignore_errors=True)
                 part.mkdir()
                 shutil.copy(made, part / made.name)

@@ -1,0 +1,61 @@
+"""What builders keep to save time later, in folders that are whole or useless: `cache/wheels/<key>` has a wheel that was compiled
+here, `cache/uv/<image>` what uv fetched and built inside an image. Each has a lock file beside it, and its folder's time is its
+last use. conda's packages are in `conda/cache.py`.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+WHEELS = Path("cache", "wheels")
+UV = Path("cache", "uv")
+FOLDERS = (WHEELS, UV)
+"""Below ROOST_HOME."""
+PART = ".part"
+"""How the name of a folder ends that is not whole yet; it begins with a dot."""
+
+
+@contextmanager
+def using(folder: Path) -> Iterator[None]:
+    """The folder is there and stays meanwhile, for any number at once. Waits for a drop that has begun."""
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(lock_file(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        folder.mkdir(exist_ok=True)
+        os.utime(folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def unused(home: Path, since: float) -> list[Path]:
+    """Folders that no build has used since then."""
+    found = []
+    for place in FOLDERS:
+        for folder in (home / place).glob("*/"):
+            with contextlib.suppress(OSError):
+                if folder.stat().st_mtime < since:
+                    found.append(folder)
+    return sorted(found)
+
+
+def drop(folder: Path) -> bool:
+    """Deletes it, unless a build has it now; whoever needs it again makes it."""
+    descriptor = os.open(lock_file(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def lock_file(folder: Path) -> Path:
+    return folder.parent / f".{folder.name.removeprefix('.').removesuffix(PART)}.lock"
