@@ -36,7 +36,7 @@ class NewDatastore:
 
 
 def register(house: House, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
-    """Nothing is asked of the place itself: it may be out of reach today."""
+    """Nothing is asked of an object store: it may be out of reach today. A folder has to be there."""
     caller.require_person()
     place = house.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
@@ -209,7 +209,7 @@ def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> 
     if datastore.kind is DatastoreKind.FOLDER:
         own = Path(house.facts.home) / DATA
         roots = None if house.data_roots is None else [own, *map(Path, house.data_roots)]
-        return FolderPlace(Path(datastore.settings["path"]), roots)
+        return FolderPlace(Path(datastore.settings["path"]), roots, own=datastore.name in OWN)
     if datastore.kind is DatastoreKind.HTTP:
         return FolderPlace(Path(os.devnull), [])  # nothing is ever asked of it here
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
@@ -248,13 +248,22 @@ def _checked_folder(house: House, path: str) -> str:
     if not os.path.isabs(folder):
         raise InvalidInput(f"The folder of a datastore is an absolute path, got {path!r}.")
     if house.data_roots is None:
-        return folder
+        return _existing(folder)
     real = Path(os.path.realpath(folder))
     if not any(real.is_relative_to(os.path.realpath(root)) for root in house.data_roots):
         allowed = ", ".join(house.data_roots) or "none"
         raise Forbidden(
             f"Folder {path!r} is outside those that this server may read.",
             hint=f"Folders under ROOST_DATA_ROOTS are allowed: {allowed}.",
+        )
+    return _existing(folder)
+
+
+def _existing(folder: str) -> str:
+    if not os.path.isdir(folder):
+        fact = "is a file, not a folder" if os.path.exists(folder) else "is not there"
+        raise InvalidInput(
+            f"{folder} {fact} on the control plane's machine.", hint="Make the folder, or mount its disk, first."
         )
     return folder
 
