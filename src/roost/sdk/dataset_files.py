@@ -44,7 +44,7 @@ def download(
     there = [item for item in items if (root / item.name).exists()]
     if there and not overwrite:
         raise Conflict(
-            f"{root / there[0].name} is there already, and so are {len(there) - 1} others.",
+            f"{root / there[0].name} is there already{_and_more(len(there) - 1)}.",
             hint="Give overwrite=True to replace them, or another folder.",
             cli_hint="Give --overwrite to replace them, or another folder.",
         )
@@ -100,3 +100,7 @@ def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, S
     route = path_of("workspaces", dataset._workspace.name, "datasets", "items")
     answer: Mapping[str, Sequence[Any]] = connection.client.call("POST", route, json=body)
     return answer
+
+
+def _and_more(count: int) -> str:
+    return "" if not count else ", and so is 1 other" if count == 1 else f", and so are {count} others"
