@@ -141,7 +141,7 @@ def _hint(words: str) -> str:
             "ask for a version that has one, or for the Python of its years, such as python=3.8."
         )
     if clash := _CLASH.search(" ".join(words.split())):
-        return f"{clash[1]}{clash[2]} and {clash[1]}{clash[3]} are both asked for; leave one of them."
+        return f"{clash[1]}{clash[2]} and {clash[1]}{clash[3]} are both asked for; keep one of them."
     if _NOT_FOUND.search(words):
         return "Check names and versions against this Python; older packages need the Python of their years, such as python=3.8."
     if re.search(r"dns error|Failed to fetch|[Cc]onnection|timed? ?out|error sending request", words):
