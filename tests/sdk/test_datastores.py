@@ -102,6 +102,14 @@ def test_a_file_where_a_folder_has_to_be(workspace: Workspace, tmp_path: Path) -
             files.download(str(tmp_path / target), overwrite=True)
     with pytest.raises(Conflict, match="cannot be written"):
         store.upload(str(tmp_path / "given"), "x.txt", show_progress=False)
+    web = Datastore.register_http(workspace, "web", "http://127.0.0.1:1/x")
+    with pytest.raises(Conflict, match="'web' is read only"):
+        web.upload(str(tmp_path / "given"), show_progress=False)
+    kept = files.register(workspace, "kept")
+    store.unregister()
+    with pytest.raises(DataNotFound, match="Dataset 'kept' cannot be read: There is no datastore 'mine'"):
+        kept.to_path()
+    store = Datastore.register_folder(workspace, "mine", tmp_path / "mine")
     shutil.rmtree(tmp_path / "mine")
     (tmp_path / "mine").touch()
     with pytest.raises(Conflict, match="is not there"):

@@ -83,6 +83,13 @@ def test_a_folder_has_to_be_there_and_is_never_made(house: House, tmp_path: Path
     assert not (tmp_path / "disk").exists()
 
 
+def test_an_address_with_a_credential_is_no_datastore(house: House) -> None:
+    for url in ("http://ann:pw@host/x", "http://host/x?sig=abcdef"):
+        new = NewDatastore(kind=DatastoreKind.HTTP, settings={"url": url}, credential={})
+        with pytest.raises(InvalidInput, match=r"(?s)credential in it.*\nhint: A datastore of kind 'http' is open"):
+            datastores.register(house, ANN, "vision", "web", new)
+
+
 def test_files_are_found_by_path_and_pattern(house: House) -> None:
     for path in ("a/1.csv", "a/2.txt", "a/b/3.csv", "c.csv"):
         put(house, path, path.encode())

@@ -9,7 +9,7 @@ from roost.data.steps import whole
 from roost.domain import codec
 from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
-from roost.domain.errors import Conflict, NotFound
+from roost.domain.errors import Conflict, DataNotFound, NotFound
 from roost.sdk.connections import Connection, connect
 from roost.transport.client import path_of
 from roost_job import partitions
@@ -98,7 +98,13 @@ def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, S
     connection = dataset._workspace._connection
     body = {"definition": codec.encode(definition), "shared": connection.bytes.shared is not None}
     route = path_of("workspaces", dataset._workspace.name, "datasets", "items")
-    answer: Mapping[str, Sequence[Any]] = connection.client.call("POST", route, json=body)
+    try:
+        answer: Mapping[str, Sequence[Any]] = connection.client.call("POST", route, json=body)
+    except DataNotFound as error:
+        if not dataset.name:
+            raise
+        hint = "Register the datastore again under that name."
+        raise DataNotFound(f"Dataset {dataset.name!r} cannot be read: {error.message}", hint=hint) from None
     return answer
 
 

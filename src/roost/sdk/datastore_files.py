@@ -73,6 +73,8 @@ def upload(
     datastore: "Datastore", files: Sequence[tuple[Path, str]], target: str, *, overwrite: bool, show_progress: bool
 ) -> list[str]:
     """The paths in the datastore that were written; those that are there already are passed over unless they are replaced."""
+    if datastore._record.read_only:
+        raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
     base = names.path(target.strip("/")) if target.strip("/") else ""
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
     twice = {name for _, name in wanted} if len({name for _, name in wanted}) < len(wanted) else set()

@@ -167,7 +167,7 @@ def may_write(house: House, caller: Caller, workspace: str, name: str, path: str
     checked = names.path(path)
     data_access.require_write(house, caller, datastore, checked)
     if datastore.read_only:
-        raise Conflict(f"Datastore {datastore.name!r} is read only.")
+        raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Write to another one.")
     place = place_of(house, datastore)
     if not overwrite and place.head(checked) is not None:
         raise Conflict(
@@ -233,7 +233,7 @@ def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str
     if kind is DatastoreKind.FOLDER:
         made["path"] = _checked_folder(house, settings["path"])
     if kind is DatastoreKind.HTTP:
-        made["url"] = checked_url(settings["url"]).rstrip("/")
+        made["url"] = _checked_web(settings["url"])
         if "?" in made["url"] or "#" in made["url"]:
             raise InvalidInput(f"{masked(made['url'])!r} has a query; a datastore's address is a folder's.")
     if settings.get("prefix"):
@@ -241,6 +241,14 @@ def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str
     if settings.get("endpoint"):
         made["endpoint"] = _checked_endpoint(house, settings["endpoint"])
     return made
+
+
+def _checked_web(url: str) -> str:
+    try:
+        return checked_url(url).rstrip("/")
+    except InvalidInput as error:
+        hint = "A datastore of kind 'http' is open to everybody, and keeps no credential: give an address without one."
+        raise InvalidInput(error.message.replace("the dataset", "the datastore"), hint=hint) from None
 
 
 def _checked_folder(house: House, path: str) -> str:
