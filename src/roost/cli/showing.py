@@ -9,7 +9,7 @@ from typing import Any
 
 from roost.cli import rendering
 from roost.domain import codec
-from roost.domain.datasets import masked, token
+from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import NotFound
 from roost.domain.runs import Run as RunRecord
@@ -172,7 +172,7 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
         print(f"  runs        {plain(run.spec, what, *run.spec.arguments)}  on {run.spec.target}")
     if run.spec.environment is not None:
         _with_environment(run.spec.environment)
-    for line in data_lines(run.spec, uses):
+    for line in data_lines(run.spec, uses, run.id):
         print(line)
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
@@ -194,12 +194,15 @@ def _with_environment(use: EnvironmentUse) -> None:
 def plain(spec: RunSpec, *words: str) -> str:
     """A command line with `<name>` where the path of an input or output will be."""
     text = " ".join(words)
-    for name in sorted((each.name for each in (*spec.inputs, *spec.outputs)), key=len, reverse=True):
+    names = [*(each.name for each in spec.inputs), *(each.name for each in spec.outputs)]
+    for name in sorted(names, key=len, reverse=True):
         text = text.replace(token(name), f"<{name}>")
     return text
 
 
-def data_lines(spec: RunSpec, uses: Mapping[str, Mapping[str, str]] = MappingProxyType({})) -> list[str]:
+def data_lines(
+    spec: RunSpec, uses: Mapping[str, Mapping[str, str]] = MappingProxyType({}), run_id: str = "{run-id}"
+) -> list[str]:
     """What a run reads and what it fills; `uses` are registered datasets: those that it was given, and got by name itself."""
     lines = []
     read, made = uses.get("input", {}), uses.get("output", {})
@@ -213,7 +216,7 @@ def data_lines(spec: RunSpec, uses: Mapping[str, Mapping[str, str]] = MappingPro
     for output in spec.outputs:
         kept = f", becomes dataset {output.register_as!r}" if output.register_as else ""
         kept = f", is dataset {made[output.name]}" if output.name in made else kept
-        place = f"{output.datastore or 'the default datastore'}/{output.path or 'dataset/{run-id}/{output-name}'}"
+        place = f"{output.datastore or 'the default datastore'}/{destination(output, run_id)}"
         lines.append(f"  output      {output.name}: {place}{kept}")
     return lines
 
