@@ -4,8 +4,9 @@ Also the two light objects that a script reaches through its run, `run.experimen
 """
 
 import os
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, NoReturn, Optional
 
+from roost_job import outside
 from roost_job.door import DoorClient
 from roost_job.secrets import JobKeyvault
 
@@ -61,6 +62,9 @@ class JobWorkspace(object):
 
     def _data_link(self) -> DoorClient:
         return DoorClient(self._door)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        outside.refuse("Workspace", name, outside.WORKSPACE)
 
     def get_default_keyvault(self) -> JobKeyvault:
         """The secrets of the workspace, to read."""

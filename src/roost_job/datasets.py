@@ -8,7 +8,7 @@ import os
 import random
 from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from roost_job import frames
+from roost_job import frames, outside
 from roost_job.exceptions import UserErrorException
 
 D = TypeVar("D", bound="JobDataset")
@@ -62,6 +62,9 @@ class JobDataset(object):
             "A script does not register datasets itself.",
             hint="Give the run an OutputFileDatasetConfig with register_on_complete. Or: %s" % _FAR,
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        outside.refuse(type(self).__name__, name, outside.DATASET)
 
     def _with(self: D, **step: Any) -> D:
         steps = list(self._definition.get("steps") or ()) + [step]
@@ -133,6 +136,9 @@ class JobMount(object):
 
 class TabularDataset(JobDataset):
     """A table."""
+
+    def __getitem__(self, name: str) -> NoReturn:
+        outside.refuse(type(self).__name__, "filter", outside.DATASET)
 
     def to_pandas_dataframe(
         self,

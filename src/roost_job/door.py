@@ -24,7 +24,9 @@ _MAX_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 _BY_CODE: Dict[str, Type[AzureMLException]] = {
     "invalid_input": UserErrorException,
     "not_found": UserErrorException,
+    "data_not_found": UserErrorException,
     "conflict": UserErrorException,
+    "data_conflict": UserErrorException,
     "too_large": UserErrorException,
     "forbidden": UserErrorException,
     "compute_not_found": ComputeTargetException,

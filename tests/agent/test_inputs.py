@@ -76,6 +76,7 @@ class TestLayingOut:
         log = folder.std_log.read_text().splitlines()
         assert log[0].startswith("Input many: 2 files, 3 kB, ")
         assert ("copied here by way of this node's cache" in log[0]) == copied
+        assert any("not at /data/there: without a container" in line for line in log) != contained
 
     def test_what_goes_wrong_names_the_input(self, folder: Folder, data: Datasets, web: Web) -> None:
         absent = RunSpec(inputs=(Input(name="birds", definition=of(web, "a/absent.bin"), mode=Mode.DOWNLOAD),))

@@ -38,6 +38,7 @@ PATHS = {
     "azureml.core.compute.aks": ["AksCompute", "AksProvisioningConfiguration"],
     "azureml.core.compute.remote": ["RemoteCompute"],
     "azureml.core.compute_target": ["ComputeTarget"],
+    "azureml.data": ["DataType", "FileDataset", "TabularDataset", "OutputFileDatasetConfig"],
     "azureml.widgets": ["RunDetails"],
 }
 

@@ -11,7 +11,7 @@ from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
 
 from roost.cli import showing
-from roost.domain.datasets import Definition, Input, Mode, Output, Source
+from roost.domain.datasets import Definition, Input, Mode, Output, Source, token
 from roost.domain.runs import RunSpec
 
 LOGS = """
@@ -117,5 +117,15 @@ def test_what_a_run_reads_and_fills() -> None:
     assert showing.data_lines(spec) == [
         "  input       birds, download: http://host/a.csv and 1 more",
         "  output      made: store/out/{run-id}, becomes dataset 'results'",
-        "  output      plain: the default datastore/dataset/{run-id}/{output-name}",
+        "  output      plain: the default datastore/dataset/{run-id}/plain",
     ]
+    uses = {
+        "input": {"birds": "birds, version 2", "cats:1": "cats, version 1"},
+        "output": {"made": "results, version 3"},
+    }
+    assert showing.data_lines(spec, uses, "run_7")[:3] == [
+        "  input       birds, download: dataset birds, version 2, at http://host/a.csv and 1 more",
+        "  read        dataset cats, version 1, got by name",
+        "  output      made: store/out/run_7, is dataset results, version 3",
+    ]
+    assert showing.plain(spec, "train.py", "--to", token("made"), token("birds")) == "train.py --to <made> <birds>"

@@ -287,7 +287,7 @@ def test_no_python_at_all_is_an_error_that_names_those_that_are(channel: Path, t
     with pytest.raises(BuildFailed, match=r"no Python 3\.5") as caught:
         build.builder.resolve(build.recipe(python="3.5", pip=BASICS))
     assert HERE in caught.value.hint
-    assert any("Conda has no Python 3.5" in line for line in build.said)
+    assert any("Python 3.5 cannot be had from conda: " in line for line in build.said)
 
 
 def test_a_python_that_is_here_needs_no_channel() -> None:
@@ -365,3 +365,8 @@ def test_packages_that_no_prefix_has_go_and_come_again(channel: Path, tmp_path: 
     assert not package.exists()
     build.builder.install(lock, prefix)
     assert run(prefix, "import lower; print(lower.VERSION)") == "2.0"
+
+
+def test_the_parts_of_defaults_are_called_so(tmp_path: Path) -> None:
+    build = Build(tmp_path, "http://127.0.0.1:9/channel")
+    assert build.builder._and(["main", "r", "conda-forge"]) == "defaults/main, defaults/r and conda-forge"

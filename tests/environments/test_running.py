@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from roost.environments.running import Compiling, Downloads, Runner, Words
+from roost.environments.running import Compiling, Downloads, Runner, Words, last_words
 
 
 def test_what_a_program_left_behind_ends_with_it() -> None:
@@ -63,3 +63,28 @@ def test_of_a_compiler_what_it_is_at_now_and_then() -> None:
     words.heard("DEBUG      |  ^~~~~~")
     assert words.pulse(30, 12) == "Compiling horovod: 30 s. build/b.o"
     assert words.heard("error: failed") == "error: failed"
+
+
+LONG = """Using Python 3.11.7 environment at: v
+Resolved 1 package in 829ms
+error: Failed to build `numpy==1.16.0`
+  cause: The build backend returned an error
+  cause: Call to `setuptools.build_meta:__legacy__.build_wheel` failed (exit status: 1)
+
+{}
+         NameError: name 'CCompiler' is not defined. Did you mean: 'ccompiler'?
+
+hint: Build failures usually indicate a problem with the package or the build environment"""
+
+
+def test_of_a_long_error_what_it_is_and_how_it_ended() -> None:
+    words = last_words(LONG.format("\n".join(f"         File {each}" for each in range(40))).splitlines())
+    assert words.startswith("error: Failed to build `numpy==1.16.0`\n")
+    assert "\n…\n" in words and "File 20" not in words
+    assert words.endswith("Did you mean: 'ccompiler'?")
+
+
+def test_of_a_short_error_all_of_it() -> None:
+    assert last_words(["Resolved", "error: no", "  cause: yes"]) == "error: no\n  cause: yes"
+    assert last_words(["said", "something else"]) == "said\nsomething else"
+    assert last_words([]) == ""

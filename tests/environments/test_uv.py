@@ -126,6 +126,17 @@ def test_a_python_that_is_not_here_is_named_with_those_that_are() -> None:
     assert HERE in caught.value.hint
 
 
+def test_two_versions_of_one_package_are_named(shelf: Path) -> None:
+    wheel(shelf, "lower", "1.0")
+    wheel(shelf, "lower", "2.0")
+    build = Build()
+    with pytest.raises(BuildFailed) as caught:
+        build.lock("lower==1.0", "lower==2.0")
+    assert "lower==1.0" in caught.value.hint and "lower==2.0" in caught.value.hint
+    assert caught.value.hint.endswith("are both asked for; keep one of them.")
+    assert "Resolving 2 requirements." in build.said
+
+
 def test_a_package_that_cannot_be_built_says_why(shelf: Path, tmp_path: Path) -> None:
     sign = tmp_path / "sign"
     sdist(shelf, "slow", "1.0", sign)
@@ -133,7 +144,8 @@ def test_a_package_that_cannot_be_built_says_why(shelf: Path, tmp_path: Path) ->
     Path(f"{sign}.fail").touch()
     with pytest.raises(BuildFailed, match="it does not compile") as caught:
         Build().lock("slow")
-    assert "could not be built here" in caught.value.hint
+    assert caught.value.hint.startswith("slow==1.0 has no wheel for this Python and could not be built here")
+    assert "python=3.8" in caught.value.hint
     Path(f"{sign}.fail").unlink()
     assert "slow==1.0" in Build().lock("slow").body
 

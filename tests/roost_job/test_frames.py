@@ -204,7 +204,7 @@ class TestSteps:
             return list(read(given, {"op": "timestamps", "fine": name, "coarse": None})["n"])
 
         for name in ("n", "price", "word"):
-            with pytest.raises(UserErrorException, match="Column '%s' does not hold times" % name):
+            with pytest.raises(UserErrorException, match=f"Column '{name}' does not hold times"):
                 stamped(name)
         assert stamped("day") == [1, 2], "a time that cannot be read is empty, as in the SDK"
         assert stamped("none") == [1, 2]

@@ -9,6 +9,7 @@ from tests.sdk.folders import tree
 
 from roost import DataPath, Dataset, Datastore, DataType, FileDataset, PromoteHeadersBehavior, TabularDataset, Workspace
 from roost.domain.errors import Conflict, DataNotFound, InvalidInput
+from roost.sdk import dataset_files
 from roost_job.exceptions import UserErrorException
 
 ADDRESS = "http://127.0.0.1:1/x.csv"
@@ -211,3 +212,8 @@ def test_no_file_there(store: Datastore) -> None:
     with pytest.raises(InvalidInput, match="no file at mine/none"):
         Dataset.File.from_files((store, "none"))
     assert Dataset.File.from_files((store, "none"), validate=False).to_path() == []
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, ""), (1, ", and so is 1 other"), (3, ", and so are 3 others")])
+def test_one_is_not_counted_as_many(count: int, words: str) -> None:
+    assert dataset_files._and_more(count) == words

@@ -1,12 +1,13 @@
 """Datastores in people's hands: their own, registered ones, files there and back; what is left out says what to do instead."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.sdk.folders import tree
 
-from roost import Datastore, Workspace
-from roost.domain.errors import DataConflict, DataNotFound, InvalidInput
+from roost import Dataset, Datastore, Workspace
+from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput
 from roost.sdk import datastore_files
 from roost.sdk.connections import Bytes
 from roost_job.exceptions import UserErrorException
@@ -87,6 +88,32 @@ def test_registered_ones(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(UserErrorException, match="no datastore 'mine'") as gone:
         Datastore.get(workspace, "mine")
     assert isinstance(gone.value, DataNotFound)
+
+
+@pytest.mark.slow
+def test_a_file_where_a_folder_has_to_be(workspace: Workspace, tmp_path: Path) -> None:
+    tree(tmp_path, {"mine/x.txt": "1", "given/y.txt": "2", "here/x.txt/z": "3", "a.csv": ""})
+    store = Datastore.register_folder(workspace, "mine", tmp_path / "mine")
+    files = Dataset.File.from_files((store, "x.txt"))
+    for target, words in (("a.csv", "is a file"), ("a.csv/b", "cannot be written"), ("here", "cannot be written")):
+        with pytest.raises(InvalidInput, match=words):
+            store.download(str(tmp_path / target), overwrite=True, show_progress=False)
+        with pytest.raises(InvalidInput, match=words):
+            files.download(str(tmp_path / target), overwrite=True)
+    with pytest.raises(Conflict, match="cannot be written"):
+        store.upload(str(tmp_path / "given"), "x.txt", show_progress=False)
+    web = Datastore.register_http(workspace, "web", "http://127.0.0.1:1/x")
+    with pytest.raises(Conflict, match="'web' is read only"):
+        web.upload(str(tmp_path / "given"), show_progress=False)
+    kept = files.register(workspace, "kept")
+    store.unregister()
+    with pytest.raises(DataNotFound, match="Dataset 'kept' cannot be read: There is no datastore 'mine'"):
+        kept.to_path()
+    store = Datastore.register_folder(workspace, "mine", tmp_path / "mine")
+    shutil.rmtree(tmp_path / "mine")
+    (tmp_path / "mine").touch()
+    with pytest.raises(Conflict, match="is not there"):
+        store.upload(str(tmp_path / "given"), overwrite=True, show_progress=False)
 
 
 @pytest.mark.slow

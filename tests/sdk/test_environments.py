@@ -291,6 +291,23 @@ class TestRunConfiguration:
         spec = self.spec(run_config=config)
         assert (spec.environment, spec.interpreter, spec.target) == (None, sys.executable, "local")
 
+    @pytest.mark.parametrize(
+        ("dependencies", "words"),
+        [
+            ([{"pip": ["six"]}], "does not say which Python"),
+            (["python=3.8", {"pip": ["six=1.16"]}], "six=1.16"),
+            (["python=banana"], "banana"),
+        ],
+    )
+    def test_one_that_cannot_be_built_is_refused_before_it_is_registered(
+        self, tmp_path: Path, dependencies: list[Any], words: str
+    ) -> None:
+        (tmp_path / "train.py").touch()
+        made = Environment("mine")
+        made.python.conda_dependencies = CondaDependencies(_underlying_structure={"dependencies": dependencies})
+        with pytest.raises(UserErrorException, match=words):
+            ScriptRunConfig(tmp_path, script="train.py", environment=made).check()
+
     def test_a_name_is_no_environment(self) -> None:
         with pytest.raises(UserErrorException, match="got str 'AzureML-Minimal'") as caught:
             ScriptRunConfig(".", script="train.py", environment="AzureML-Minimal")  # type: ignore[arg-type]

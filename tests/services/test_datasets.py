@@ -48,6 +48,7 @@ def test_names_are_relative_to_the_folder_that_all_sources_share(house: House, t
     assert names(house, of("e.txt", "d/test")) == ["e.txt", "d/test/a.csv"]
     assert names(house, of("d/train/*.csv", "d/train/a.csv")) == ["a.csv", "b.csv"]
     assert names(house, of("gone/*")) == []
+    (tmp_path / "x").mkdir()
     new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(tmp_path / "x")}, credential={})
     datastores.register(house, ANN, "vision", "more", new)
     put(house, "d/train/a.csv", name="more")

@@ -68,6 +68,28 @@ def test_every_workspace_has_its_own(house: House) -> None:
         datastores.unregister(house, ANN, "vision", OWN)
 
 
+def test_a_folder_has_to_be_there_and_is_never_made(house: House, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, words in ((tmp_path / "none", "is not there on"), (tmp_path / "file", "is a file, not a folder")):
+        with pytest.raises(InvalidInput, match=words):
+            datastores.register(house, ANN, "vision", "disk", folder(path))
+    (tmp_path / "disk").mkdir()
+    datastores.register(house, ANN, "vision", "disk", folder(tmp_path / "disk"))
+    put(house, "a/b.txt", b"one", name="disk")
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    for deed in (lambda: put(house, "c.txt", b"two", name="disk"), lambda: found(house, name="disk")):
+        with pytest.raises(Conflict, match="disk is not there"):
+            deed()
+    assert not (tmp_path / "disk").exists()
+
+
+def test_an_address_with_a_credential_is_no_datastore(house: House) -> None:
+    for url in ("http://ann:pw@host/x", "http://host/x?sig=abcdef"):
+        new = NewDatastore(kind=DatastoreKind.HTTP, settings={"url": url}, credential={})
+        with pytest.raises(InvalidInput, match=r"(?s)credential in it.*\nhint: A datastore of kind 'http' is open"):
+            datastores.register(house, ANN, "vision", "web", new)
+
+
 def test_files_are_found_by_path_and_pattern(house: House) -> None:
     for path in ("a/1.csv", "a/2.txt", "a/b/3.csv", "c.csv"):
         put(house, path, path.encode())

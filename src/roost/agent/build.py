@@ -106,10 +106,16 @@ def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, 
     except (RoostError, OSError) as error:
         hint = f"\nhint: {error.hint}" if isinstance(error, RoostError) and error.hint else ""
         words = error.message if isinstance(error, RoostError) else str(error)
-        if not isinstance(error, base.BuildFailed) or words not in folder.build_log.read_text("utf-8", "replace"):
+        if not isinstance(error, base.BuildFailed) or not _is_said(words, folder):
             diary.say(words)
         diary.say(f"Environment {name!r} could not be built.{hint}")
         return {"message": f"Environment {name!r} could not be built.\n{words}{hint}"}
+
+
+def _is_said(words: str, folder: Folder) -> bool:
+    """Whether the log has them, line by line; the middle of a long error is left out of them."""
+    said = {line.strip() for line in folder.build_log.read_text("utf-8", "replace").splitlines()}
+    return {line.strip() for line in words.splitlines()} <= {*said, "", "…"}
 
 
 def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:

@@ -80,6 +80,11 @@ def _laid(folder: Folder, given: Input, data: Datasets, teller: Teller) -> str:
     took = time.monotonic() - began
     teller.say(f"Input {given.name}: {files(len(items))}, {size(total)}, {way}, in {took:.1f} s. {note}".rstrip())
     seen = _seen(given, place, data.contained)
+    if given.path_on_compute.startswith("/") and not data.contained:
+        teller.say(
+            f"Input {given.name} is at {seen}, not at {given.path_on_compute}: without a container an absolute path would "
+            "belong to all runs of the machine. Its argument and its variable say where it is."
+        )
     return str(seen / items[0].name if len(items) == 1 else seen)
 
 

@@ -85,7 +85,7 @@ def _refuse_replacing(
     if not output.overwrite and wanted and not mark.exists():
         there = {item["name"] for item in link.client.call("GET", route, params={"path": target})["items"]}
         if both := sorted(there.intersection(f"{target}/{name}" for name in wanted)):
-            raise Conflict(f"{both[0]} is there already, and is not to be replaced")
+            raise Conflict(f"{both[0]} is there already; as_upload(overwrite=True) would replace it")
     mark.touch()
 
 

@@ -160,8 +160,13 @@ def unregister(
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.datastores import Datastore  # noqa: PLC0415
 
-    found = Datastore.get(session.workspace(), name)
-    asking.confirm(f"Datastore {name} and its credential will be forgotten; what is in it stays.", yes)
+    ws = session.workspace()
+    found = Datastore.get(ws, name)
+    of_it = [key for key, each in ws.datasets.items() if any(one.datastore == name for one in each._definition.sources)]
+    warning = (
+        f" {', '.join(of_it[:5])}{' and others' * (len(of_it) > 5)} cannot be read any more then." if of_it else ""
+    )
+    asking.confirm(f"Datastore {name} and its credential will be forgotten; what is in it stays.{warning}", yes)
     found.unregister()
     if as_json:
         rendering.as_json({"unregistered": name})

@@ -1,5 +1,6 @@
 """`roost env …`: list, show, build, lock, prune; and what `--environment` of other commands means."""
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,11 +185,15 @@ def prune(
     from roost.sdk import prefixes  # noqa: PLC0415
 
     age = asking.seconds(older_than)
-    home = session.workspace()._connection.home
+    ws = session.workspace()
+    home = ws._connection.home
     going = prefixes.unused(home, age)
+    known = _names_of_locks(ws) if going else {}
     if going and not as_json:
-        rows = [(each.lock[:12], rendering.size(each.bytes), _last_use(each)) for each in going]
-        rendering.table(("environment", "size", "last used"), rows)
+        rows = [
+            (known.get(each.lock, ""), each.lock[:12], rendering.size(each.bytes), _last_use(each)) for each in going
+        ]
+        rendering.table(("environment", "lock", "size", "last used"), rows)
     total = rendering.size(sum(each.bytes for each in going))
     if going and not dry_run:
         asking.confirm(
@@ -199,21 +204,38 @@ def prune(
     images = left if dry_run else prefixes.drop_images(home, left)
     freed = sum(each.bytes for each in gone)
     if as_json:
-        removed = [{"lock": each.lock, "bytes": each.bytes, "used_at": each.used_at} for each in gone]
+        removed = [
+            {"name": known.get(each.lock, ""), "lock": each.lock, "bytes": each.bytes, "used_at": each.used_at}
+            for each in gone
+        ]
         built = [{"image": name, "bytes": size} for name, size in images]
         rendering.as_json({"dry_run": dry_run, "environments": removed, "bytes": freed, "images": built})
         return
     if images:
-        would = "would be" if dry_run else "are"
+        would = "would be" if dry_run else "is" if len(images) == 1 else "are"
         total = rendering.size(sum(size for _, size in images))
         print(f"{rendering.count(len(images), 'image')} that no environment needs {would} removed, {total}.")
     if not going:
         print(f"Nothing to remove: every environment here was used within {older_than}.")
     else:
-        would = "would be" if dry_run else "are"
+        would = "would be" if dry_run else "is" if len(gone) == 1 else "are"
         print(f"{rendering.count(len(gone), 'environment')} {would} removed, {rendering.size(freed)}.")
         if len(gone) < len(going):
-            print(f"{rendering.count(len(going) - len(gone), 'environment')} stay: a run has them now.")
+            left_here = len(going) - len(gone)
+            stays = "stays: a run has it now" if left_here == 1 else "stay: a run has them now"
+            print(f"{rendering.count(left_here, 'environment')} {stays}.")
+
+
+def _names_of_locks(ws: "Workspace") -> dict[str, str]:
+    """Which registered environments are installed from which lock now; older locks have no name any more."""
+    from roost.sdk import building, environments  # noqa: PLC0415 - loaded when called: main.py
+
+    known: dict[str, list[str]] = {}
+    for each in environments.registered(ws):
+        with contextlib.suppress(InvalidInput):  # there is nothing to build, or it cannot be built
+            if lock := building.standing(each, ws).lock:
+                known.setdefault(lock, []).append(each.name)
+    return {lock: ", ".join(names) for lock, names in known.items()}
 
 
 def _last_use(prefix: "Prefix") -> str:

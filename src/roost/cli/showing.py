@@ -1,14 +1,17 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from roost.cli import rendering
 from roost.domain import codec
-from roost.domain.datasets import masked
+from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
+from roost.domain.errors import NotFound
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunSpec, RunStatus
 from roost.sdk import downloads, records
@@ -41,7 +44,7 @@ def show(run: Run, as_json: bool) -> None:
             }
         )
         return
-    _head(record, why)
+    _head(record, why, _uses(run, record.workspace))
     if record.parent_id is not None:
         parent = records.get(client, record.parent_id)
         print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
@@ -143,7 +146,21 @@ def _cell(value: Any) -> str:
     return str(value["float"]) if isinstance(value, dict) and "float" in value else rendering.number(value)
 
 
-def _head(run: RunRecord, why: str) -> None:
+def _uses(run: Run, workspace: str) -> dict[str, dict[str, str]]:
+    """The registered datasets that it read and wrote, by direction: the name that the run has for each, and its own."""
+    client = run._connection.client
+    found: dict[str, dict[str, str]] = {"input": {}, "output": {}}
+    for use in client.call("GET", path_of("runs", run.id, "datasets"))["uses"]:
+        if not use.get("dataset_id"):
+            continue
+        route = path_of("workspaces", workspace, "datasets", "by-id", use["dataset_id"])
+        with contextlib.suppress(NotFound):
+            known = client.call("GET", route)
+            found[use["direction"]][use["name"]] = f"{known['name']}, version {known['version']}"
+    return found
+
+
+def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> None:
     print(f"Run {run.id}" + (f"  “{run.display_name}”" if run.display_name else ""))
     print(
         f"  status      {rendering.status(run.status.value)}"
@@ -152,10 +169,10 @@ def _head(run: RunRecord, why: str) -> None:
     print(f"  experiment  {run.experiment} #{run.number}, workspace {run.workspace}")
     what = run.spec.script or " ".join(run.spec.command)
     if what:
-        print(f"  runs        {what} {' '.join(run.spec.arguments)}".rstrip() + f"  on {run.spec.target}")
+        print(f"  runs        {plain(run.spec, what, *run.spec.arguments)}  on {run.spec.target}")
     if run.spec.environment is not None:
         _with_environment(run.spec.environment)
-    for line in data_lines(run.spec):
+    for line in data_lines(run.spec, uses, run.id):
         print(line)
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
@@ -174,16 +191,32 @@ def _with_environment(use: EnvironmentUse) -> None:
         print(f"              {note}")
 
 
-def data_lines(spec: RunSpec) -> list[str]:
-    """What a run reads and what it fills."""
+def plain(spec: RunSpec, *words: str) -> str:
+    """A command line with `<name>` where the path of an input or output will be."""
+    text = " ".join(words)
+    names = [*(each.name for each in spec.inputs), *(each.name for each in spec.outputs)]
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(token(name), f"<{name}>")
+    return text
+
+
+def data_lines(
+    spec: RunSpec, uses: Mapping[str, Mapping[str, str]] = MappingProxyType({}), run_id: str = "{run-id}"
+) -> list[str]:
+    """What a run reads and what it fills; `uses` are registered datasets: those that it was given, and got by name itself."""
     lines = []
+    read, made = uses.get("input", {}), uses.get("output", {})
     for each in spec.inputs:
         places = [masked(one.url) if one.url else f"{one.datastore}/{one.path}" for one in each.definition.sources]
         others = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        lines.append(f"  input       {each.name}, {each.mode.value}: {places[0]}{others}")
+        known = f"dataset {read[each.name]}, at " if each.name in read else ""
+        lines.append(f"  input       {each.name}, {each.mode.value}: {known}{places[0]}{others}")
+    declared = {each.name for each in spec.inputs}
+    lines += [f"  read        dataset {known}, got by name" for name, known in read.items() if name not in declared]
     for output in spec.outputs:
         kept = f", becomes dataset {output.register_as!r}" if output.register_as else ""
-        place = f"{output.datastore or 'the default datastore'}/{output.path or 'dataset/{run-id}/{output-name}'}"
+        kept = f", is dataset {made[output.name]}" if output.name in made else kept
+        place = f"{output.datastore or 'the default datastore'}/{destination(output, run_id)}"
         lines.append(f"  output      {output.name}: {place}{kept}")
     return lines
 

@@ -9,7 +9,8 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
 from roost.data.crowd import SMALL, Crowd, Wanted
 from roost.data.lines import is_near
-from roost.data.transfers import Transfer, no_room
+from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
 from roost.domain.datastores import Item
@@ -38,6 +39,7 @@ _END_SECONDS = 2.0
 """How long is waited for threads whose work nobody wants any more; by themselves they end with their next look."""
 _CROWDS, _CROWDS_NEAR, _A_CROWD = 4, 2, 32
 _OWN = ".roost-download"
+_ELSEWHERE = "Give a folder, there or yet to be made, that you may write to."
 
 
 def fetch(
@@ -62,7 +64,7 @@ def fetch(
     paths = work.run()
     if target is None:
         return paths
-    with no_room(target):
+    with no_room(target), _into(target):
         return [_copy(path, target / item.name, meanwhile) for item, path in zip(items, paths, strict=True)]
 
 
@@ -89,23 +91,40 @@ def _straight(
     web: Web | None,
 ) -> list[Path]:
     """Into the target itself: a cache of its own, whose files are moved out of it."""
-    own = Cache(target / _OWN, 2**62)
+    with _into(target):
+        target.mkdir(parents=True, exist_ok=True)
+        own = Cache(target / _OWN, 2**62)
     transfer = Transfer(web or Web(), Addresses(items, locate, again))
     try:
         paths = _Work(items, own, progress, meanwhile, transfer).run()
         last = {path: item.name for item, path in zip(items, paths, strict=True)}
-        for item, path in zip(items, paths, strict=True):
-            place = target / item.name
-            if item.path or last[path] != item.name:
-                _copy(path, place, meanwhile)
-            else:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                path.chmod(0o644)
-                path.replace(place)
+        with _into(target):
+            for item, path in zip(items, paths, strict=True):
+                place = target / item.name
+                if item.path or last[path] != item.name:
+                    _copy(path, place, meanwhile)
+                else:
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    path.chmod(0o644)
+                    path.replace(place)
     finally:
         own.close()
     shutil.rmtree(target / _OWN, ignore_errors=True)
     return [target / item.name for item in items]
+
+
+@contextmanager
+def _into(target: Path) -> Iterator[None]:
+    """A folder that cannot be written is told as such; a full disk is for others."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
+        where = error.filename2 or error.filename or target
+        if target.exists() and not target.is_dir():
+            raise InvalidInput(f"{target} is a file; data is downloaded into a folder.", hint=_ELSEWHERE) from None
+        raise InvalidInput(f"{where} cannot be written: {error.strerror or error}.", hint=_ELSEWHERE) from None
 
 
 class _Work:

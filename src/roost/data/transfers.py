@@ -25,7 +25,7 @@ from roost.data.web import Address, Answer, Broken, Stopped, Told, Web, changed
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, Forbidden, RoostError
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _WAIT = 0.02
 
 
@@ -228,7 +228,7 @@ def no_room(folder: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in NO_ROOM:
             raise
         where = f" {folder.parent}" if folder else ""
         raise DiskFull(

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import Conflict, InvalidInput
 
 DEFAULT = "workspaceblobstore"
 OWN = (DEFAULT, "workspacefilestore")
@@ -122,3 +122,10 @@ def checked_settings(kind: DatastoreKind, settings: Mapping[str, str], credentia
             f"{', '.join(sorted(held))} is no credential of a datastore of kind {kind.value!r}.",
             hint=f"It takes: {known}.",
         )
+
+
+def missing_folder(path: str) -> Conflict:
+    """A registered folder that is no folder now. It is never made: a disk that is not mounted would be written beside."""
+    return Conflict(
+        f"The datastore's folder {path} is not there.", hint="Is its disk mounted? Or register the datastore anew."
+    )

@@ -84,6 +84,14 @@ def recipe(definition: Mapping[str, Any], use: DockerUse | None = None) -> Recip
     return replace(_packages(python), image=image, notes=_notes(definition))
 
 
+def check_python(name: str, made: Recipe | None) -> None:
+    """That the environment of that name says which Python it wants, as one that is submitted has to."""
+    if made is not None and not made.python and not (made.image and made.image.own_python):
+        raise InvalidInput(
+            f"Environment {name!r} does not say which Python.", hint="Add python=3.11 to its dependencies."
+        )
+
+
 def _notes(definition: Mapping[str, Any]) -> tuple[str, ...]:
     """Of a curated environment: a sentence for each thing that is not as its name says."""
     found = definition.get("notes") or ()

@@ -18,6 +18,10 @@ from roost.environments.base import BuildFailed, Meanwhile, Say, held
 
 _PAUSE = 0.1
 _LAST_LINES = 30
+_FIRST_LINES, _LAST_OF_LONG = 4, 8
+"""Of an error that is longer: what it is, and how it ended."""
+_ERROR = re.compile(r"error: |\s*× ")
+_IDLE = "hint: Build failures usually indicate"  # of uv: it says nothing
 _LAST_WORDS = 2.0
 """Seconds in which what an ended program has said is read; one that it left in a session of its own may hold its pipe open."""
 _QUIET = 10.0
@@ -158,9 +162,21 @@ class Runner:
             told.over = True
         if process.returncode:
             name = os.path.basename(command[0])
-            last = "\n".join(told.lines[-_LAST_LINES:]).strip() or f"{name} ended with {process.returncode}, silently."
+            last = last_words(told.lines) or f"{name} ended with {process.returncode}, silently."
             raise BuildFailed(last, hint=hint("\n".join(told.lines)))
         return told.lines
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """What a program that failed has to say: its error from the line that names it, without the middle of a long one."""
+    kept = [line for line in lines if not line.startswith(_IDLE)]
+    first = next((place for place, line in enumerate(kept) if _ERROR.match(line)), None)
+    if first is None:
+        return "\n".join(kept[-_LAST_LINES:]).strip()
+    error = "\n".join(kept[first:]).strip().splitlines()
+    if len(error) > _FIRST_LINES + _LAST_OF_LONG:
+        error = [*error[:_FIRST_LINES], "…", *error[-_LAST_OF_LONG:]]
+    return "\n".join(error).strip()
 
 
 class _Told:

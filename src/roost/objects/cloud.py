@@ -33,6 +33,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9/._~-]+", re.ASCII)
 """Paths that stay as they are in an address; no others are signed for Azure: the library signs them quoted, and Azure plain."""
 _STATUS = re.compile(r"\b([45]\d\d) (?:[A-Z][A-Za-z]+ ?)+")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>")
+_NO_ANSWER = " - HTTP error: "
 _QUERY = re.compile(r"\?[^\s\"'<>),]+")
 
 
@@ -126,14 +127,22 @@ class CloudPlace:
                     cli_hint="Register it again with a credential that may do this: --overwrite.",
                 ) from None
             if status and status[1] == "404":
-                raise NotFound(f"{where} has no such container or bucket: {self._plain(text)}.") from None
-            raise Unavailable(f"{where} cannot be used: {self._plain(text)}.") from None
+                raise NotFound(
+                    f"{where} has no such container or bucket: {self._plain(text)}.",
+                    hint="Look at the names that it was registered with.",
+                ) from None
+            raise Unavailable(
+                f"{where} cannot be used: {self._plain(text)}.",
+                hint="Look at its endpoint, and whether the control plane's machine reaches it.",
+            ) from None
 
     def _plain(self, text: str) -> str:
         """What an answer's status and code say, without its body; else the library's words, without queries."""
         if status := _STATUS.search(text):
             code = _CODE.search(text)
             return f"it answers {status[0]}" + (f" ({code[1]})" if code else "")
+        if _NO_ANSWER in text:
+            return f"it does not answer ({text.rpartition(_NO_ANSWER)[2][:200].strip()})"
         text = _QUERY.sub("?…", text)
         for value in self._hidden:
             text = text.replace(value, "***")

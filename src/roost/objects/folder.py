@@ -7,6 +7,7 @@ from pathlib import Path
 
 from roost.blobs.copying import write_all
 from roost.blobs.pieces import FilePieces
+from roost.domain.datastores import missing_folder
 from roost.domain.errors import Conflict, Forbidden, NotFound
 from roost.objects.base import Found
 
@@ -15,13 +16,15 @@ _PART = ".roost-part-"
 
 
 class FolderPlace:
-    def __init__(self, root: Path, roots: Sequence[Path] | None = None) -> None:
-        """`roots`: folders that links may lead into; None for everywhere."""
-        self._root = root
+    def __init__(self, root: Path, roots: Sequence[Path] | None = None, *, own: bool = False) -> None:
+        """`roots`: folders that links may lead into; None for everywhere. `own`: the control plane's, which makes it when
+        something is written; any other has to be there."""
+        self._root, self._own = root, own
         self._roots = None if roots is None else [Path(os.path.realpath(each)) for each in roots]
 
     def list(self, path: str) -> Iterator[Found]:
         start = self._place(path)
+        self._require_root()
         try:
             if start.is_dir():
                 yield from self._walk(str(start), f"{path}/" if path else "", frozenset())
@@ -62,6 +65,7 @@ class FolderPlace:
 
     def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
         target = self._place(path)
+        self._require_root()
         size = 0
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +93,10 @@ class FolderPlace:
     def addresses(self, paths: Sequence[str]) -> Sequence[str]:
         """None: nobody else can have a file of this machine."""
         return [""] * len(paths)
+
+    def _require_root(self) -> None:
+        if not self._own and not self._root.is_dir():
+            raise missing_folder(str(self._root))
 
     def _place(self, path: str) -> Path:
         place = self._root / path if path else self._root

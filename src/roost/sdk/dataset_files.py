@@ -9,7 +9,7 @@ from roost.data.steps import whole
 from roost.domain import codec
 from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
-from roost.domain.errors import Conflict, NotFound
+from roost.domain.errors import Conflict, DataNotFound, NotFound
 from roost.sdk.connections import Connection, connect
 from roost.transport.client import path_of
 from roost_job import partitions
@@ -44,7 +44,7 @@ def download(
     there = [item for item in items if (root / item.name).exists()]
     if there and not overwrite:
         raise Conflict(
-            f"{root / there[0].name} is there already, and so are {len(there) - 1} others.",
+            f"{root / there[0].name} is there already{_and_more(len(there) - 1)}.",
             hint="Give overwrite=True to replace them, or another folder.",
             cli_hint="Give --overwrite to replace them, or another folder.",
         )
@@ -98,5 +98,15 @@ def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, S
     connection = dataset._workspace._connection
     body = {"definition": codec.encode(definition), "shared": connection.bytes.shared is not None}
     route = path_of("workspaces", dataset._workspace.name, "datasets", "items")
-    answer: Mapping[str, Sequence[Any]] = connection.client.call("POST", route, json=body)
+    try:
+        answer: Mapping[str, Sequence[Any]] = connection.client.call("POST", route, json=body)
+    except DataNotFound as error:
+        if not dataset.name:
+            raise
+        hint = "Register the datastore again under that name."
+        raise DataNotFound(f"Dataset {dataset.name!r} cannot be read: {error.message}", hint=hint) from None
     return answer
+
+
+def _and_more(count: int) -> str:
+    return "" if not count else ", and so is 1 other" if count == 1 else f", and so are {count} others"

@@ -1,5 +1,7 @@
 """Files into and out of a datastore. A folder of this machine is written to directly; the rest goes through the control plane."""
 
+import contextlib
+import errno
 import glob
 import os
 import secrets
@@ -13,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from roost.blobs.copying import copy
 from roost.domain import codec, names
-from roost.domain.datastores import DatastoreKind, Item
-from roost.domain.errors import DiskFull, InvalidInput
+from roost.domain.datastores import OWN, DatastoreKind, Item, missing_folder
+from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.transport.client import path_of
 
 if TYPE_CHECKING:
@@ -71,6 +73,8 @@ def upload(
     datastore: "Datastore", files: Sequence[tuple[Path, str]], target: str, *, overwrite: bool, show_progress: bool
 ) -> list[str]:
     """The paths in the datastore that were written; those that are there already are passed over unless they are replaced."""
+    if datastore._record.read_only:
+        raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
     base = names.path(target.strip("/")) if target.strip("/") else ""
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
     twice = {name for _, name in wanted} if len({name for _, name in wanted}) < len(wanted) else set()
@@ -83,7 +87,9 @@ def upload(
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
-        told.say(f"{len(wanted) - len(going)} files are in {datastore.name} already and stay as they are.")
+        same = len(wanted) - len(going)
+        words = ("1 file is", "stays as it is") if same == 1 else (f"{same} files are", "stay as they are")
+        told.say(f"{words[0]} in {datastore.name} already and {words[1]}.")
     put = _putter(datastore)
 
     def one(each: tuple[Path, str]) -> None:
@@ -119,7 +125,10 @@ def bring(
 def _putter(datastore: "Datastore") -> Callable[[Path, str, bool], None]:
     connection = datastore.workspace._connection
     if datastore._record.kind is DatastoreKind.FOLDER and connection.bytes.shared:
-        return lambda path, name, overwrite: _copy(path, Path(datastore._record.settings["path"]) / name)  # noqa: ARG005
+        root = Path(datastore._record.settings["path"])
+        if datastore.name not in OWN and not root.is_dir():
+            raise missing_folder(str(root))
+        return lambda path, name, overwrite: _copy(path, root / name)  # noqa: ARG005
     route = ("workspaces", datastore.workspace.name, "datastores", datastore.name, "files")
 
     def put(path: Path, name: str, overwrite: bool) -> None:
@@ -138,8 +147,12 @@ def _copy(source: Path, target: Path) -> None:
             copy(given.fileno(), made.fileno(), os.fstat(given.fileno()).st_size)
         part.replace(target)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        raise DiskFull(f"{target} cannot be written: {error.strerror or error}.") from error
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        words = f"{target} cannot be written: {error.strerror or error}."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(words, hint="Free some room there.") from error
+        raise Conflict(words, hint="Look at the folder of the datastore, and at who may write to it.") from None
 
 
 class _Told:

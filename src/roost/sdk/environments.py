@@ -244,6 +244,7 @@ class Environment:
         definition = self._definition()
         sections.check_spark(self.spark)
         recipe = recipes.recipe(definition, docker)
+        recipes.check_python(self.name, recipe)
         lock = self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
         return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock)
 

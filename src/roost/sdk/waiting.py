@@ -6,13 +6,14 @@ from typing import TextIO
 
 from roost.domain.environments import BUILD_LOG as BUILD_LOG
 from roost.domain.files import STD_LOG
-from roost.domain.runs import Run, RunStatus
+from roost.domain.runs import Reason, Run, RunStatus
 from roost.sdk import records
 from roost.transport.client import Client, path_of
 from roost_job.exceptions import ActivityFailedException
 
 LONGEST_POLL = 25.0
 _AT_ONCE = 1024 * 1024
+_OWN_BUILD = (Reason.BUILDING_ENVIRONMENT, Reason.BUILD_LOST)
 
 
 def until_end(client: Client, run_id: str) -> Run:
@@ -50,17 +51,42 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
     file.flush()
     last = "\n"
     environment = records.get(client, run_id).spec.environment
+    built = ""
     if environment is not None:
-        last = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file) or last
+        _wait_for_builder(client, run_id, file)
+        built = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file)
+        last = built or last
     last = _show(Tail(client, run_id, STD_LOG), STD_LOG, file) or last
     run = until_end(client, run_id)
     file.write("" if last == "\n" else "\n")
     file.write(f"\nExecution Summary\n=================\nRunId: {run_id}\nWeb View: {url}\n")
     if run.status is RunStatus.FAILED:
-        file.write(f"\nError:\n{describe_failure(run)}\n")
+        file.write(f"\nError:\n{_summary(run, bool(built))}\n")
     file.write("\n")
     file.flush()
     return run
+
+
+def _wait_for_builder(client: Client, run_id: str, file: TextIO) -> None:
+    """Until its environment is there or built by its own agent; that another run's agent is at it is said once."""
+    run = records.get(client, run_id)
+    told = ""
+    while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING) and run.reason not in _OWN_BUILD:
+        waits = run.message if run.message.startswith("Waits ") else ""
+        if waits and waits != told:
+            file.write(f"{waits}\n")
+            file.flush()
+            told = waits
+        run = records.get(client, run_id, after=run.revision, wait=LONGEST_POLL)
+
+
+def _summary(run: Run, told: bool) -> str:
+    """Why it failed; of a build whose log was shown the first line and the hint, for the rest is in there."""
+    words = describe_failure(run)
+    first, *rest = words.splitlines()
+    if not told or run.reason is not Reason.ENVIRONMENT_FAILED or not rest:
+        return words
+    return "\n".join([f"{first} Why is said in its log above.", *(line for line in rest if line.startswith("hint: "))])
 
 
 def _show(tail: Tail, name: str, file: TextIO) -> str:

@@ -36,7 +36,7 @@ class NewDatastore:
 
 
 def register(house: House, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
-    """Nothing is asked of the place itself: it may be out of reach today."""
+    """Nothing is asked of an object store: it may be out of reach today. A folder has to be there."""
     caller.require_person()
     place = house.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
@@ -167,7 +167,7 @@ def may_write(house: House, caller: Caller, workspace: str, name: str, path: str
     checked = names.path(path)
     data_access.require_write(house, caller, datastore, checked)
     if datastore.read_only:
-        raise Conflict(f"Datastore {datastore.name!r} is read only.")
+        raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Write to another one.")
     place = place_of(house, datastore)
     if not overwrite and place.head(checked) is not None:
         raise Conflict(
@@ -209,7 +209,7 @@ def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> 
     if datastore.kind is DatastoreKind.FOLDER:
         own = Path(house.facts.home) / DATA
         roots = None if house.data_roots is None else [own, *map(Path, house.data_roots)]
-        return FolderPlace(Path(datastore.settings["path"]), roots)
+        return FolderPlace(Path(datastore.settings["path"]), roots, own=datastore.name in OWN)
     if datastore.kind is DatastoreKind.HTTP:
         return FolderPlace(Path(os.devnull), [])  # nothing is ever asked of it here
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
@@ -233,7 +233,7 @@ def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str
     if kind is DatastoreKind.FOLDER:
         made["path"] = _checked_folder(house, settings["path"])
     if kind is DatastoreKind.HTTP:
-        made["url"] = checked_url(settings["url"]).rstrip("/")
+        made["url"] = _checked_web(settings["url"])
         if "?" in made["url"] or "#" in made["url"]:
             raise InvalidInput(f"{masked(made['url'])!r} has a query; a datastore's address is a folder's.")
     if settings.get("prefix"):
@@ -243,18 +243,35 @@ def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str
     return made
 
 
+def _checked_web(url: str) -> str:
+    try:
+        return checked_url(url).rstrip("/")
+    except InvalidInput as error:
+        hint = "A datastore of kind 'http' is open to everybody, and keeps no credential: give an address without one."
+        raise InvalidInput(error.message.replace("the dataset", "the datastore"), hint=hint) from None
+
+
 def _checked_folder(house: House, path: str) -> str:
     folder = os.path.normpath(os.path.expanduser(path))
     if not os.path.isabs(folder):
         raise InvalidInput(f"The folder of a datastore is an absolute path, got {path!r}.")
     if house.data_roots is None:
-        return folder
+        return _existing(folder)
     real = Path(os.path.realpath(folder))
     if not any(real.is_relative_to(os.path.realpath(root)) for root in house.data_roots):
         allowed = ", ".join(house.data_roots) or "none"
         raise Forbidden(
             f"Folder {path!r} is outside those that this server may read.",
             hint=f"Folders under ROOST_DATA_ROOTS are allowed: {allowed}.",
+        )
+    return _existing(folder)
+
+
+def _existing(folder: str) -> str:
+    if not os.path.isdir(folder):
+        fact = "is a file, not a folder" if os.path.exists(folder) else "is not there"
+        raise InvalidInput(
+            f"{folder} {fact} on the control plane's machine.", hint="Make the folder, or mount its disk, first."
         )
     return folder
 

@@ -95,12 +95,7 @@ def _check_environment(house: House, spec: RunSpec) -> None:
             f"The lock {spec.environment.lock} of environment {spec.environment.name!r} is not here.",
             hint="It is of another control plane: submit without it, and the environment is resolved anew.",
         )
-    recipe = recipes.recipe(spec.environment.definition, spec.docker)
-    if recipe is not None and not recipe.python and not (recipe.image and recipe.image.own_python):
-        raise InvalidInput(
-            f"Environment {spec.environment.name!r} does not say which Python.",
-            hint="Add python=3.11 to its dependencies.",
-        )
+    recipes.check_python(spec.environment.name, recipes.recipe(spec.environment.definition, spec.docker))
 
 
 def _check_limits(spec: RunSpec) -> None:

@@ -21,7 +21,7 @@ from roost.environments.conda import activation as conda_activation
 from roost.environments.conda import settings as conda_settings
 from roost.environments.conda.process import Worker, hint, nothing_fetched
 from roost.environments.conda.reach import Reach
-from roost.environments.conda.settings import Channel
+from roost.environments.conda.settings import DEFAULTS, Channel
 from roost.environments.pip.builder import UvBuilder, here
 from roost.environments.pip.compiling import canonical
 
@@ -61,7 +61,7 @@ class CondaBuilder:
         try:
             packages = self._python_alone(recipe)
         except BuildFailed as failed:
-            self._say(f"Conda has no Python {recipe.python} for this: {failed.message}")
+            self._say(f"Python {recipe.python} cannot be had from conda: {failed.message}")
             return self._uv.resolve(recipe)
         return self._lock(recipe, packages)
 
@@ -83,13 +83,13 @@ class CondaBuilder:
         lately = set(self._reach.away(channels))
         asked = [each for each in channels if each.name not in lately]
         if not asked:
-            raise BuildFailed(f"{_and(lately)} could not be reached lately.")
-        self._say(f"There is no Python {recipe.python} on this node; asking {_and(each.name for each in asked)}.")
+            raise BuildFailed(f"{self._and(lately)} could not be reached lately.")
+        self._say(f"There is no Python {recipe.python} on this node; asking {self._and(each.name for each in asked)}.")
         away = {} if self._settings.offline else self._worker.away(asked)
         self._reach.note(asked, away)
         there = [each for each in asked if each.name not in away]
         if not there:
-            raise BuildFailed(f"{_and(away)} cannot be reached.")
+            raise BuildFailed(f"{self._and(away)} cannot be reached.")
         return self._solve(recipe, there, (), _PATIENCE)
 
     def _solve(
@@ -99,7 +99,8 @@ class CondaBuilder:
         named = {name_of(each) for each in recipe.packages}
         if "python" not in named:
             specs.append(_python(recipe.python))
-        self._say(f"Resolving {len(specs)} conda packages from {_and(each.name for each in channels)}.")
+        asked = f"{len(specs)} conda package{'' if len(specs) == 1 else 's'}"
+        self._say(f"Resolving {asked} from {self._and(each.name for each in channels)}.")
         beside = [each for each in BASICS if each not in named]
         packages = self._worker.solve(channels, specs, beside, cached, seconds)
         self._say(f"Locked {len(packages)} conda packages.")
@@ -148,6 +149,12 @@ class CondaBuilder:
         found = self._settings.find(name)[0] if name else None
         return f"{found.url or found.name}::{rest}" if found else rest
 
+    def _and(self, names: Iterable[str]) -> str:
+        """Channels in words; the parts of `defaults` as such, for nobody has named them."""
+        parts = {each.name for each in self._settings.find(DEFAULTS)}
+        *first, last = [f"{DEFAULTS}/{name}" if name in parts and "/" not in name else name for name in names]
+        return f"{', '.join(first)} and {last}" if first else last
+
     def _away(self, channels: Sequence[Channel]) -> dict[str, str]:
         """Channels that are away with the reason, of which only what was fetched before can be used; all of that is said."""
         if self._settings.offline:
@@ -156,7 +163,9 @@ class CondaBuilder:
         away = self._worker.away(channels)
         self._reach.note(channels, away)
         for name, reason in away.items():
-            self._say(f"Channel {name} cannot be reached, what was fetched of it before is used. {reason}")
+            self._say(
+                f"Channel {self._and([name])} cannot be reached; looking for what was fetched of it before. {reason}"
+            )
         return away
 
     def _solve_or_say(
@@ -168,9 +177,9 @@ class CondaBuilder:
         except BuildFailed as failed:
             if not away or not nothing_fetched(failed):
                 raise
-            reasons = "\n".join(f"{name}: {reason}" for name, reason in away.items())
+            reasons = "\n".join(f"{self._and([name])}: {reason}" for name, reason in away.items())
             raise BuildFailed(
-                f"{_and(away)} cannot be reached, and nothing of it was fetched before.\n{reasons}",
+                f"{self._and(away)} cannot be reached, and nothing of it was fetched before.\n{reasons}",
                 hint=hint(reasons) or failed.hint,
             ) from None
 
@@ -186,11 +195,6 @@ def _python(wanted: str) -> str:
     if not wanted:
         return "python"
     return f"python={wanted}" if _EXACT.fullmatch(wanted) else f"python{wanted}"
-
-
-def _and(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _write(packages: Sequence[Mapping[str, Any]], pip: str) -> str:

@@ -8,12 +8,12 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from roost.domain.recipes import Recipe
+from roost.domain.recipes import BASICS, Recipe
 from roost.environments import caches, notes, pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.pip import compiling, wheels
@@ -56,9 +56,10 @@ class UvBuilder:
         that are there already: what is compiled may be for one of them."""
         given, lines = pip_options.split(requirements)
         options = pip_options.read(given, self._uv.environment, lines=lines)
-        self._say(f"Resolving {len(lines)} requirements.")
+        asked = [line for line in lines if line not in BASICS] or lines
+        self._say(f"Resolving {_count(asked, 'requirement')}.")
         body = self._uv.lock(lines, python, options, self._rules.metadata(), *flags)
-        self._say(f"Locked {len(compiling.pins(body))} packages.")
+        self._say(f"Locked {_count(compiling.pins(body), 'package')}.")
         plans = self._plans(body, python, options, present or {})
         kept = [option for option in options.kept if option != "--pre"]
         return "".join(f"{line}\n" for line in kept) + body + "".join(f"{plan.line}\n" for plan in plans)
@@ -139,6 +140,10 @@ class UvBuilder:
 def _named(line: str) -> str:
     """The package that a requirement is for."""
     return compiling.canonical(re.split(r"[\s\[@=<>!~;]", line, maxsplit=1)[0])
+
+
+def _count(things: Sized, word: str) -> str:
+    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"
 
 
 def here() -> str:

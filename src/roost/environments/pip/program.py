@@ -22,6 +22,8 @@ _WOULD_INSTALL = re.compile(r"\s*\+ (\S+==\S+).*")
 _NOT_FOUND = re.compile(
     r"not found in the package registry|no versions? of|cannot be used|unsatisfiable", re.IGNORECASE
 )
+_FAILED = re.compile(r"Failed to build `([^`]+)`")
+_CLASH = re.compile(r"you require ([\w.-]+?)([=<>!~]\S*) and (?:you require )?\1([=<>!~]\S*?),? (?:we can|your)")
 
 
 class Uv:
@@ -133,7 +135,13 @@ def _hint(words: str) -> str:
     if re.search(r"hash mismatch", words, re.IGNORECASE):
         return "A package is not the one that was locked: it was changed or damaged on its way. Nothing of it was installed."
     if "Failed to build" in words or "build backend" in words:
-        return "A package has no wheel for this Python and could not be built here; ask for a version that has one."
+        named = _FAILED.search(words)
+        return (
+            f"{named[1] if named else 'A package'} has no wheel for this Python and could not be built here; "
+            "ask for a version that has one, or for the Python of its years, such as python=3.8."
+        )
+    if clash := _CLASH.search(" ".join(words.split())):
+        return f"{clash[1]}{clash[2]} and {clash[1]}{clash[3]} are both asked for; keep one of them."
     if _NOT_FOUND.search(words):
         return "Check names and versions against this Python; older packages need the Python of their years, such as python=3.8."
     if re.search(r"dns error|Failed to fetch|[Cc]onnection|timed? ?out|error sending request", words):

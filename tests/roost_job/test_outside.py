@@ -1,0 +1,41 @@
+"""What the SDK has and a job does not: said in words, and `hasattr` still answers."""
+
+import pytest
+
+from roost import Datastore
+from roost_job.context import JobWorkspace
+from roost_job.datasets import FileDataset, TabularDataset
+from roost_job.door import _answer
+from roost_job.exceptions import UserErrorException
+
+WORKSPACE = JobWorkspace("vision")
+
+
+@pytest.mark.parametrize("name", ["get_default_datastore", "datastores", "environments", "compute_targets"])
+def test_of_a_workspace(name: str) -> None:
+    with pytest.raises(UserErrorException, match=rf"Workspace\.{name} is not in a job\.\nhint: "):
+        getattr(WORKSPACE, name)
+    assert not hasattr(WORKSPACE, name)
+
+
+def test_the_sdk_with_the_workspace_of_a_job() -> None:
+    with pytest.raises(UserErrorException, match="In a job the workspace is known by its name"):
+        Datastore.get(WORKSPACE, "mine")  # type: ignore[arg-type]
+
+
+def test_of_datasets() -> None:
+    table, files = TabularDataset(None, {}), FileDataset(None, {})
+    for deed in (lambda: table.filter(1), lambda: table["price"]):
+        with pytest.raises(
+            UserErrorException, match=r"(?s)TabularDataset\.filter is not in a job.*to_pandas_dataframe"
+        ):
+            deed()
+    with pytest.raises(UserErrorException, match=r"FileDataset\.as_mount is not in a job"):
+        files.as_mount()
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        files.nonsense  # noqa: B018 - asking is the test
+
+
+def test_a_dataset_that_is_not_there_is_the_same_error_as_outside() -> None:
+    with pytest.raises(UserErrorException, match="No dataset"):
+        _answer(b'{"error": {"code": "data_not_found", "message": "No dataset.", "hint": ""}}')
