@@ -140,7 +140,10 @@ class Podman:
         # The registry would take a variable REGISTRY_… for a setting of its own.
         environment = {name: value for name, value in self._environment.items() if not name.startswith("REGISTRY_")}
         with (self.folder / f"{words[0]}.log").open("ab") as log:
-            return subprocess.Popen(words, env=environment, stdout=log, stderr=log, start_new_session=True)
+            # In its folder: a container that runs out of memory leaves a file `oom` where its engine was started.
+            return subprocess.Popen(
+                words, cwd=self.folder, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
 
 
 def _listens(port: int) -> bool:
