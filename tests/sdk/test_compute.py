@@ -188,7 +188,7 @@ class TestWithAControlPlane:
         nodes = found.list_nodes()
         assert [node["nodeId"] for node in nodes] == ["gpu-cluster-1", "gpu-cluster-2"]
         assert set(nodes[0]) == {"nodeId", "privateIpAddress", "publicIpAddress", "port", "nodeState", "runId"}
-        with pytest.raises(ComputeTargetException, match="min_nodes must be"):
+        with pytest.raises(ComputeTargetException, match="stay when idle must be 0 to 1"):
             found.update(max_nodes=1)
         with pytest.raises(ComputeTargetException, match="exists already"):
             ComputeTarget.create(workspace, "gpu-cluster", AmlCompute.provisioning_configuration(vm_size=SIZE))
