@@ -2,28 +2,34 @@
 
 `run` is what the first node starts: it executes `mpirun`. `remote` is the remote shell of that: it has commands executed by the
 agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes are relayed. `rank` stands before each rank: it
-gives it the node's folder, its own log and its variables, and says which rank failed.
+gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat: only
+the agent of its node knows which secrets to hide in that (`FAILED`).
 """
 
 import argparse
 import ctypes
+import hashlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from typing import Dict, List, Mapping, NoReturn, Tuple
 
 from roost_job.door import DoorClient
 from roost_job.exceptions import AzureMLException, UserErrorException
 
 BOOT = "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()"
+"""Of the script's own folder nothing is imported here: a `signal.py` there is the script's affair."""
+FAILED = ".failed"
+"""Beside a rank's log, once it has failed: its exit code. For the agent of the node."""
 REMOTE_SHELL = "remote-shell"
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _DATA = "AZUREML_DATAREFERENCE_"
-_LAST_LINES, _LAST_BYTES = 15, 8192
 _HANDED_ON = re.compile(r"AZ_BATCH\w*|HOROVOD_\w+|NCCL_\w+|OMP_NUM_THREADS")
 """Variables of the first node that all ranks get; everything else is each node's own."""
 _OWN_NAMES = "ROOST_OWN_NAMES"
@@ -139,13 +145,27 @@ def mpirun_argv(mpirun: str, addresses: List[str], processes: int, own: Mapping[
 
 
 def _write_remote_shell() -> str:
-    """The program that `mpirun` calls for each other node, in the folder of the rank logs."""
-    path = os.path.join(os.environ["ROOST_LOGS"], REMOTE_SHELL)
-    text = "#!/bin/sh\nexec '%s' -c '%s' remote \"$@\"\n" % (sys.executable, BOOT)
+    """The program that `mpirun` calls for each other node."""
+    place = shell_folder(os.environ["ROOST_LOGS"])
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    if os.stat(place).st_uid != os.getuid():
+        raise UserErrorException("The folder %s of the run's remote shell belongs to somebody else." % place)
+    path = os.path.join(place, REMOTE_SHELL)
+    text = '#!/bin/sh\nexec %s -c %s remote "$@"\n' % (shlex.quote(sys.executable), shlex.quote(BOOT))
     with open(path, "w") as file:
         file.write(text)
     os.chmod(path, 0o700)
     return path
+
+
+def shell_folder(logs: str) -> str:
+    """Where the remote shell of a run is: in the folder of its rank logs, or, where Open MPI would take that path for several, in a
+    folder of its own, which the agent takes away."""
+    if not re.search(r"[\s:,]", logs):
+        return logs
+    name = hashlib.sha256(os.fsencode(logs)).hexdigest()[:16]
+    places = [place for place in (tempfile.gettempdir(), "/tmp") if not re.search(r"[\s:,]", place)]  # noqa: S108
+    return os.path.join(places[0], "roost-%d-%s" % (os.getuid(), name))
 
 
 def portable(word: str, own: Mapping[str, str]) -> str:
@@ -215,13 +235,13 @@ def _rank(words: List[str]) -> int:
             child = subprocess.Popen(words_here, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         except OSError as error:
             log.write(("%r cannot be started: %s.\n" % (words_here[0], error.strerror)).encode("utf-8", "replace"))
+            _say_failed(rank, path, 127)
             return 127
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda which, _: child.send_signal(which))
     code = child.wait()
     if code > 0 or code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL, -signal.SIGBUS):
-        sys.stderr.write(_last_words(rank, env.get("ROOST_NODE", ""), code, path))
-        sys.stderr.flush()
+        _say_failed(rank, path, code)
     return code if code >= 0 else 128 - code
 
 
@@ -230,13 +250,10 @@ def expand(word: str, env: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda match: env.get(match.group(1) or match.group(2), match.group(0)), word)
 
 
-def _last_words(rank: str, node: str, code: int, path: str) -> str:
-    """Which rank failed, and what it printed last: for the log of the launcher, which the run's end quotes."""
+def _say_failed(rank: str, log: str, code: int) -> None:
+    """Which rank failed: to the log of the launcher, which the run's end quotes, and to the agent of this node."""
+    with open(log[: -len(".txt")] + FAILED, "w") as file:
+        file.write("%d" % code)
     ended = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
-            lines = file.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
-    except OSError:
-        lines = []
-    return "\n".join(["Rank %s on node %s %s. Its last lines:" % (rank, node, ended)] + lines) + "\n"
+    sys.stderr.write("Rank %s on node %s %s.\n" % (rank, os.environ.get("ROOST_NODE", ""), ended))
+    sys.stderr.flush()

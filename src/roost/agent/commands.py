@@ -6,7 +6,7 @@ relayed; who asked is told the exit code.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from roost.agent.link import Link
 from roost.agent.processes import Running, wait
@@ -77,17 +77,23 @@ class Commands(threading.Thread):
             log.warning("The end of command %d is not told: %s", number, error.message)
 
 
-def execute(link: Link, node: object, argv: object) -> int:
-    """Has a command executed on another node, which is named by its name, address or rank; its exit code."""
+def answer(link: Link, brief: Link, request: Mapping[str, object]) -> object:
+    """At the door: a command for another node of the run."""
+    return {"exit_code": execute(link, brief, request.get("node"), request.get("argv"))}
+
+
+def execute(link: Link, brief: Link, node: object, argv: object) -> int:
+    """Has a command executed on another node, which is named by its name, address or rank; its exit code. That it is begun is
+    asked over the brief link; once it runs, a control plane that is away costs nothing but time."""
     if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
         raise InvalidInput(f"`argv` must be a list of words, got {argv!r}.")
-    members = [decode(Member, each) for each in link.client.call("GET", link.path("agents"))["members"]]
+    members = [decode(Member, each) for each in brief.client.call("GET", link.path("agents"))["members"]]
     found = [m for m in members if str(node) in (m.node, m.address, str(m.node_rank))]
     if not found:
         known = ", ".join(member.node for member in members) or "none"
         raise NotFound(f"The run has no node {node!r}.", hint=f"Its nodes are: {known}.")
     route = link.path("agents", str(found[0].node_rank), "commands")
-    number = link.client.call("POST", route, json={"argv": argv})["number"]
+    number = brief.client.call("POST", route, json={"argv": argv})["number"]
     while True:
         answer = link.client.call("GET", link.path("commands", str(number)), params={"wait": _WAIT_SECONDS})
         if not answer["commands"]:

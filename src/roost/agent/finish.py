@@ -21,6 +21,7 @@ from roost.agent.ship import Cargo
 from roost.domain.errors import Forbidden, NotFound
 from roost.domain.files import of_attempt
 from roost.domain.runs import Reason, RunStatus
+from roost_job.mpi import shell_folder
 
 log = logging.getLogger("roost.agent")
 
@@ -46,6 +47,8 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         return
     if run.status.is_terminal or run.status is RunStatus.QUEUED:
         remove_shared(folder)
+    if (shell := shell_folder(str(folder.ranks))) != str(folder.ranks):
+        shutil.rmtree(shell, ignore_errors=True)
     if not found.losses:
         remove(folder.root)
 

@@ -99,7 +99,8 @@ class Ship(threading.Thread):
         self._begun = self._done = 0
         self._told = ""
         self.serving = False
-        """Whether this node has no process that the run goes on for."""
+        """Whether this node has no process that the run goes on for, any more; it is told with the next round."""
+        self._said_serving: bool | None = None
         self.syncing: Syncing | None = None
         """Keeps `./outputs` meanwhile, on nodes that may be taken away."""
 
@@ -115,6 +116,8 @@ class Ship(threading.Thread):
                 return
             with self._turn:
                 self._begun += 1
+            if self._said_serving is not self.serving and not stopping:
+                self._try(self._say_running)
             if stopping:
                 self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
             went_well = self._try(partial(self._cargo.round, last=stopping))
@@ -147,8 +150,10 @@ class Ship(threading.Thread):
         self.join()
 
     def _say_running(self) -> None:
+        serving = self.serving
         with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
-            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=self.serving))
+            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving))
+        self._said_serving = serving
 
     def _try(self, deed: Callable[[], object]) -> bool:
         try:

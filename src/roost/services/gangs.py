@@ -13,7 +13,7 @@ from roost.domain.gangs import End, Member, Phase
 from roost.domain.runs import ENDINGS, Reason, Run, RunStatus, lost_its_nodes
 from roost.services import rank_logs, runs
 from roost.services.house import House
-from roost.services.runs import MAX_MESSAGE, Report
+from roost.services.runs import Report
 from roost.services.signals import CONTROL, gang_topic, run_topic
 from roost.store.base import Command
 
@@ -35,15 +35,9 @@ class Meeting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemberReport:
+class MemberReport(Report):
     """What a member says happened on its node."""
 
-    to: RunStatus
-    reason: Reason = Reason.NONE
-    message: str = ""
-    exit_code: int | None = None
-    attempt: int = 0
-    """As in `Report`."""
     serving: bool = False
     """It runs, with no process that the run goes on for."""
 
@@ -84,6 +78,7 @@ def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Ru
 
 def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
     """A member tells what happened on its node."""
+    said = runs.bounded(said)
     run = runs.get(house, run_id)
     if said.attempt and said.attempt != run.attempt:
         return run
@@ -96,21 +91,20 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
     # It has failed, and still ships what it made: the others need not wait for that.
-    end = {"to": RunStatus.FAILED, "reason": said.reason, "message": said.message, "ended_at": now} if failed else {}
+    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": now} if failed else {}
     everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
     house.signals.ring(gang_topic(run_id))
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
-    if said.to is RunStatus.RUNNING or last:
-        reason = Reason.SCRIPT_ENDED if last else said.reason
-        run = runs.report(house, run_id, Report(to=said.to, reason=reason))
-        return settle(house, run_id) if failed else run
-    house.signals.ring(run_topic(run_id))
+    begins = said.to is RunStatus.RUNNING and run.status is not RunStatus.RUNNING
+    if begins or last:
+        runs.report(house, run_id, Report(to=said.to, reason=Reason.SCRIPT_ENDED if last else said.reason))
+    else:
+        house.signals.ring(run_topic(run_id))
     return settle(house, run_id)
 
 
 def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
     """How a member ended; said again it changes nothing."""
-    message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
     now = house.clock()
     house.store.gangs.update(
         run_id,
@@ -118,14 +112,16 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> R
         attempt=said.attempt,
         phase=Phase.ENDED,
         to=said.to,
-        reason=said.reason,
-        message=message,
-        exit_code=said.exit_code,
+        **_how(runs.bounded(said)),
         ended_at=now,
         heard_at=now,
     )
     house.signals.ring(gang_topic(run_id))
     return settle(house, run_id)
+
+
+def _how(said: MemberReport) -> dict[str, object]:
+    return {"reason": said.reason, "message": said.message, "exit_code": said.exit_code}
 
 
 def settle(house: House, run_id: str) -> Run:
@@ -135,7 +131,7 @@ def settle(house: House, run_id: str) -> Run:
         everyone = house.store.gangs.members(run_id)
         if run.status.is_terminal or not everyone:
             return run
-        over = gangs.end(everyone)
+        over = gangs.end(everyone, canceled=run.status is RunStatus.CANCEL_REQUESTED)
         try:
             if over is not None:
                 return _end(house, run, over)

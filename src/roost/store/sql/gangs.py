@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from roost.domain.compute import NodeState, next_address
 from roost.domain.errors import Conflict, NotFound
-from roost.domain.gangs import Member, Phase
+from roost.domain.gangs import ECHOES, Member, Phase
 from roost.domain.runs import Reason, RunStatus
 from roost.store.base import Command
 from roost.store.sql import rows
@@ -68,8 +68,12 @@ class SqlGangs:
                 raise NotFound(f"Run {run_id} has no node {node_rank} now.")
             if attempt and attempt != (found.attempt or 1):
                 raise Conflict(f"Run {run_id} is at attempt {found.attempt} by now, not at {attempt}.")
-            if there[node_rank].phase is Phase.ENDED:  # the first end counts
+            before = there[node_rank]
+            if before.phase is Phase.ENDED:  # the first end counts
                 for name in _ENDS:
+                    changes.pop(name, None)
+            elif before.to is not None and changes.get("reason") in ECHOES:  # what it failed of, and no echo of that
+                for name in _ENDS[1:]:
                     changes.pop(name, None)
             if changes:
                 _SET.run(connection, seq=found.seq, which=node_rank, **_values(changes))
