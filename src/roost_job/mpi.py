@@ -2,8 +2,8 @@
 
 `run` is what the first node starts: it executes `mpirun`. `remote` is the remote shell of that: it has commands executed by the
 agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes are relayed. `rank` stands before each rank: it
-gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat: only
-the agent of its node knows which secrets to hide in that (`FAILED`).
+gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat:
+only the agent of its node knows which secrets to hide in that (`FAILED`).
 """
 
 import argparse
@@ -159,8 +159,8 @@ def _write_remote_shell() -> str:
 
 
 def shell_folder(logs: str) -> str:
-    """Where the remote shell of a run is: in the folder of its rank logs, or, where Open MPI would take that path for several, in a
-    folder of its own, which the agent takes away."""
+    """Where the remote shell of a run is: in the folder of its rank logs, or, where Open MPI would take that path for several, in
+    a folder of its own, which the agent takes away."""
     if not re.search(r"[\s:,]", logs):
         return logs
     name = hashlib.sha256(os.fsencode(logs)).hexdigest()[:16]

@@ -6,6 +6,7 @@ relayed; who asked is told the exit code.
 
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from roost.agent.link import Link
@@ -71,8 +72,9 @@ class Commands(threading.Thread):
         self._tell(number, code)
 
     def _tell(self, number: int, code: int) -> None:
+        said = {"exit_code": code, "attempt": self._link.attempt}
         try:
-            self._link.client.call("POST", self._link.path("commands", str(number)), json={"exit_code": code})
+            self._link.client.call("POST", self._link.path("commands", str(number)), json=said)
         except RoostError as error:
             log.warning("The end of command %d is not told: %s", number, error.message)
 
@@ -93,7 +95,12 @@ def execute(link: Link, brief: Link, node: object, argv: object) -> int:
         known = ", ".join(member.node for member in members) or "none"
         raise NotFound(f"The run has no node {node!r}.", hint=f"Its nodes are: {known}.")
     route = link.path("agents", str(found[0].node_rank), "commands")
-    number = brief.client.call("POST", route, json={"argv": argv})["number"]
+    order = {
+        "argv": argv,
+        "key": uuid.uuid4().hex,
+        "attempt": link.attempt,
+    }  # so that an answer that is lost costs nothing
+    number = brief.client.call("POST", route, json=order)["number"]
     while True:
         answer = link.client.call("GET", link.path("commands", str(number)), params={"wait": _WAIT_SECONDS})
         if not answer["commands"]:

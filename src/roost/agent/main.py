@@ -1,6 +1,7 @@
 """The story of a run on its node, from the plan to the reported end. Start with `run`; each step is a file beside this one.
 
-While the script runs three threads work for it: `orders` listens, `ship` sends, `vitals` measures; and the door is open.
+While the script runs threads work for it: `orders` listens, `ship` sends, `vitals` measures, `syncing` keeps outputs; and the
+door is open.
 """
 
 import itertools
@@ -152,7 +153,9 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             else outcomes.failed(Reason.START_FAILED, str(error))
         )
     log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
-    crew.ship.syncing = Syncing(crew.folder, crew.link) if crew.plan.preemptible else None
+    syncing = Syncing(crew.folder, crew.link)
+    if crew.plan.preemptible:
+        syncing.start()
     crew.ship.serving = not any(process.waited_for for process in processes)
     crew.ship.start()
     several = crew.plan.spec.node_count > 1
@@ -167,6 +170,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     vitals.stop()
     if several and outcome.to is RunStatus.FAILED and not crew.orders.halted:
         _say_failed(crew, outcome)
+    syncing.close()
     return outcome
 
 
@@ -200,8 +204,8 @@ def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
 
 
 def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
-    """Waits for the script's end, or brings it about; then ends whatever it left behind. A failure that comes with a halt is taken
-    for what came of that: a rank whose peers are ended already fails on its own."""
+    """Waits for the script's end, or brings it about; then ends whatever it left behind. A failure that comes with a halt is
+    taken for what came of that: a rank whose peers are ended already fails on its own."""
     limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
     in_time = True
@@ -230,8 +234,8 @@ def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
 
 
 def _pending(processes: Sequence[Launched], several: bool) -> list[Launched] | None:
-    """Those that still run; None when one has failed, or all that are waited for have ended. Of several nodes one goes on until it
-    is told, where none is waited for or others may need what is left (parameter servers)."""
+    """Those that still run; None when one has failed, or all that are waited for have ended. Of several nodes one goes on until
+    it is told, where none is waited for or others may need what is left (parameter servers)."""
     codes = [(process, process.running.exit_code()) for process in processes]
     waited = [code for process, code in codes if process.waited_for]
     left = [process for process, code in codes if code is None]

@@ -18,7 +18,6 @@ from roost.agent.link import Link
 from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
 from roost.agent.staging import Staging
-from roost.agent.syncing import Syncing
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
 from roost.domain.runs import Reason, RunStatus
@@ -101,8 +100,6 @@ class Ship(threading.Thread):
         self.serving = False
         """Whether this node has no process that the run goes on for, any more; it is told with the next round."""
         self._said_serving: bool | None = None
-        self.syncing: Syncing | None = None
-        """Keeps `./outputs` meanwhile, on nodes that may be taken away."""
 
     def run(self) -> None:
         self._try(self._say_running)
@@ -121,8 +118,6 @@ class Ship(threading.Thread):
             if stopping:
                 self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
             went_well = self._try(partial(self._cargo.round, last=stopping))
-            if self.syncing and not stopping:
-                self._try(self.syncing.round)
             with self._turn:
                 self._done = self._begun if went_well else self._done
                 self._turn.notify_all()

@@ -7,7 +7,7 @@ from typing import TypeVar
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
-from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission, lost_its_nodes
+from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
@@ -161,8 +161,6 @@ def report(house: House, run_id: str, said: Report) -> Run:
     said = bounded(said)
     if said.attempt and said.attempt != before.attempt:
         return before
-    if said.to.is_terminal and not lost_its_nodes(before, said.to):
-        rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
     run, _ = move(house, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt)
     return run
 
@@ -203,6 +201,7 @@ def move(
     run, moved = house.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
     if moved:
         if run.status.is_terminal:
+            rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
             people.expire_run_tokens(house, run_id)
             end_children(house, run)
         elif run.status is RunStatus.QUEUED and run.attempt > 1:
