@@ -8,7 +8,7 @@ from tests.services.houses import ANN, Clock, make_house, submit
 
 from roost.domain.errors import Conflict, InvalidInput
 from roost.domain.files import RANK_LOG, STD_LOG, RunFile
-from roost.domain.gangs import Phase
+from roost.domain.gangs import Phase, all_met
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.domain.topology import LaunchKind, Topology
 from roost.services import files, gangs, runs, streams
@@ -82,6 +82,22 @@ def test_a_preempted_run_that_is_cancelled_is_cancelled(house: House) -> None:
     for rank in (0, 1):
         say(house, run, rank, RunStatus.FAILED, Reason.PREEMPTED)
     assert runs.get(house, run.id).status is RunStatus.CANCELED
+
+
+def test_one_that_could_not_be_prepared_keeps_the_others_from_starting(house: House) -> None:
+    run = begin(house)
+    gangs.heartbeat(house, run.id, 1)
+    said = say(house, run, 0, RunStatus.FAILED, Reason.PREPARE_FAILED, message="It has no disk.")
+    assert said.ending is Reason.NODE_FAILED
+    assert not all_met(gangs.meet(house, run.id, 1, Meeting(ports=(20000,))))
+
+
+def test_one_whose_agent_is_stopped_ends_the_others(house: House) -> None:
+    run = begin(house)
+    said = say(house, run, 0, RunStatus.CANCELED, Reason.CANCELED_BY_USER, message="It was told to stop (SIGTERM).")
+    assert said.ending is Reason.NODE_FAILED
+    now = say(house, run, 1, RunStatus.FAILED, Reason.NODE_FAILED)
+    assert (now.status, now.message) == (RunStatus.CANCELED, "It was told to stop (SIGTERM).")
 
 
 def test_what_members_say_is_bounded(house: House) -> None:
