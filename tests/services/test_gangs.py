@@ -177,6 +177,15 @@ def test_logs_of_an_attempt_stay_when_the_next_one_prints(house: House) -> None:
     assert sorted(read(house, run, STD_LOG).splitlines()) == ["[0] second of 0", "[1] second of 1"]
 
 
+def test_that_two_nodes_have_made_one_file_is_said_once(house: House) -> None:
+    run = begin(house)
+    for step in range(3):
+        for rank in (0, 1):
+            blob = house.blobs.put(f"{step} of {rank}".encode())
+            files.put(house, run.id, [RunFile(path="outputs/a", blob=blob, size=6, modified_at=1.0)], node_rank=rank)
+    assert read(house, run, STD_LOG).count("Two nodes have made 'outputs/a'") == 1
+
+
 def test_one_node_with_several_processes_keeps_its_merged_log_too(house: House) -> None:
     run = begin(house, 1, launch=LaunchKind.PYTORCH, topology=Topology(processes_per_node=2))
     for rank in (0, 1):
