@@ -20,6 +20,8 @@ RANGE = re.compile(rb"range: bytes=(\d+)-(\d*)", re.IGNORECASE)
 
 
 class Server(asyncio.Protocol):
+    """`kept` holds whole answers."""
+
     def __init__(self, folder: Path, kept: dict[str, bytes]) -> None:
         self.folder, self.kept, self.waiting = folder, kept, b""
 
@@ -31,11 +33,10 @@ class Server(asyncio.Protocol):
         while b"\r\n\r\n" in self.waiting:
             head, _, self.waiting = self.waiting.partition(b"\r\n\r\n")
             name = head.split(b" ", 2)[1].decode().lstrip("/")
-            if name not in self.kept:
+            if name in self.kept:
+                self.transport.write(self.kept[name])
+            else:
                 self.answer_large(self.folder / name, head)
-                continue
-            body = self.kept[name]
-            self.transport.write(self.head(200, self.folder / name, len(body)) + body)
 
     def answer_large(self, path: Path, head: bytes) -> None:
         size, asked = path.stat().st_size, RANGE.search(head)
@@ -43,12 +44,14 @@ class Server(asyncio.Protocol):
         end = min(int(asked[2]) + 1, size) if asked and asked[2] else size
         more = f"Content-Range: bytes {start}-{end - 1}/{size}\r\n" if asked else ""
         target = socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno()))
-        text = self.head(206 if asked else 200, path, end - start, more)
+        text = headed(206 if asked else 200, path, end - start, more)
         threading.Thread(target=send, args=(target, text, path, start, end), daemon=True).start()
 
-    def head(self, status: int, path: Path, length: int, more: str = "") -> bytes:
-        changed = email.utils.formatdate(path.stat().st_mtime, usegmt=True)
-        return f"HTTP/1.1 {status} OK\r\nContent-Length: {length}\r\nLast-Modified: {changed}\r\n{more}\r\n".encode()
+
+def headed(status: int, path: Path, length: int, more: str = "") -> bytes:
+    """The head of an answer."""
+    changed = email.utils.formatdate(path.stat().st_mtime, usegmt=True)
+    return f"HTTP/1.1 {status} OK\r\nContent-Length: {length}\r\nLast-Modified: {changed}\r\n{more}\r\n".encode()
 
 
 def send(target: socket.socket, head: bytes, path: Path, start: int, end: int) -> None:
@@ -64,7 +67,8 @@ def send(target: socket.socket, head: bytes, path: Path, start: int, end: int) -
 
 
 async def main(folder: Path) -> None:
-    kept = {path.name: path.read_bytes() for path in folder.iterdir() if path.stat().st_size <= SMALL}
+    small = [path for path in folder.iterdir() if path.stat().st_size <= SMALL]
+    kept = {path.name: headed(200, path, path.stat().st_size) + path.read_bytes() for path in small}
     server = await asyncio.get_running_loop().create_server(lambda: Server(folder, kept), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()

@@ -165,7 +165,7 @@ class _Work:
         threads."""
         small: deque[Wanted] = deque()
         for key, item in missing.items():
-            if item.size is not None and item.size <= SMALL:
+            if item.size and item.size <= SMALL:
                 small.append((item, self._cache.where(key)))
             else:
                 self.add(partial(self._begin, key, item))
