@@ -1,6 +1,7 @@
-"""A plain file server for the data benchmark, fast enough not to be what is measured: `python -m bench.data_server FOLDER`.
+"""A plain file server for the data benchmark, fast enough not to be what is measured: `python -m bench.data_server FOLDER AWAY`.
 
-HTTP/1.1 with keep-alive and ranges. Small files are answered from memory, large ones by the kernel's sendfile. Prints its port.
+HTTP/1.1 with keep-alive and ranges. Small files are answered from memory AWAY seconds later, large ones by the kernel's sendfile.
+Prints its port.
 """
 
 import asyncio
@@ -22,8 +23,8 @@ RANGE = re.compile(rb"range: bytes=(\d+)-(\d*)", re.IGNORECASE)
 class Server(asyncio.Protocol):
     """`kept` holds whole answers."""
 
-    def __init__(self, folder: Path, kept: dict[str, bytes]) -> None:
-        self.folder, self.kept, self.waiting = folder, kept, b""
+    def __init__(self, folder: Path, kept: dict[str, bytes], away: float) -> None:
+        self.folder, self.kept, self.away, self.waiting = folder, kept, away, b""
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -33,10 +34,12 @@ class Server(asyncio.Protocol):
         while b"\r\n\r\n" in self.waiting:
             head, _, self.waiting = self.waiting.partition(b"\r\n\r\n")
             name = head.split(b" ", 2)[1].decode().lstrip("/")
-            if name in self.kept:
-                self.transport.write(self.kept[name])
-            else:
+            if name not in self.kept:
                 self.answer_large(self.folder / name, head)
+            elif self.away:
+                asyncio.get_running_loop().call_later(self.away, self.transport.write, self.kept[name])
+            else:
+                self.transport.write(self.kept[name])
 
     def answer_large(self, path: Path, head: bytes) -> None:
         size, asked = path.stat().st_size, RANGE.search(head)
@@ -66,13 +69,13 @@ def send(target: socket.socket, head: bytes, path: Path, start: int, end: int) -
         return
 
 
-async def main(folder: Path) -> None:
+async def main(folder: Path, away: float) -> None:
     small = [path for path in folder.iterdir() if path.stat().st_size <= SMALL]
     kept = {path.name: headed(200, path, path.stat().st_size) + path.read_bytes() for path in small}
-    server = await asyncio.get_running_loop().create_server(lambda: Server(folder, kept), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: Server(folder, kept, away), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    uvloop.run(main(Path(sys.argv[1])))
+    uvloop.run(main(Path(sys.argv[1]), float(sys.argv[2])))
