@@ -168,8 +168,11 @@ def unmount(target: Path) -> None:
 
 
 def _read_far(target: Path) -> None:
-    """Has the kernel ask for a megabyte at a time instead of 128 kB, where we may: who reads on has a fifth less to wait for."""
+    """Has the kernel ask for a megabyte at a time instead of 128 kB, where we may: a read costs the process a fifth less then. Of
+    this mount alone: what is no mount of ours lies on a disk that is not ours to set."""
     with contextlib.suppress(OSError):
+        if not is_mounted(target):
+            return
         device = os.stat(target).st_dev
         Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb").write_text("1024")
 
