@@ -67,6 +67,29 @@ def test_each_upload_with_a_name_has_a_folder_of_its_own(home: Path, tmp_path: P
     assert "error: workspaceblobstore:here has a.txt already" in said and "hint: Leave out --to" in said
 
 
+READS = """
+from azureml.core import Dataset, Run
+Dataset.get_by_name(Run.get_context().experiment.workspace, "birds").to_path()
+"""
+
+
+@pytest.mark.slow
+def test_unregistering_names_the_runs_that_read_it(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store/birds", {"a.txt": "bird"})
+    tree(tmp_path / "code", {"reads.py": READS})
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "birds", "mine:birds")
+    assert "Runs that read it" not in roost("data", "unregister", "birds", code=1)
+    roost("submit", "code/reads.py", "-e", "reads")
+    (run,) = json.loads(roost("run", "list", "--json"))
+    roost("data", "register", "birds", "mine:birds/a.txt", "--new-version")
+    assert f"the data stays. Runs that read it: {run['id']}." in roost("data", "unregister", "birds", code=1)
+    roost("data", "register", "others", "mine:birds")
+    said = roost("datastore", "unregister", "mine", code=1)
+    assert "birds, others cannot be read any more then." in said and run["id"] in said
+    assert "was unregistered" in roost("datastore", "unregister", "mine", "--yes")
+
+
 @pytest.mark.slow
 def test_datastores_and_their_credentials(home: Path, tmp_path: Path) -> None:
     register = ("datastore", "register", "azure", "--azure", "acc/box", "--endpoint", "http://127.0.0.1:1/acc")

@@ -38,6 +38,8 @@ class Manners:
     location: str = ""
     claims: int | None = None
     """The length that the head tells, whatever comes."""
+    placed: str = ""
+    """The Content-Range that the head tells, whatever comes."""
     md5: str = ""
     old: bool = False
     """Answers as HTTP/1.0."""
@@ -114,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection |= file.old
         self.send_response(206 if found else 200)
         if found:
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(file.content)}")
+            self.send_header("Content-Range", file.placed or f"bytes {start}-{end - 1}/{len(file.content)}")
         if file.dated:
             self.send_header("Last-Modified", MODIFIED_TEXT)
         for header, value in (("ETag", file.etag), ("Content-MD5", file.md5)):

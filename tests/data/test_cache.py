@@ -178,3 +178,23 @@ class TestFullDisk:
                 fetch([server.put("f", content(size))], cache)
             assert not list(cache.root.glob("??/" + "[0-9a-f]" * 64))
             cache.close()
+
+    def test_that_fills_up_while_many_small_ones_come(self, server: Server, tmp_path: Path) -> None:
+        items = [server.put(f"{n}", content(100_000, str(n))) for n in range(10)]
+        with small_disk(tmp_path / "disk", "600k") as disk:
+            cache = Cache(disk)
+            cache.make_room = lambda need: None  # type: ignore[method-assign]  as above
+            with pytest.raises(DiskFull, match=r"disk of the data cache.* is full"):
+                fetch(items, cache)
+            whole = [path for path in cache.root.glob("??/*") if not path.suffix]
+            assert {path.stat().st_size for path in whole} <= {100_000}
+            cache.close()
+
+
+@pytest.mark.parametrize("facts", ["", "{", "[]", '{"size": 3}'])
+def test_facts_that_a_crash_left_half_written_are_none(cache: Cache, facts: str) -> None:
+    item = Item(name="f", url="http://nowhere/f", source="http://nowhere/f")
+    cache.remember(replace(item, size=3, etag='"v1"'))
+    (written,) = (cache.root / "facts").iterdir()
+    written.write_text(facts)
+    assert cache.recall(item) is None

@@ -1,6 +1,7 @@
 """Fetching from servers that cut, lie, change, redirect or are gone: whole files or a clear error, never wrong bytes."""
 
 import base64
+import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.data.servers import MODIFIED, Server, content, serving, until
 
+from roost.data import blocks
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
 from roost.data.fetching import fetch
@@ -176,6 +178,22 @@ class TestFaults:
         with pytest.raises(Conflict, match="another ETag"):
             fetch([item], cache, web=web)
 
+    @pytest.mark.parametrize("size", [1000, LARGE])
+    def test_of_another_time_than_it_was_listed_with(self, server: Server, cache: Cache, size: int) -> None:
+        item = replace(server.put("f", content(size)), modified_at=MODIFIED - 60)
+        with pytest.raises(Conflict, match="its server says that it is of Sun, 13 Sep 2020"):
+            fetch([item], cache)
+
+    def test_another_stretch_than_was_asked_for(self, server: Server, cache: Cache) -> None:
+        item = server.put("f", content(LARGE), placed=f"bytes 5-{LARGE + 4}/{LARGE}")
+        with pytest.raises(RoostError, match=rf"/f cannot be read: bytes 0-{LARGE - 1} were asked for, '5-"):
+            fetch([item], cache)
+        server.files["f"].placed = f"bytes 0-{LARGE - 1}/{LARGE + 9}"
+        with pytest.raises(Conflict, match=f"it has {LARGE + 9} bytes, not {LARGE}"):
+            fetch([item], cache)
+        server.files["f"].placed = ""
+        assert bytes_of(fetch([item], cache)) == [content(LARGE)]
+
     def test_what_its_server_gives_an_md5_for(self, server: Server, cache: Cache, hasty: Hasty) -> None:
         right = base64.b64encode(hashlib.md5(b"abc").digest()).decode()
         wrong = base64.b64encode(hashlib.md5(b"other").digest()).decode()
@@ -229,6 +247,12 @@ class TestFaults:
         assert bytes_of(fetch([old], cache, web=hasty(), again=lambda: [new])) == [b"content"]
         with pytest.raises(Forbidden, match="/old may not be read"):
             fetch([replace(old, source="x")], cache, web=hasty(), again=lambda: [old])
+
+        def refuse() -> list[Item]:
+            raise Unavailable("The control plane does not answer.")
+
+        with pytest.raises(Forbidden, match="/old may not be read"):
+            fetch([replace(old, source="y")], cache, web=hasty(), again=refuse)
 
 
 class TestRedirects:
@@ -292,6 +316,95 @@ print(*paths, sep="\\n", flush=True)
 def bringer(cache: Cache, items: list[Item]) -> "subprocess.Popen[str]":
     argv = [sys.executable, "-c", BRINGER, str(cache.home), json.dumps(encode(items))]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+
+class TestAPartThatIsThere:
+    """A small file that somebody is bringing, or was."""
+
+    def held(self, cache: Cache, item: Item) -> tuple[Path, int]:
+        place = cache.place(cache.key(item))
+        file = blocks.make_held(f"{place}{blocks.DATA}")
+        os.write(file, b"half of")
+        return place, file
+
+    def test_left_by_one_that_was_killed(self, server: Server, cache: Cache) -> None:
+        items = [server.put(f"{n}", content(1000, str(n))) for n in range(3)]
+        os.close(self.held(cache, items[1])[1])
+        assert bytes_of(fetch(items, cache)) == [server.files[item.name].content for item in items]
+        assert not list(cache.root.glob("??/*.part"))
+
+    def test_held_by_one_that_brings_it(self, server: Server, cache: Cache) -> None:
+        item = server.put("f", b"all of it")
+        place, file = self.held(cache, item)
+
+        def bring() -> None:
+            os.pwrite(file, b"all of it", 0)
+            os.rename(f"{place}{blocks.DATA}", place)
+            os.close(file)
+
+        assert bytes_of(fetch([item], cache, meanwhile=once(bring))) == [b"all of it"]
+        assert server.gets() == 0
+
+    def test_held_by_one_that_gives_up(self, server: Server, cache: Cache) -> None:
+        item = server.put("f", b"all of it")
+        _, file = self.held(cache, item)
+        assert bytes_of(fetch([item], cache, meanwhile=once(lambda: os.close(file)))) == [b"all of it"]
+        assert server.gets() == 1
+
+    def test_whoever_does_not_want_it_any_more_does_not_wait(self, server: Server, cache: Cache) -> None:
+        item = server.put("f", b"all of it")
+        _, file = self.held(cache, item)
+
+        def leave() -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            fetch([item], cache, meanwhile=leave)
+        os.close(file)
+        assert server.gets() == 0
+
+    def test_is_made_by_one_alone(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "shelf" / "x")
+        file = blocks.make_held(path)
+        with pytest.raises(BlockingIOError):
+            blocks.make_held(path)
+        with pytest.raises(BlockingIOError):
+            blocks.open_held(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(file)
+        os.close(blocks.open_held(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
+
+    @pytest.mark.parametrize("deed", ["hold", "fill", "remove"])
+    def test_another_is_faster_between_making_and_holding(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deed: str
+    ) -> None:
+        path, flock, others = tmp_path / "x", fcntl.flock, []
+
+        def late(file: int, how: int) -> None:
+            if deed == "hold":
+                others.append(os.open(path, os.O_RDWR))
+                flock(others[0], fcntl.LOCK_EX)
+            elif deed == "fill":
+                path.write_bytes(b"all of it")
+            else:
+                path.unlink()
+            flock(file, how)
+
+        monkeypatch.setattr(fcntl, "flock", late)
+        with pytest.raises(BlockingIOError):
+            blocks.make_held(str(path))
+        for each in others:
+            os.close(each)
+
+
+def once(deed: Callable[[], object]) -> Callable[[], None]:
+    """Does it the first time that it is called."""
+    left = [deed]
+
+    def called() -> None:
+        if left:
+            left.pop()()
+
+    return called
 
 
 class TestTwoProcesses:

@@ -244,6 +244,21 @@ class TestFuse:
         assert used <= 7 * BLOCK
         small.close()
 
+    def test_the_kernel_reads_far_ahead_where_we_may_say_so(self, server: Server, mounted: Mounted) -> None:
+        made = mounted([server.put("large", content(LARGE))])
+        device = os.stat(made.path).st_dev
+        told = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+        if not os.access(told, os.W_OK):
+            pytest.skip("only root says how far")
+        assert told.read_text() == "1024\n"
+
+    def test_what_is_no_mount_keeps_how_far_is_read(self, tmp_path: Path) -> None:
+        device = os.stat(tmp_path).st_dev
+        told = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+        before = told.read_text() if told.exists() else ""
+        supervising._read_far(tmp_path)
+        assert (told.read_text() if told.exists() else "") == before
+
     def test_many_readers_at_once(self, server: Server, mounted: Mounted) -> None:
         item = server.put("large", content(LARGE))
         made = mounted([item])

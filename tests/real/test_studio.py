@@ -7,7 +7,7 @@ import pytest
 from tests.real.browsers import Browser, install
 from tests.sdk.folders import tree
 
-from roost import Experiment, Run, ScriptRunConfig, Workspace
+from roost import Dataset, Datastore, Experiment, Run, ScriptRunConfig, Workspace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(500)]
 
@@ -146,6 +146,28 @@ def test_a_run_is_cancelled_from_the_page(browser: Browser, workspace: Workspace
     browser.shows("Canceled", place="#status")
     assert Run.get(workspace, run.id).get_status() == "Canceled"
     assert not browser.is_shown("#cancel")
+
+
+def test_datasets_and_datastores(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
+    let_in(browser, workspace)
+    browser.shows("No runs yet.")
+    browser.click("#to-data")
+    browser.shows("No datasets yet.", "workspaceblobstore", "default")
+    tree(tmp_path / "birds", {"a.csv": "x\n1\n"})
+    store = Datastore.register_folder(workspace, "mine", str(tmp_path / "birds"))
+    Dataset.File.from_files((store, "a.csv")).register(workspace, "birds", tags={"kind": EVIL})
+    table = Dataset.Tabular.from_delimited_files([(store, "a.csv"), (store, "*.csv")])
+    table.register(workspace, "table")
+    browser.refresh()
+    browser.shows(
+        "birds", "version 1", f"kind: {EVIL}", "mine:a.csv", "table, delimited", "and 1 more", place="#datasets"
+    )
+    browser.shows("mine", "folder", str(tmp_path / "birds"), place="#datastores")
+    assert (browser.count("#datasets tr"), browser.count("#datastores tr")) == (2, 3)
+    assert not browser.is_shown("#none")
+    screen: dict[str, object] = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    browser.emulate("setDeviceMetricsOverride", screen)
+    assert fits(browser)
 
 
 @pytest.mark.parametrize("dark", [False, True])

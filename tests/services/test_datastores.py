@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -293,3 +294,19 @@ def test_what_is_not_there(house: House) -> None:
         found(house, name="none")
     with pytest.raises(NotFound, match="no file 'x'"):
         content(house, "x")
+
+
+def test_what_a_broken_upload_left_is_never_shown_and_goes_when_it_is_old(house: House, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    datastores.register(house, ANN, "vision", "mine", folder(mine))
+    datastores.register(house, ANN, "vision", "looked_at", folder(mine, read_only=True))
+    (mine / "a.txt").write_text("a")
+    going, left = (mine / f".roost-part-{each * 8}" for each in ("12", "ab"))
+    going.write_text("half")
+    left.write_text("half")
+    os.utime(left, (1.0, time.time() - 25 * 3600))
+    assert [each.name for each in found(house, name="looked_at")] == ["a.txt"]
+    assert left.exists()
+    assert [each.name for each in found(house, name="mine")] == ["a.txt"]
+    assert (going.exists(), left.exists()) == (True, False)

@@ -16,6 +16,7 @@ from roost.services import files, runs, upkeep
 from roost.services.house import House
 
 NOW = 1_800_000_000.0
+DAY = 24 * 3600.0
 
 
 @pytest.fixture
@@ -156,6 +157,32 @@ class TestUsage:
         (experiment,) = used.experiments
         assert (experiment.experiment, experiment.runs, experiment.bytes) == ("train", 1, 12)
         assert used.disk_bytes >= used.disk_used > 0
+
+    def test_data_in_the_workspaces_own_datastores(self, house: House) -> None:
+        assert upkeep.usage(house).data_bytes == 0
+        written(house, "vision/workspaceblobstore/birds/a.txt", 10)
+        written(house, "other/workspacefilestore/b.txt", 5)
+        assert upkeep.usage(house).data_bytes == 15
+
+
+class TestUploadsThatBroke:
+    def test_what_they_left_is_swept_a_day_later(self, house: House) -> None:
+        kept = written(house, "vision/workspaceblobstore/birds/a.txt", 10, age=10 * DAY)
+        going = written(house, "vision/workspaceblobstore/birds/.roost-part-0123456789abcdef", 20, age=DAY - 60)
+        left = written(house, "vision/workspaceblobstore/.roost-part-fedcba9876543210", 30, age=DAY + 60)
+        assert upkeep.sweep(house, dry_run=True).part_bytes == 30
+        assert left.exists()
+        assert upkeep.sweep(house).part_bytes == 30
+        assert (kept.exists(), going.exists(), left.exists()) == (True, True, False)
+        assert upkeep.sweep(house).part_bytes == 0
+
+
+def written(house: House, name: str, size: int, age: float = 0.0) -> Path:
+    path = Path(house.facts.home) / "data" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size)
+    os.utime(path, (time.time() - age,) * 2)
+    return path
 
 
 class TestRoom:

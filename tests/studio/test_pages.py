@@ -18,7 +18,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         yield made
 
 
-@pytest.mark.parametrize("path", ["/", "/runs/train_1_ab", "/runs/<script>", "/studio/run.js", "/studio/studio.css"])
+@pytest.mark.parametrize(
+    "path", ["/", "/data", "/runs/train_1_ab", "/runs/<script>", "/studio/run.js", "/studio/studio.css"]
+)
 def test_open_to_all_with_a_strict_policy(desk: Desk, path: str) -> None:
     answer = desk.stranger.get(path)
     assert answer.status == 200
@@ -34,7 +36,7 @@ def test_one_page_for_every_run(desk: Desk) -> None:
     assert one == other
 
 
-@pytest.mark.parametrize(("path", "title"), [("/", "Runs"), ("/runs/a", "Run")])
+@pytest.mark.parametrize(("path", "title"), [("/", "Runs"), ("/runs/a", "Run"), ("/data", "Data")])
 def test_a_page_is_whole_and_has_its_frame_once(desk: Desk, path: str, title: str) -> None:
     text = desk.stranger.get(path).body.decode()
     for part in (
@@ -80,7 +82,7 @@ def test_what_runs_wrote_becomes_text_only() -> None:
 
 def test_every_file_that_a_page_names_is_there(desk: Desk) -> None:
     named = {name for file in FILES.iterdir() for name in re.findall(r"/studio/([\w.]+)", file.read_text())}
-    assert {"studio.css", "list.js", "run.js", "api.js", "charts.js"} <= named
+    assert {"studio.css", "list.js", "run.js", "data.js", "api.js", "charts.js"} <= named
     for name in named:
         assert desk.stranger.get(f"/studio/{name}").status == 200, name
 

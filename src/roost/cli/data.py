@@ -30,6 +30,7 @@ _NEW_VERSION = typer.Option(False, "--new-version", help="A new version, when th
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 _KINDS = ("files", "csv", "parquet", "jsonl")
 _SHOWN = 20
+_NAMED = 5
 
 
 @app.command("list")
@@ -200,12 +201,31 @@ def unregister(
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
 
     found = _get(session.workspace(), name, None)
-    asking.confirm(f"Dataset {name}, all versions of it, will be unregistered; the data stays.", yes)
+    if not yes:
+        told = f"Dataset {name}, all versions of it, will be unregistered; the data stays.{readers([found])}"
+        asking.confirm(told, yes)
     found.unregister_all_versions()
     if as_json:
         rendering.as_json({"unregistered": name})
     else:
         print(f"Dataset {name} was unregistered.")
+
+
+def readers(datasets: "Sequence[AbstractDataset]") -> str:
+    """A sentence that names the runs that read any of these, older versions of them too; empty when none did."""
+    versions = [each for newest in datasets for each in _newest(newest)]
+    runs = list(dict.fromkeys(use["run_id"] for each in versions for use in _uses(each) if use["direction"] == "input"))
+    if not runs:
+        return ""
+    more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
+    return f" Runs that read it: {', '.join(runs[:_NAMED])}{more}."
+
+
+def _newest(dataset: "AbstractDataset") -> "list[AbstractDataset]":
+    """It and the versions before it, as many as are looked at."""
+    workspace, record = dataset._registered("show")
+    older = range(record.version - 1, max(0, record.version - _SHOWN), -1)
+    return [dataset, *(_get(workspace, record.name, version) for version in older)]
 
 
 def _get(ws: "Workspace", name: str, version: int | None) -> "AbstractDataset":

@@ -157,16 +157,19 @@ def unregister(
     name: str = _NAME, yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."), as_json: bool = _AS_JSON
 ) -> None:
     """Forget a datastore and its credential, after a yes. What is in it stays."""
-    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import asking, data, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.datastores import Datastore  # noqa: PLC0415
 
     ws = session.workspace()
     found = Datastore.get(ws, name)
-    of_it = [key for key, each in ws.datasets.items() if any(one.datastore == name for one in each._definition.sources)]
-    warning = (
-        f" {', '.join(of_it[:5])}{' and others' * (len(of_it) > 5)} cannot be read any more then." if of_it else ""
-    )
-    asking.confirm(f"Datastore {name} and its credential will be forgotten; what is in it stays.{warning}", yes)
+    if not yes:
+        known = [
+            each for each in ws.datasets.values() if any(one.datastore == name for one in each._definition.sources)
+        ]
+        named = ", ".join(str(each.name) for each in known[:5]) + " and others" * (len(known) > 5)
+        gone = f" {named} cannot be read any more then." if known else ""
+        told = f"Datastore {name} and its credential will be forgotten; what is in it stays.{gone}{data.readers(known[:5])}"
+        asking.confirm(told, yes)
     found.unregister()
     if as_json:
         rendering.as_json({"unregistered": name})

@@ -29,10 +29,15 @@ def du(as_json: bool = _AS_JSON) -> None:
     rows = [
         ("files of runs", size(used["file_bytes"]), "outputs and logs, each content once"),
         ("snapshots", size(used["snapshot_bytes"]), "source folders and environments"),
+        ("data", size(used["data_bytes"]), "files in the workspaces' own datastores"),
         ("unused", size(used["unused_bytes"]), "left by deleted runs and uploads: roost gc"),
         ("database", size(used["database_bytes"]), "metrics, live logs, everything else"),
     ]
-    shown = [(name, count) for name, count in here.items() if name.endswith("/") and name != "blobs/" and count]
+    shown = [
+        (name, count)
+        for name, count in here.items()
+        if name.endswith("/") and name not in ("blobs/", "data/") and count
+    ]
     rows += [(name, size(count), f"in {connection.home}") for name, count in shown]
     rendering.table(("what", "size", ""), rows)
     if used["experiments"]:
@@ -148,6 +153,8 @@ def _told(swept: dict[str, Any], deleted: int | None, cached: int, dry_run: bool
         print("The database would give back the room of what is deleted there; how much, it says then.")
     else:
         print(f"{size(swept['database_bytes'])} given back by the database.")
+    if swept["part_bytes"]:
+        print(f"{size(swept['part_bytes'])} that broken uploads left in datastores {would}freed.")
     print(f"{size(cached)} of caches and environments {would}dropped.")
     if swept["young_bytes"]:
         young = f"{size(swept['young_bytes'])} in {rendering.count(swept['young_blobs'], 'more stored file')}"

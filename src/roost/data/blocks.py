@@ -208,6 +208,32 @@ def open_held(path: str, how: int) -> int:
         os.close(file)  # it was renamed or taken away before we had it
 
 
+def make_held(path: str) -> int:
+    """Makes a file and holds it; BlockingIOError when there is one already, or somebody was faster to hold it. For one that will
+    not be empty: that it still is says that nobody has filled it meanwhile."""
+    try:
+        file = _open(path, os.O_EXCL)
+    except FileExistsError as error:
+        raise BlockingIOError(f"{path} is there") from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        seen = os.fstat(file)
+        if seen.st_nlink and not seen.st_size:
+            return file
+        raise BlockingIOError(f"{path} was taken")
+    except BaseException:
+        os.close(file)
+        raise
+
+
+def empty(file: int) -> None:
+    """Without its bytes. One that has none is left alone: ext4 writes a file that was cut to nothing to the disk when it is
+    closed, which takes as long as all else that is done for a small file."""
+    if os.fstat(file).st_size:
+        os.ftruncate(file, 0)
+    os.lseek(file, 0, os.SEEK_SET)
+
+
 def seal(file: int, modified_at: float | None) -> None:
     """Read-only, and of the time that its server gave it."""
     os.fchmod(file, 0o444)
@@ -215,8 +241,8 @@ def seal(file: int, modified_at: float | None) -> None:
         os.utime(file, (time.time(), modified_at))
 
 
-def _open(path: str) -> int:
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+def _open(path: str, how: int = 0) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | how
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:

@@ -6,7 +6,6 @@ case only: anything else, a redirect, an error, a connection that broke, a file 
 """
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import selectors
@@ -25,7 +24,7 @@ from roost.data.web import Address, Stopped, Told
 from roost.domain.datastores import Item
 
 SMALL = BLOCK
-"""Files up to this size travel so."""
+"""Files up to this size travel so, except empty ones (`blocks.make_held`)."""
 CONNECTIONS = 16
 _LOOK_SECONDS = 0.5
 _LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -164,7 +163,7 @@ class _Seat:
     def ask(self, item: Item, place: str, address: Address) -> None:
         """Holds the file, so that nobody else brings it, and sends the request."""
         self.item, self.place, self.address = item, place, address
-        self._file = blocks.open_held(place + blocks.DATA, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._file = blocks.make_held(place + blocks.DATA)
         self._came.clear()
         self._body = -1
         self.heard_at = time.monotonic()
@@ -193,7 +192,6 @@ class _Seat:
     def keep(self) -> int:
         """The file is whole and in its place; its size."""
         with memoryview(self._came) as whole, whole[self._body :] as body:
-            os.ftruncate(self._file, 0)  # what a killed process left
             write_all(self._file, body)
             size = len(body)
         blocks.seal(self._file, self.item.modified_at)
@@ -219,13 +217,11 @@ class _Seat:
         end = self._came.find(b"\r\n\r\n")
         if end < 0:
             return False
-        first, *lines = bytes(self._came[:end]).split(b"\r\n")
-        head = Head()
-        for line in lines:
-            head.add(line)
+        first, *lines = self._came[:end].decode("latin-1").split("\r\n")
+        head = Head.of(lines)
         self._body = end + 4
-        self.told = Told(200 if first.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")) else 0, head)
-        self.closes = first.startswith(b"HTTP/1.0") or "close" in head.text("connection").lower()
+        self.told = Told(200 if first.startswith(("HTTP/1.1 200", "HTTP/1.0 200")) else 0, head)
+        self.closes = first.startswith("HTTP/1.0") or "close" in head.text("connection").lower()
         length = self.told.length
         self._end = self._body + (length or 0)
         return bool(self.told.status) and length is not None and length <= SMALL and "transfer-encoding" not in head

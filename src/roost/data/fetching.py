@@ -37,7 +37,8 @@ _STRETCH = 16 * BLOCK
 _LOOK_SECONDS = 0.1
 _END_SECONDS = 2.0
 """How long is waited for threads whose work nobody wants any more; by themselves they end with their next look."""
-_CROWDS, _CROWDS_NEAR, _A_CROWD = 4, 2, 32
+_CROWDS, _CROWDS_NEAR, _A_CROWD = 4, 1, 32
+"""Where a round trip takes no time a second thread only costs: they would hand each other the interpreter at every turn."""
 _OWN = ".roost-download"
 _ELSEWHERE = "Give a folder, there or yet to be made, that you may write to."
 
@@ -165,7 +166,7 @@ class _Work:
         threads."""
         small: deque[Wanted] = deque()
         for key, item in missing.items():
-            if item.size is not None and item.size <= SMALL:
+            if item.size and item.size <= SMALL:
                 small.append((item, self._cache.where(key)))
             else:
                 self.add(partial(self._begin, key, item))

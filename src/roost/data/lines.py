@@ -6,7 +6,7 @@ import base64
 import http.client
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from urllib.parse import SplitResult, quote, unquote, urlsplit
@@ -19,6 +19,7 @@ BLOCK = 256 * 1024
 _CONNECT_SECONDS = 15.0
 _MOST_HEAD = 64 * 1024
 _AS_IT_IS = "%/:=&?~+!$,;'@()*[]"
+_PLAIN = re.compile(rf"[\w.{re.escape(_AS_IT_IS)}-]*", re.ASCII)
 _SERVER = re.compile(r"[^:/]+://[^/?#]*")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -33,9 +34,13 @@ class Head(dict[str, str]):
         """The value, empty when there is none."""
         return super().get(name, "")
 
-    def add(self, line: bytes) -> None:
-        name, _, value = line.decode("latin-1").partition(":")
-        self[name.lower()] = value.strip()
+    @classmethod
+    def of(cls, lines: Iterable[str]) -> "Head":
+        head = cls()
+        for line in lines:
+            name, _, value = line.partition(":")
+            head[name.lower()] = value.strip()
+        return head
 
 
 class Reply(HTTPResponse):
@@ -64,13 +69,13 @@ class Reply(HTTPResponse):
             self.will_close = True
 
     def _read_head(self) -> Head:
-        head, size = Head(), 0
+        lines, size = [], 0
         while (line := self.fp.readline(_MOST_HEAD)) not in (b"\r\n", b"\n"):
             size += len(line)
             if not line or size > _MOST_HEAD:
                 raise http.client.BadStatusLine("a head that does not end")
-            head.add(line)
-        return head
+            lines.append(line.decode("latin-1"))
+        return Head.of(lines)
 
     def _closes(self) -> bool:
         said = self.head.text("connection").lower()
@@ -108,13 +113,13 @@ class Line:
 
     def request(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
         """What is sent for it."""
-        whole = quote(url.partition("#")[0], safe=_AS_IT_IS)
+        whole = url if _PLAIN.fullmatch(url) else quote(url.partition("#")[0], safe=_AS_IT_IS)
         target = whole[len(self.key) :]
         if not target.startswith("/"):
             target = f"/{target}"
-        lines = [f"{method} {whole if self._through else target} HTTP/1.1", self._about]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        more = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        first = f"{method} {whole if self._through else target} HTTP/1.1"
+        return f"{first}\r\n{self._about}\r\n{more}\r\n".encode("latin-1")
 
 
 _ABOUT = f"User-Agent: roost/{VERSION}\r\nAccept: */*\r\nAccept-Encoding: identity"

@@ -110,6 +110,7 @@ class Supervisor:
             last = said.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it ended"]
             raise NoMount(f"its process does not start: {last[0][:200]}")
         ours.settimeout(None)
+        _read_far(self._target)
         return process, ours
 
     def _serve(self) -> None:
@@ -164,6 +165,16 @@ def unmount(target: Path) -> None:
     """Takes a mount away, also one that is dead or in use; nothing happens where there is none."""
     if is_mounted(target):
         subprocess.run(["fusermount3", "-uz", str(target)], stderr=subprocess.DEVNULL, check=False)
+
+
+def _read_far(target: Path) -> None:
+    """Has the kernel ask for a megabyte at a time instead of 128 kB, where we may: a read costs the process a fifth less then. Of
+    this mount alone: what is no mount of ours lies on a disk that is not ours to set."""
+    with contextlib.suppress(OSError):
+        if not is_mounted(target):
+            return
+        device = os.stat(target).st_dev
+        Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb").write_text("1024")
 
 
 def clear(folder: Path) -> int:

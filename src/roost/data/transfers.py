@@ -58,8 +58,7 @@ class Transfer:
 
             def attempt(address: Address) -> None:
                 nonlocal done
-                os.lseek(file, 0, os.SEEK_SET)
-                os.ftruncate(file, 0)
+                blocks.empty(file)
                 self.came(-done)
                 done = 0
                 with self.web.ask("GET", address, conditions(item)) as answer:

@@ -1,25 +1,33 @@
-"""A folder of the control plane's machine. On a shared server nothing outside the allowed roots is reached, be it by a link."""
+"""A folder of the control plane's machine. On a shared server nothing outside the allowed roots is reached, be it by a link.
 
+A file is written beside its place and then renamed. What a killed writer left goes with the next listing of its folder once it
+is a day old; the control plane's own folders are swept too.
+"""
+
+import contextlib
 import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from roost.blobs.copying import write_all
 from roost.blobs.pieces import FilePieces
-from roost.domain.datastores import missing_folder
+from roost.domain.datastores import PART, missing_folder
 from roost.domain.errors import Conflict, Forbidden, NotFound
 from roost.objects.base import Found
 
-_PART = ".roost-part-"
-"""How names of files begin that are being written."""
+LEFT_SECONDS = 24 * 3600.0
+"""A file that is being written and was not for so long is left by somebody who is gone."""
 
 
 class FolderPlace:
-    def __init__(self, root: Path, roots: Sequence[Path] | None = None, *, own: bool = False) -> None:
+    def __init__(
+        self, root: Path, roots: Sequence[Path] | None = None, *, own: bool = False, read_only: bool = False
+    ) -> None:
         """`roots`: folders that links may lead into; None for everywhere. `own`: the control plane's, which makes it when
-        something is written; any other has to be there."""
-        self._root, self._own = root, own
+        something is written; any other has to be there. `read_only`: nothing in it is touched."""
+        self._root, self._own, self._read_only = root, own, read_only
         self._roots = None if roots is None else [Path(os.path.realpath(each)) for each in roots]
 
     def list(self, path: str) -> Iterator[Found]:
@@ -45,7 +53,10 @@ class FolderPlace:
                 continue
             if entry.is_dir():
                 yield from self._walk(entry.path, f"{prefix}{entry.name}/", above | {(seen.st_dev, seen.st_ino)})
-            elif entry.is_file() and not entry.name.startswith(_PART):
+            elif entry.name.startswith(PART):
+                if not self._read_only:
+                    _left(entry.path, time.time() - LEFT_SECONDS)
+            elif entry.is_file():
                 yield _found(f"{prefix}{entry.name}", entry.stat())
 
     def head(self, path: str) -> Found | None:
@@ -69,7 +80,7 @@ class FolderPlace:
         size = 0
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            part = target.with_name(f"{_PART}{secrets.token_hex(8)}")
+            part = target.with_name(f"{PART}{secrets.token_hex(8)}")
             file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
             try:
                 for piece in pieces:
@@ -109,6 +120,24 @@ class FolderPlace:
             return True
         real = Path(os.path.realpath(path))
         return any(real.is_relative_to(root) for root in self._roots)
+
+
+def left(root: Path, before: float, *, keep: bool = False) -> Iterator[int]:
+    """Sizes of the files below a folder that were being written last before that time, and now are gone; `keep` leaves them."""
+    for place, _, files in os.walk(root):
+        for name in files:
+            if name.startswith(PART) and (size := _left(os.path.join(place, name), before, keep=keep)) is not None:
+                yield size
+
+
+def _left(path: str, before: float, *, keep: bool = False) -> int | None:
+    with contextlib.suppress(OSError):  # somebody else was faster, or it cannot go
+        seen = os.lstat(path)
+        if seen.st_mtime < before:
+            if not keep:
+                os.unlink(path)
+            return seen.st_size
+    return None
 
 
 def _found(path: str, stat: os.stat_result) -> Found:

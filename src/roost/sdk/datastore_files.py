@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from roost.blobs.copying import copy
 from roost.domain import codec, names
-from roost.domain.datastores import OWN, DatastoreKind, Item, missing_folder
+from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.transport.client import path_of
 
@@ -140,7 +140,7 @@ def _putter(datastore: "Datastore") -> Callable[[Path, str, bool], None]:
 
 def _copy(source: Path, target: Path) -> None:
     """A whole file or none."""
-    part = target.with_name(f".roost-part-{secrets.token_hex(8)}")
+    part = target.with_name(f"{PART}{secrets.token_hex(8)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as given, part.open("xb") as made:

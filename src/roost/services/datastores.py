@@ -209,7 +209,9 @@ def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> 
     if datastore.kind is DatastoreKind.FOLDER:
         own = Path(house.facts.home) / DATA
         roots = None if house.data_roots is None else [own, *map(Path, house.data_roots)]
-        return FolderPlace(Path(datastore.settings["path"]), roots, own=datastore.name in OWN)
+        return FolderPlace(
+            Path(datastore.settings["path"]), roots, own=datastore.name in OWN, read_only=datastore.read_only
+        )
     if datastore.kind is DatastoreKind.HTTP:
         return FolderPlace(Path(os.devnull), [])  # nothing is ever asked of it here
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library

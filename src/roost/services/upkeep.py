@@ -5,12 +5,16 @@ refers to it; and a manifest that stays keeps what it lists, which is what clien
 Manifests go before content: one that is asked for while the sweep is under way either is gone, or stays with all it lists.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from roost.domain.errors import DiskFull
+from roost.objects import folder
+from roost.services.datastores import DATA
 from roost.services.house import House
 from roost.services.submissions import MAX_MANIFEST
 from roost.store.base import ExperimentSize
@@ -32,6 +36,8 @@ class Swept:
     young_bytes: int
     database_bytes: int
     """Given back by the database."""
+    part_bytes: int
+    """Of files that a killed upload left in the workspaces' own datastores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +57,8 @@ class Usage:
     """Stored content of snapshots and the like, each once, less what runs' files have too."""
     unused_bytes: int
     """What the next sweep frees, now or once it is old enough."""
+    data_bytes: int
+    """Of files in the workspaces' own datastores."""
     experiments: tuple[ExperimentSize, ...]
 
 
@@ -73,6 +81,7 @@ def sweep(house: House, *, dry_run: bool = False, without: Sequence[str] = (), g
             young_blobs=len(marked.young),
             young_bytes=sum(marked.young),
             database_bytes=0 if dry_run else house.store.upkeep.compact(),
+            part_bytes=sum(folder.left(_data(house), house.clock() - folder.LEFT_SECONDS, keep=dry_run)),
         )
 
 
@@ -151,8 +160,20 @@ def usage(house: House) -> Usage:
         file_bytes=file_bytes,
         snapshot_bytes=snapshot_bytes,
         unused_bytes=unused_bytes,
+        data_bytes=sum(_sizes(_data(house))),
         experiments=tuple(house.store.upkeep.sizes()),
     )
+
+
+def _data(house: House) -> Path:
+    return Path(house.facts.home) / DATA
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                yield os.lstat(os.path.join(place, name)).st_size
 
 
 def disk(house: House) -> tuple[int, int, int]:

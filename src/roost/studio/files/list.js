@@ -1,7 +1,7 @@
 // The list of runs: filtered, page by page, kept up to date while it is looked at. Filters stand in the address.
 
 import { get, part, sleep, visible } from "/studio/api.js";
-import { ago, badge, byId, duration, make, moment, took, welcome } from "/studio/show.js";
+import { ago, badge, byId, choices, duration, make, moment, took, welcome } from "/studio/show.js";
 
 const PAGE = 25;
 const EVERY = 3;
@@ -68,6 +68,7 @@ function draw(runs) {
 
 async function load() {
   const mine = turn;
+  byId("to-data").href = `/data?workspace=${part(state.workspace)}`;
   const { runs } = await get(`workspaces/${part(state.workspace)}/runs`, {
     experiment: state.experiment,
     status: GROUPS[state.group],
@@ -100,19 +101,11 @@ function chips() {
   }));
 }
 
-function options(place, names, chosen) {
-  place.replaceChildren(...names.map(([value, text]) => {
-    const option = make("option", { value }, text);
-    option.selected = value === chosen;
-    return option;
-  }));
-}
-
 async function experiments() {
   const { experiments: found } = await get(`workspaces/${part(state.workspace)}/experiments`);
   const names = found.map((each) => each.name);
   if (!names.includes(state.experiment)) state.experiment = "";
-  options(byId("experiment"), [["", "All experiments"], ...names.map((name) => [name, name])], state.experiment);
+  choices(byId("experiment"), [["", "All experiments"], ...names.map((name) => [name, name])], state.experiment);
 }
 
 function stop(error) {
@@ -141,7 +134,7 @@ async function begin() {
     const { workspaces } = await get("workspaces");
     const names = workspaces.map((each) => each.name);
     if (!names.includes(state.workspace)) state.workspace = names.includes("default") ? "default" : names[0];
-    options(byId("workspace"), names.map((name) => [name, name]), state.workspace);
+    choices(byId("workspace"), names.map((name) => [name, name]), state.workspace);
     await experiments();
     byId("runs").hidden = false;
     byId("chooser").hidden = false;

@@ -14,6 +14,15 @@ export function make(tag, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
+/** The options of a select: pairs of value and text. */
+export function choices(place, names, chosen) {
+  place.replaceChildren(...names.map(([value, text]) => {
+    const option = make("option", { value }, text);
+    option.selected = value === chosen;
+    return option;
+  }));
+}
+
 const LOOKS = {
   Completed: "good", Failed: "bad", NotResponding: "bad", Canceled: "off", CancelRequested: "wait",
   Running: "busy", Finalizing: "busy", Queued: "wait", Provisioning: "wait", Preparing: "wait", Starting: "wait", NotStarted: "wait",
