@@ -66,6 +66,20 @@ ECHOES = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
 """Ends of members that were told to end, for what happened elsewhere."""
 
 
+SILENT_SECONDS = 60.0
+"""A member that has spoken, and then not for so long, is not responding."""
+
+
+def silent(members: Sequence[Member], now: float, since: float = 0.0) -> list[Member]:
+    """Those that should be heard and are not; silence counts from `since` at the earliest."""
+    return [
+        member
+        for member in members
+        if member.phase not in (Phase.GIVEN, Phase.ENDED)
+        and now - max(member.heard_at or 0.0, member.given_at, since) > SILENT_SECONDS
+    ]
+
+
 def all_met(members: Sequence[Member]) -> bool:
     """Whether all may start. One that has come further has met the others before."""
     return all(member.phase not in (Phase.GIVEN, Phase.PREPARING) for member in members)
