@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import contained, environments, inputs, launch, outcomes, outputs
+from roost.agent import contained, environments, inputs, launch, limits, outcomes, outputs
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
@@ -141,6 +141,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             crew.data.contained = True
             crew.tree.everywhere = True
             crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
+        limits.make(crew.folder.mark, prepared.plan)
         place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)
         processes = launch.start(crew.folder, prepared.plan, prepared.environment, place)
     except (RoostError, OSError) as error:
@@ -195,6 +196,7 @@ def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
         box.remove()
     if crew.tree.everywhere and not boxes:
         contained.clear(crew.folder)
+    limits.remove(crew.folder.mark)
     return left
 
 
@@ -246,7 +248,11 @@ def _ended(processes: Sequence[Launched]) -> tuple[int, Launched] | None:
 
 def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     log.info("The script ended with %d.", code)
-    memory = contained.memory_words(process.running) if isinstance(process.running, Box) else ""
+    memory = (
+        contained.memory_words(process.running)
+        if isinstance(process.running, Box)
+        else limits.memory_words(crew.folder.mark, crew.plan.memory)
+    )
     who = f"Rank {process.rank}" if process.log != crew.folder.std_log else "The script"
     outcome = outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
     advice = launch.advise(crew.plan.spec) if code else ""
