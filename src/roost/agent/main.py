@@ -6,6 +6,7 @@ While the script runs three threads work for it: `orders` listens, `ship` sends,
 import itertools
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -162,11 +163,11 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     commands = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
     if several:
         commands.start()
-    outcome = _watch(crew, processes)
+    ahead = _Ahead(crew, several)
+    outcome = _watch(crew, processes, ahead)
     commands.close()
     vitals.stop()
-    if several and outcome.to is RunStatus.FAILED and not crew.orders.halted:
-        _say_failed(crew, outcome)
+    ahead.close(outcome)
     return outcome
 
 
@@ -176,12 +177,35 @@ def _command(crew: _Crew, prepared: Prepared, numbers: Iterator[int], argv: Sequ
     return launch.start_one(crew.folder, prepared.plan, argv, prepared.environment, crew.folder.std_log, name)
 
 
-def _say_failed(crew: _Crew, outcome: Outcome) -> None:
-    """At once: the other nodes need not wait until this one has shipped what it made."""
-    try:
-        crew.link.say(RunStatus.FINALIZING, outcome.reason, outcome.message, outcome.exit_code)
-    except RoostError as error:
-        log.warning("The failure is not told ahead: %s", error.message)
+class _Ahead:
+    """Tells the end of one of several nodes as soon as it is known: the others need not wait until this one has tidied up and
+    shipped what it made."""
+
+    def __init__(self, crew: _Crew, several: bool) -> None:
+        self._crew = crew
+        self._several = several
+        self._thread: threading.Thread | None = None
+
+    def tell(self, outcome: Outcome) -> None:
+        """Returns at once: nobody may be there to hear it."""
+        if self._several and self._thread is None:
+            self._thread = threading.Thread(target=self._say, args=(outcome,), name="ahead", daemon=True)
+            self._thread.start()
+
+    def close(self, outcome: Outcome) -> None:
+        """Returns when it is told: what follows must not be overtaken by it."""
+        if outcome.to is RunStatus.FAILED and not self._crew.orders.halted:
+            self.tell(outcome)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _say(self, outcome: Outcome) -> None:
+        failed = outcome.to is RunStatus.FAILED
+        said = (outcome.reason, outcome.message, outcome.exit_code) if failed else (Reason.SCRIPT_ENDED, "", None)
+        try:
+            self._crew.link.say(RunStatus.FINALIZING, *said)
+        except RoostError as error:
+            log.warning("The end is not told ahead: %s", error.message)
 
 
 def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
@@ -200,7 +224,7 @@ def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
     return left
 
 
-def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
+def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome:
     """Waits for the script's end, or brings it about; then ends whatever it left behind."""
     limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
@@ -211,6 +235,7 @@ def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
     if ended is not None:
         outcome = _own_end(crew, *ended)
         _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
+        ahead.tell(outcome)
         left = _end(crew, processes)
         if left:
             log.info("%d processes that the script left behind were ended.", left)
