@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.domain.gangs import Member, Phase, all_met, end, ending
+from roost.domain.gangs import Member, Phase, all_met, end, ending, may_deliver
 from roost.domain.runs import Reason, RunStatus
 
 ENDS = {
@@ -91,3 +91,21 @@ def test_all_have_met_when_none_is_on_the_way() -> None:
     assert all_met(gang("met running"))
     assert not all_met(gang("met preparing"))
     assert not all_met(gang("given met"))
+
+
+@pytest.mark.parametrize(
+    ("words", "rank", "may"),
+    [
+        ("finalizing running", 0, None),
+        ("finalizing finalizing", 0, True),
+        ("finalizing serving", 0, True),
+        ("finalizing finalizing", 1, None),
+        ("done:1 finalizing", 1, True),
+        ("done:1 finalizing running", 1, None),
+        ("finalizing failing:3", 0, False),
+        ("finalizing cancelled:3", 0, False),
+        ("failed:1 finalizing", 1, False),
+    ],
+)
+def test_when_data_is_delivered(words: str, rank: int, may: bool | None) -> None:
+    assert may_deliver(gang(words), rank) is may

@@ -149,7 +149,7 @@ def test_a_polite_end_is_passed_on_to_the_rank(rank: dict[str, str]) -> None:
         "--",
         "sh",
         "-c",
-        "trap 'echo polite; exit 3' TERM; echo ready; sleep 60 & wait",
+        "trap 'echo polite; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
     ]
     with subprocess.Popen(argv, env=rank, stderr=subprocess.PIPE) as process:
         log = Path(rank["ROOST_LOGS"], "3.txt")

@@ -113,6 +113,17 @@ def end(members: Sequence[Member]) -> End | None:
     return End(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0)
 
 
+def may_deliver(members: Sequence[Member], node_rank: int) -> bool | None:
+    """Whether a node whose script has ended well may deliver its data; None while it has to wait: for the scripts of all others,
+    and for the deliveries of those before it. Never when another has not ended well."""
+    others = [member for member in members if member.node_rank != node_rank]
+    if any(member.to not in (None, RunStatus.COMPLETED) for member in others):
+        return False
+    done = all(member.phase in (Phase.FINALIZING, Phase.SERVING, Phase.ENDED) for member in others)
+    first = all(member.phase is Phase.ENDED for member in others if member.node_rank < node_rank)
+    return True if done and first else None
+
+
 def _cause(members: Sequence[Member]) -> Member | None:
     """The first that failed by itself; else the first that was cancelled."""
     told = sorted((m for m in members if m.to is not None), key=lambda m: (m.ended_at or 0.0, m.node_rank))
