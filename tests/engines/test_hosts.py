@@ -35,6 +35,8 @@ class TestHostsEngine(EngineContract):
             thread.join()
         with contextlib.closing(make_engine(home)) as other:
             assert other.status(handle) is AgentState.ALIVE
+            other.stop(handle)
+            eventually((home / "runs" / plan.run_id / "ended.json").exists)
             self.end(home, plan, thread, [handle])
             eventually(lambda: other.status(handle) is AgentState.GONE)
 
@@ -73,3 +75,14 @@ def test_a_host_that_does_not_answer(tmp_path: Path, command: tuple[str, ...], w
         assert engine.status(handle) is AgentState.UNKNOWN
         engine.stop(handle)
         assert engine.status(json.dumps({"host": "10.0.0.9", "handle": "{}"})) is AgentState.UNKNOWN
+
+
+def test_a_process_on_a_host_that_was_killed_is_started_again(tmp_path: Path) -> None:
+    handle = json.dumps({"host": "127.0.0.1", "handle": json.dumps({"run_id": "none", "pid": 0, "started": 0})})
+    with contextlib.closing(HostsEngine(Hosts(hosts=(host(tmp_path),)))) as engine:
+        assert engine.status(handle) is AgentState.GONE
+        process = engine._channels["127.0.0.1"]._process
+        assert process is not None
+        process.kill()
+        process.wait()
+        assert engine.status(handle) is AgentState.GONE

@@ -260,3 +260,15 @@ def test_a_host_whose_cable_is_cut_is_not_responding_until_it_is_back(
     run.cancel()
     run.wait_for_completion()
     assert run.get_status() == "Canceled"
+
+
+def test_a_run_of_one_node_is_on_a_host(experiment: Experiment, cluster: ComputeTarget, tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    source.mkdir()
+    (source / "name.py").write_text(
+        "import os, socket\nprint('on', socket.gethostname(), os.environ['ROOST_NODE_ADDRESS'])\n"
+    )
+    run = experiment.submit(ScriptRunConfig(str(source), "name.py", compute_target=cluster))
+    run.wait_for_completion()
+    (address,) = [node["privateIpAddress"] for node in cluster.list_nodes()]
+    assert log_of(run, tmp_path) == f"on host-0 {address}\n"

@@ -87,12 +87,9 @@ class Watch:
         state = self._state(run)
         if state is AgentState.GONE:
             return self._lost(run)
-        if (
-            state is AgentState.ALIVE
-            and quiet > SILENT_SECONDS
-            and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING)
-        ):
-            message = f"Its agent is there but has not been heard for {quiet:.0f} s."
+        if quiet > SILENT_SECONDS and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING):
+            where = "is there but" if state is AgentState.ALIVE else "cannot be asked for, and"
+            message = f"Its agent {where} has not been heard for {quiet:.0f} s."
             return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=LOOK_SECONDS)
 
@@ -112,6 +109,10 @@ class Watch:
             return Finding(seconds=min(LOOK_SECONDS, CANCEL_SECONDS - waited))
         if state is AgentState.ALIVE:
             self.stop(run, run.handle)
+        elif min(quiet, waited) >= SILENT_SECONDS:
+            return self._end(
+                run, f"Its node has not answered for {quiet:.0f} s; whether anything is left there is not known."
+            )
         return Finding(seconds=LOOK_SECONDS)
 
     def _asked_ago(self, run: Run) -> float:
