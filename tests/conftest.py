@@ -13,6 +13,9 @@ from roost import Experiment, Workspace
 from roost.agent.folder import Folder
 from roost.sdk import discovery
 
+# Whoever runs the tests in the background has made them deaf to Ctrl-C, and with them every process that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

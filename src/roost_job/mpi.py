@@ -2,7 +2,8 @@
 
 `run` is what the first node starts: it executes `mpirun`. `remote` is the remote shell of that: it has commands executed by the
 agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes are relayed. `rank` stands before each rank: it
-gives it the node's folder, its own log and its variables, and says which rank failed.
+gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat:
+only the agent of its node knows which secrets to hide in that (`FAILED`).
 
 Four of these start one after another before the first rank does, so each loads only what it needs: everything but `os` and `sys`
 inside the functions that use it, and nothing of `typing`.
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from typing import Dict, List, Mapping, NoReturn, Tuple
 
 BOOT = ("-S", "-c", "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()")
+"""Of the script's own folder nothing is imported here: a `signal.py` there is the script's affair. Nor are the packages of the
+environment looked for, which takes its time."""
+FAILED = ".failed"
+"""Beside a rank's log, once it has failed: its exit code. For the agent of the node."""
 REMOTE_SHELL = "remote-shell"
 _DATA = "AZUREML_DATAREFERENCE_"
-_LAST_LINES, _LAST_BYTES = 15, 8192
 _HANDED_ON = ("AZ_BATCH", "HOROVOD_", "NCCL_", "OMP_NUM_THREADS")
 """How variables of the first node begin that all ranks get; everything else is each node's own."""
 _OWN_NAMES = "ROOST_OWN_NAMES"
@@ -148,13 +152,37 @@ def mpirun_argv(mpirun: str, addresses: "List[str]", processes: int, own: "Mappi
 
 
 def _write_remote_shell() -> str:
-    """The program that `mpirun` calls for each other node, in the folder of the rank logs."""
-    path = os.path.join(os.environ["ROOST_LOGS"], REMOTE_SHELL)
-    text = "#!/bin/sh\nexec '%s' %s %s '%s' remote \"$@\"\n" % ((sys.executable,) + BOOT)
+    """The program that `mpirun` calls for each other node."""
+    place = shell_folder(os.environ["ROOST_LOGS"])
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    if os.stat(place).st_uid != os.getuid():
+        from roost_job.exceptions import UserErrorException
+
+        raise UserErrorException("The folder %s of the run's remote shell belongs to somebody else." % place)
+    path = os.path.join(place, REMOTE_SHELL)
+    words = ["'%s'" % word.replace("'", "'\"'\"'") for word in (sys.executable,) + BOOT]
+    text = '#!/bin/sh\nexec %s remote "$@"\n' % " ".join(words)
     with open(path, "w") as file:
         file.write(text)
     os.chmod(path, 0o700)
     return path
+
+
+def shell_folder(logs: str) -> str:
+    """Where the remote shell of a run is: in the folder of its rank logs, or, where Open MPI would take that path for several, in
+    a folder of its own, which the agent takes away."""
+    if not _is_several(logs):
+        return logs
+    import hashlib
+    import tempfile
+
+    name = hashlib.sha256(os.fsencode(logs)).hexdigest()[:16]
+    places = [place for place in (tempfile.gettempdir(), "/tmp") if not _is_several(place)]  # noqa: S108
+    return os.path.join(places[0], "roost-%d-%s" % (os.getuid(), name))
+
+
+def _is_several(path: str) -> bool:
+    return any(each.isspace() or each in ":," for each in path)
 
 
 def portable(word: str, own: "Mapping[str, str]") -> str:
@@ -223,44 +251,39 @@ def _rank(words: "List[str]") -> int:
     path = os.path.join(env["ROOST_LOGS"], "%s.txt" % rank)
     os.chdir(env["ROOST_WORK"])
     words_here = argv if shell else [expand(word, env) for word in argv]  # a shell fills in its variables itself
-    code, started = _child(words_here, env, path)
-    if started and (code > 0 or -code in (6, 7, 9, 11)):  # ABRT, BUS, KILL, SEGV: anything else is how ranks are ended
-        sys.stderr.write(_last_words(rank, env.get("ROOST_NODE", ""), code, path))
-        sys.stderr.flush()
+    code = _child(words_here, env, path)
+    if code > 0 or -code in (6, 7, 9, 11):  # ABRT, BUS, KILL, SEGV: anything else is how ranks are ended
+        _say_failed(rank, path, code)
     return code if code >= 0 else 128 - code
 
 
-def _child(argv: "List[str]", env: "Mapping[str, str]", path: str) -> "Tuple[int, bool]":
-    """Its exit code, negative for a signal, and whether it was started at all. A polite end is passed on to it."""
+def _child(argv: "List[str]", env: "Mapping[str, str]", path: str) -> int:
+    """Its exit code, negative for a signal, 127 for what cannot be started. A polite end is passed on to it."""
     if TYPE_CHECKING:
         import signal
     else:
         import _signal as signal  # what `signal` is made of: that one takes half as long again as all of the rest
 
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    told, tell = os.pipe()  # closed by the start of another program; written to when there is none
     pid = os.fork()
     if pid == 0:
         try:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(log, 1)
             os.dup2(log, 2)
-            os.closerange(3, tell)
-            os.closerange(tell + 1, _HIGHEST_FD)
+            os.closerange(3, _HIGHEST_FD)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):  # what Python ignores, its children need not
                 signal.signal(number, signal.SIG_DFL)
             os.execvpe(argv[0], argv, env)  # noqa: S606
         except OSError as error:
             os.write(1, ("%r cannot be started: %s.\n" % (argv[0], error.strerror)).encode("utf-8", "replace"))
-            os.write(tell, b"!")
         finally:
             os._exit(127)
     for which in (signal.SIGTERM, signal.SIGINT):
         signal.signal(which, lambda number, _: os.kill(pid, number))
-    os.close(tell)
+    os.close(log)
     _, status = os.waitpid(pid, 0)
-    code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-    return code, not os.read(told, 1)
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def expand(word: str, env: "Mapping[str, str]") -> str:
@@ -273,13 +296,10 @@ def expand(word: str, env: "Mapping[str, str]") -> str:
     return variable.sub(lambda match: env.get(match.group(1) or match.group(2), match.group(0)), word)
 
 
-def _last_words(rank: str, node: str, code: int, path: str) -> str:
-    """Which rank failed, and what it printed last: for the log of the launcher, which the run's end quotes."""
+def _say_failed(rank: str, log: str, code: int) -> None:
+    """Which rank failed: to the log of the launcher, which the run's end quotes, and to the agent of this node."""
+    with open(log[: -len(".txt")] + FAILED, "w") as file:
+        file.write("%d" % code)
     ended = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
-            lines = file.read().decode("utf-8", "replace").splitlines()[-_LAST_LINES:]
-    except OSError:
-        lines = []
-    return "\n".join(["Rank %s on node %s %s. Its last lines:" % (rank, node, ended)] + lines) + "\n"
+    sys.stderr.write("Rank %s on node %s %s.\n" % (rank, os.environ.get("ROOST_NODE", ""), ended))
+    sys.stderr.flush()

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,17 @@ def test_an_outcome_is_noted_and_found_again(tmp_path):
 def test_a_damaged_note_counts_as_none(tmp_path):
     (tmp_path / "ended.json").write_text('{"to": "Compl')
     assert outcomes.load(Folder(tmp_path)) is None
+
+
+def test_the_first_rank_that_failed_under_mpi_is_told_with_its_last_lines_masked(tmp_path):
+    folder = Folder(tmp_path)
+    assert outcomes.of_ranks(folder, str) == ""
+    folder.ranks.mkdir()
+    for rank, code, at in ((2, "-15", 20), (10, "3", 10), (4, "", 5)):
+        (folder.ranks / f"{rank}.txt").write_text(f"rank {rank} cannot log in with hunter2\n")
+        mark = folder.ranks / f"{rank}.failed"
+        mark.write_text(code)
+        os.utime(mark, (at, at))
+    words = outcomes.of_ranks(folder, lambda text: text.replace("hunter2", "***"))
+    assert words == "Rank 10 ended with exit code 3.\nrank 10 cannot log in with ***"
+    assert outcomes.told(Reason.NODE_FAILED, words=words).message == words

@@ -1,5 +1,7 @@
 """What every store promises of the files of runs (`roost.store.base.Files`), as tests."""
 
+from collections.abc import Mapping
+
 import pytest
 from tests.contracts.store import StoreContract
 
@@ -39,5 +41,30 @@ class FilesContract(StoreContract):
         assert store.files.put("r1", [file("a", "5")], node_rank=0) == {}
         found = {each.path: each.blob[0] for each in store.files.list("r1")}
         assert found == {"a": "5", "a.node1": "1", "a.node2": "4", "b": "2"}
-        assert store.files.put("r1", [file("a", "6")], node_rank=1) == {"a": "a.node1"}
+        assert store.files.put("r1", [file("a", "6")], node_rank=1) == {}, "that there are two was said before"
         assert store.files.get("r1", "a.node1").blob[0] == "6"
+
+    def test_a_node_that_has_the_first_ones_file_again_has_none_of_its_own(self, store: Store) -> None:
+        self.make(store, "r1")
+
+        def put(content: str, node_rank: int) -> Mapping[str, str]:
+            file = RunFile(path="ckpt", blob=content * 64, size=1, modified_at=1.0)
+            return store.files.put("r1", [file], node_rank=node_rank)
+
+        own = RunFile(path="ckpt.node2", blob="f" * 64, size=1, modified_at=1.0)
+        store.files.put("r1", [own])
+        put("5", 0)
+        assert put("6", 1) == {"ckpt": "ckpt.node1"}
+        for epoch in "78":
+            put(epoch, 0)
+            put(epoch, 1)
+            put(epoch, 2)
+        found = {each.path: each.blob[0] for each in store.files.list("r1")}
+        assert found == {"ckpt": "8", "ckpt.node2": "f"}, "a file that the script itself called so stays"
+
+    def test_files_get_another_path(self, store: Store) -> None:
+        self.make(store, "r1")
+        files = [RunFile(path=path, blob=path * 64, size=1, modified_at=1.0) for path in "abc"]
+        store.files.put("r1", files)
+        store.files.rename("r1", {"a": "x/a", "b": "c", "nothing": "y"})
+        assert {file.path: file.blob[0] for file in store.files.list("r1")} == {"c": "b", "x/a": "a"}

@@ -90,7 +90,39 @@ class StreamsContract(StoreContract):
         store.streams.append("r1", "0", 0, b"secret\n", into=one)
         store.streams.append("r1", "0", 0, b"***\n", reset=True, into=one)
         store.streams.append("r1", "1", 2, b"y\n", into=two)
-        assert store.streams.read("r1", "all", 0, 99) == b"[0] ***\n[1] x\n[1] y\n"
+        assert store.streams.read("r1", "all", 0, 99) == b"[1] x\n[0] ***\n[1] y\n"
+
+    def test_lines_of_ranks_that_have_ended_stay_when_another_is_sent_anew(self, store: Store) -> None:
+        self.make(store, "r1")
+        merges = [Merge("all", f"[{rank}] ".encode()) for rank in range(3)]
+        said = {rank: b"".join(b"%d says %d\n" % (rank, line) for line in range(40_000)) for rank in range(3)}
+        for rank, text in said.items():
+            for at in range(0, len(text), 100_000):
+                store.streams.append("r1", str(rank), at, text[at : at + 100_000], into=merges[rank])
+        store.streams.append("r1", "all", store.streams.size("r1", "all") or 0, b"[roost] said\n")
+        store.streams.drop("r1", ["0"])
+        store.streams.append("r1", "1", 0, b"***\n", reset=True, into=merges[1])
+        store.streams.append("r1", "2", len(said[2]), b"more\n", into=merges[2])
+        lines = store.streams.read("r1", "all", 0, 10**8).splitlines()
+        assert [line[4:] for line in lines if line.startswith(b"[0] ")] == said[0].splitlines()
+        assert [line[4:] for line in lines if line.startswith(b"[1] ")] == [b"***"]
+        assert [line[4:] for line in lines if line.startswith(b"[2] ")] == [*said[2].splitlines(), b"more"]
+        assert b"[roost] said" in lines
+
+    def test_a_line_that_never_ends_is_broken_and_not_kept_back(self, store: Store) -> None:
+        self.make(store, "r1")
+        one = Merge("all", b"[0] ")
+        bar, at = b"step \r" * 30_000, 0
+        for _ in range(8):
+            at = store.streams.append("r1", "0", at, bar, into=one)
+            kept_back = at - (store.streams.size("r1", "all") or 0)
+            assert kept_back <= 64 * 1024
+        store.streams.append("r1", "0", at, b"done\nand", into=one)
+        merged = store.streams.read("r1", "all", 0, 10**8)
+        lines = merged.split(b"\n")
+        assert all(line.startswith(b"[0] ") and len(line) <= 300_000 for line in lines[:-1])
+        assert b"".join(line[4:] for line in lines) == bar * 8 + b"done"
+        assert lines[-2:] == [b"[0] done", b""]
 
     def test_many_ranks_at_once_lose_no_line(self, store: Store) -> None:
         self.make(store, "r1")

@@ -157,9 +157,31 @@ def test_a_start_that_may_pass_is_tried_again_and_a_new_control_plane_goes_on(pl
     assert plane.run(run).status is RunStatus.PROVISIONING
 
 
-def test_a_cancel_ends_members_that_never_started_and_stops_those_that_do_not_hear(plane: Plane) -> None:
+def test_a_cancel_ends_members_that_never_started_and_waits_for_the_others(plane: Plane) -> None:
+    run = submit(plane.house, node_count=2)
+    plane.engine.failures = [Unavailable("Not now.")]
+    plane.turn()
+    assert [plan.node_rank for plan in plane.engine.started] == [1]
+    beat(plane, run, 1)
+    runs.cancel(plane.house, ANN, run.id)
+    plane.later(3)
+    never, other = gangs.members(plane.house, run.id)
+    assert (never.phase, never.to) == (Phase.ENDED, RunStatus.CANCELED)
+    assert never.message == "It was ended before its agent had started."
+    assert other.phase is Phase.PREPARING
+    assert len(plane.engine.started) == 1, "nothing is started for a run that is cancelled"
+    assert not plane.run(run).status.is_terminal
+    say(plane, run, 1, RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+    assert plane.run(run).status is RunStatus.CANCELED
+
+
+def test_members_that_do_not_hear_a_cancel_are_stopped(plane: Plane) -> None:
     run = begin(plane)
     runs.cancel(plane.house, ANN, run.id)
+    for _ in range(5):
+        beat(plane, run, 0, 1)
+        plane.later(1)
+    assert plane.engine.stopped == [], "they have their seconds to end by themselves"
     for _ in range(14):
         beat(plane, run, 0, 1)
         plane.later(1)

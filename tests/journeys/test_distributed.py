@@ -1,6 +1,9 @@
 """Distributed runs through the SDK with nothing but the standard library: ranks meet where the platform says, and are counted."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.sdk.folders import tree
@@ -44,13 +47,59 @@ else:
     Run.get_context().log("node_of_%d" % rank, int(os.environ["NODE_RANK"]))
 """
 TASK = """
-import json, os, threading
+import json, os, socket, time
 from azureml.core import Run
 config = json.loads(os.environ["TF_CONFIG"])
-task = config["task"]
+task, server = config["task"], config["cluster"]["ps"][0].split(":")
+place = (server[0], int(server[1]))
 if task["type"] == "ps":
-    threading.Event().wait()
+    listener = socket.create_server(place)
+    while True:
+        listener.accept()[0].sendall(b"served")
+
+def ask():
+    for _ in range(600):
+        try:
+            return socket.create_connection(place).recv(100)
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+
+ask()
+if task["type"] == "worker" and task["index"] == 1:
+    # The other worker, which is on the server's node, has ended; its node has said so before this asks again.
+    done = os.path.join(os.environ["ROOST_SHARED"], "done")
+    while not os.path.exists(done):
+        time.sleep(0.05)
+    time.sleep(1)
+    assert ask() == b"served"
 Run.get_context().log("tasks_seen_by_%(index)d" % task, sum(len(each) for each in config["cluster"].values()))
+if task["type"] == "worker" and task["index"] == 0:
+    open(os.path.join(os.environ["ROOST_SHARED"], "done"), "w").close()
+"""
+CHIEF = """
+import json, os, threading
+task = json.loads(os.environ["TF_CONFIG"])["task"]
+if task["type"] != "chief":
+    threading.Event().wait()
+print("the chief is done")
+"""
+RING = """
+import os, signal, socket, sys, time
+place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if os.environ["RANK"] == "0":
+    server = socket.create_server(place)
+    peers = [server.accept()[0] for _ in range(int(os.environ["WORLD_SIZE"]) - 1)]
+    print("met", flush=True)
+    time.sleep(600)
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    try:
+        peer = socket.create_connection(place)
+        break
+    except OSError:
+        time.sleep(0.05)
+peer.recv(1)  # until the first has gone
+sys.exit("the first rank is gone")
 """
 
 
@@ -61,7 +110,9 @@ def cluster(workspace: Workspace) -> ComputeTarget:
     return made
 
 
-def run_of(experiment: Experiment, folder: Path, target: object, text: str, job: object, *arguments: object) -> Run:
+def begun(
+    experiment: Experiment, folder: Path, target: object, text: str, job: object, *arguments: object, **more: Any
+) -> Run:
     source = tree(folder / "src", {"train.py": text})
     config = ScriptRunConfig(
         str(source),
@@ -69,10 +120,25 @@ def run_of(experiment: Experiment, folder: Path, target: object, text: str, job:
         list(arguments),  # type: ignore[arg-type]
         compute_target=target,
         distributed_job_config=job,
+        **more,
     )
-    run = experiment.submit(config)
+    return experiment.submit(config)
+
+
+def run_of(experiment: Experiment, folder: Path, target: object, text: str, job: object, *arguments: object) -> Run:
+    run = begun(experiment, folder, target, text, job, *arguments)
     run.wait_for_completion()
     return run
+
+
+def log_of(run: Run, folder: Path) -> str:
+    run.download_file("user_logs/std_log.txt", str(folder / "log.txt"))
+    return (folder / "log.txt").read_text()
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    while not happened():
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("target", ["cluster", "local"])
@@ -92,6 +158,27 @@ def test_parameter_servers_end_with_the_workers(experiment: Experiment, cluster:
     run = run_of(experiment, tmp_path, cluster, TASK, TensorflowConfiguration(2, 1))
     assert run.get_status() == "Completed"
     assert run.get_metrics() == {"tasks_seen_by_0": 3, "tasks_seen_by_1": 3}
+
+
+def test_beside_a_chief_nobody_is_waited_for(experiment: Experiment, cluster: ComputeTarget, tmp_path: Path) -> None:
+    run = run_of(experiment, tmp_path, cluster, CHIEF, TensorflowConfiguration(2, 1, chief=True))
+    assert run.get_status() == "Completed"
+
+
+def test_ranks_that_fail_of_a_cancel_do_not_make_it_a_failure(experiment: Experiment, tmp_path: Path) -> None:
+    run = begun(experiment, tmp_path, "local", RING, PyTorchConfiguration("Gloo", node_count=4))
+    wait_for(lambda: "user_logs/std_log.txt" in run.get_file_names() and "met" in log_of(run, tmp_path))
+    run.cancel()
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Canceled"
+
+
+def test_ranks_that_fail_of_the_limit_do_not_hide_it(experiment: Experiment, tmp_path: Path) -> None:
+    job = PyTorchConfiguration("Gloo", node_count=4)
+    run = begun(experiment, tmp_path, "local", RING, job, max_run_duration_seconds=4)
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Failed"
+    assert "ran longer than its limit of 4 s" in str(run.get_details()["error"])
 
 
 def test_one_process_has_its_variables_too(experiment: Experiment, tmp_path: Path) -> None:

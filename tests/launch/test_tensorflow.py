@@ -39,9 +39,14 @@ def test_parameter_servers_are_not_waited_for() -> None:
     assert drawn[2]["cluster"] == {"worker": ["10.0.0.1:41", "10.0.0.2:51"], "ps": ["10.0.0.1:42"]}
 
 
-def test_a_chief_is_the_first_worker() -> None:
+def test_a_chief_is_the_first_worker_and_the_run_goes_on_for_it_alone() -> None:
     drawn = _drawn(Topology(workers=3, parameter_servers=1, chief=True))
-    assert _tasks(drawn) == [(0, "chief", 0, True), (1, "worker", 0, True), (0, "worker", 1, True), (1, "ps", 0, False)]
+    assert _tasks(drawn) == [
+        (0, "chief", 0, True),
+        (1, "worker", 0, False),
+        (0, "worker", 1, False),
+        (1, "ps", 0, False),
+    ]
     assert drawn[0]["cluster"] == {
         "chief": ["10.0.0.1:41"],
         "worker": ["10.0.0.2:51", "10.0.0.1:42"],

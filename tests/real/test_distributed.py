@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests.conftest import end_all
 from tests.interpreters import python
 
 from roost import (
@@ -205,6 +206,45 @@ class TestMpi:
         assert run.get_status() == "Canceled"
         assert not any(psutil.pid_exists(pid) for pid in pids)
         assert [each for mark in marks for each in marked(mark)] == []
+
+    def test_what_a_rank_printed_is_told_by_its_own_agent_which_hides_its_secrets(
+        self, workspace: Workspace, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path, mpi: None
+    ) -> None:
+        source = tmp_path / "src"
+        source.mkdir()
+        (source / "fail.py").write_text(
+            "import os, threading\nfrom azureml.core import Run\n"
+            "if os.environ['OMPI_COMM_WORLD_RANK'] == '0':\n    threading.Event().wait()\n"
+            "raise SystemExit('cannot log in with ' + Run.get_context().get_secret('db'))\n"
+        )
+        workspace.get_default_keyvault().set_secret("db", "hunter2-very-secret")
+        job = MpiConfiguration(node_count=2)
+        run = experiment.submit(
+            ScriptRunConfig(str(source), "fail.py", compute_target=cluster, distributed_job_config=job)
+        )
+        run.wait_for_completion(raise_on_error=False)
+        assert run.get_status() == "Failed"
+        told = str(run.get_details()["error"])
+        assert "On node 1 (pair-2): Rank 1 ended with exit code 1." in told
+        assert "cannot log in with ***" in told
+        assert "hunter2" not in told
+        for name in run.get_file_names():
+            assert "hunter2" not in log_of(run, tmp_path, name), name
+
+    def test_a_home_with_a_space_in_its_path(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mpi: None) -> None:
+        place = tmp_path / "my home"
+        monkeypatch.setenv("ROOST_HOME", str(place))
+        try:
+            source = tmp_path / "src"
+            source.mkdir()
+            (source / "hello.py").write_text("import os; print(os.environ['OMPI_COMM_WORLD_RANK'])\n")
+            job = MpiConfiguration(node_count=2)
+            config = ScriptRunConfig(str(source), "hello.py", compute_target="local", distributed_job_config=job)
+            run = Experiment(Workspace(), "tests").submit(config)
+            run.wait_for_completion()
+            assert sorted(log_of(run, tmp_path).splitlines()) == ["[0] 0", "[1] 1"]
+        finally:
+            end_all(place)
 
     def test_no_mpi_at_all_is_told(
         self, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from roost.launch.mpi import BOOT
 from roost_job import mpi
 from roost_job.exceptions import UserErrorException
 
@@ -17,10 +16,6 @@ def _program(path: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
-
-
-def test_launch_and_job_library_say_the_same() -> None:
-    assert mpi.BOOT == BOOT
 
 
 def test_the_environments_mpirun_comes_first(tmp_path: Path) -> None:
@@ -110,18 +105,31 @@ def test_a_shell_fills_in_itself(rank: dict[str, str]) -> None:
     assert Path(rank["ROOST_LOGS"], "3.txt").read_text() == "$ROOST_NODE n1\n"
 
 
-def test_a_rank_that_fails_is_named_with_its_last_lines(rank: dict[str, str]) -> None:
-    done = _rank(rank, "--", "sh", "-c", "echo no such file; exit 5")
+def test_a_rank_that_fails_is_named_and_what_it_printed_stays_on_its_node(rank: dict[str, str]) -> None:
+    done = _rank(rank, "--", "sh", "-c", "echo the password is hunter2; exit 5")
     assert done.returncode == 5
-    assert done.stderr == "Rank 3 on node n1 ended with exit code 5. Its last lines:\nno such file\n"
+    assert done.stderr == "Rank 3 on node n1 ended with exit code 5.\n"
+    assert Path(rank["ROOST_LOGS"], "3" + mpi.FAILED).read_text() == "5"
     killed = _rank(rank, "--", "sh", "-c", "kill -9 $$")
     assert killed.returncode == 137
     assert "was ended by signal 9" in killed.stderr
+    assert Path(rank["ROOST_LOGS"], "3" + mpi.FAILED).read_text() == "-9"
+
+
+def test_the_remote_shell_is_where_its_path_is_one_word(tmp_path: Path) -> None:
+    assert mpi.shell_folder("/h/runs/r/ranks") == "/h/runs/r/ranks"
+    for logs in ("/my home/runs/r/ranks", "/c:/ranks"):
+        place = mpi.shell_folder(logs)
+        assert place != logs
+        assert not set(" :,") & set(place)
+        assert place == mpi.shell_folder(logs)
+    assert mpi.shell_folder("/my home/runs/r/ranks") != mpi.shell_folder("/my home/runs/s/ranks")
 
 
 def test_a_program_that_is_not_there(rank: dict[str, str]) -> None:
     assert _rank(rank, "--", "./missing").returncode == 127
     assert "'./missing' cannot be started" in Path(rank["ROOST_LOGS"], "3.txt").read_text()
+    assert Path(rank["ROOST_LOGS"], "3" + mpi.FAILED).read_text() == "127"
 
 
 @pytest.mark.parametrize(("real", "beside", "version"), [("orterun", "", 4), ("mpirun", "prterun", 5)])

@@ -6,7 +6,8 @@ relayed; who asked is told the exit code.
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 
 from roost.agent.link import Link
 from roost.agent.processes import Running, wait
@@ -71,23 +72,35 @@ class Commands(threading.Thread):
         self._tell(number, code)
 
     def _tell(self, number: int, code: int) -> None:
+        said = {"exit_code": code, "attempt": self._link.attempt}
         try:
-            self._link.client.call("POST", self._link.path("commands", str(number)), json={"exit_code": code})
+            self._link.client.call("POST", self._link.path("commands", str(number)), json=said)
         except RoostError as error:
             log.warning("The end of command %d is not told: %s", number, error.message)
 
 
-def execute(link: Link, node: object, argv: object) -> int:
-    """Has a command executed on another node, which is named by its name, address or rank; its exit code."""
+def answer(link: Link, brief: Link, request: Mapping[str, object]) -> object:
+    """At the door: a command for another node of the run."""
+    return {"exit_code": execute(link, brief, request.get("node"), request.get("argv"))}
+
+
+def execute(link: Link, brief: Link, node: object, argv: object) -> int:
+    """Has a command executed on another node, which is named by its name, address or rank; its exit code. That it is begun is
+    asked over the brief link; once it runs, a control plane that is away costs nothing but time."""
     if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
         raise InvalidInput(f"`argv` must be a list of words, got {argv!r}.")
-    members = [decode(Member, each) for each in link.client.call("GET", link.path("agents"))["members"]]
+    members = [decode(Member, each) for each in brief.client.call("GET", link.path("agents"))["members"]]
     found = [m for m in members if str(node) in (m.node, m.address, str(m.node_rank))]
     if not found:
         known = ", ".join(member.node for member in members) or "none"
         raise NotFound(f"The run has no node {node!r}.", hint=f"Its nodes are: {known}.")
     route = link.path("agents", str(found[0].node_rank), "commands")
-    number = link.client.call("POST", route, json={"argv": argv})["number"]
+    order = {
+        "argv": argv,
+        "key": uuid.uuid4().hex,
+        "attempt": link.attempt,
+    }  # so that an answer that is lost costs nothing
+    number = brief.client.call("POST", route, json=order)["number"]
     while True:
         answer = link.client.call("GET", link.path("commands", str(number)), params={"wait": _WAIT_SECONDS})
         if not answer["commands"]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from roost.agent import commands
 from roost.agent.family import Family, absolute, wait_of
 from roost.agent.folder import Folder
 from roost.agent.link import Link
@@ -57,7 +56,6 @@ class Door:
             "flush": self._flush,
             "secrets": self._secrets,
             "secret_names": self._secret_names,
-            "exec": self._exec,
             "uses": self._uses,
         }
 
@@ -162,10 +160,6 @@ class Door:
     def _uses(self, request: Request) -> object:
         """What the run has read and written of data."""
         return self.link.client.call("GET", self._family.path(request, "datasets"))["uses"]
-
-    def _exec(self, request: Request) -> object:
-        """A command for another node of the run."""
-        return {"exit_code": commands.execute(self.link, request.get("node"), request.get("argv"))}
 
     def _settle(self) -> None:
         """What the script has uploaded is among the run's files when it looks."""

@@ -7,7 +7,6 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from roost.agent import outputs, ranks
@@ -19,8 +18,8 @@ from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
 from roost.domain.errors import Forbidden, NotFound
-from roost.domain.files import of_attempt
 from roost.domain.runs import Reason, RunStatus
+from roost_job.mpi import shell_folder
 
 log = logging.getLogger("roost.agent")
 
@@ -32,8 +31,6 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         found = find(folder)
         found.losses += problems
         files = keep(folder, link, masks, found)
-        if outcome.reason is Reason.PREEMPTED:  # it begins again, and its next attempt has logs of its own
-            files = [replace(file, path=of_attempt(file.path, _attempt(folder))) for file in files]
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
@@ -46,6 +43,8 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         return
     if run.status.is_terminal or run.status is RunStatus.QUEUED:
         remove_shared(folder)
+    if (shell := shell_folder(str(folder.ranks))) != str(folder.ranks):
+        shutil.rmtree(shell, ignore_errors=True)
     if not found.losses:
         remove(folder.root)
 

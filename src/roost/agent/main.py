@@ -1,6 +1,7 @@
 """The story of a run on its node, from the plan to the reported end. Start with `run`; each step is a file beside this one.
 
-While the script runs three threads work for it: `orders` listens, `ship` sends, `vitals` measures; and the door is open.
+While the script runs threads work for it: `orders` listens, `ship` sends, `vitals` measures, `syncing` keeps outputs; and the
+door is open.
 """
 
 import itertools
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import contained, environments, inputs, launch, limits, outcomes, outputs
+from roost.agent import commands, contained, environments, inputs, launch, limits, outcomes, outputs
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
@@ -91,6 +92,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     tell = Teller(folder.std_log).say
     data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
     door.ops.update(data.ops)
+    door.ops["exec"] = partial(commands.answer, link, door.link)
     tree.spared = data.pids
     return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data)
 
@@ -104,10 +106,10 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
         prepared = _supply(crew, prepared)
     except (RoostError, OSError) as error:
         if crew.orders.halted:
-            return _halted(crew.orders.halted, None)
+            return _halted(crew, crew.orders.halted)
         return outcomes.failed(Reason.PREPARE_FAILED, f"The run could not be prepared. {error}")
     log.info("Prepared.")
-    return _halted(crew.orders.halted, None) if crew.orders.halted else prepared
+    return _halted(crew, crew.orders.halted) if crew.orders.halted else prepared
 
 
 def _supply(crew: _Crew, prepared: Prepared) -> Prepared:
@@ -145,29 +147,32 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
         limits.make(crew.folder.mark, prepared.plan)
         place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)
         processes = launch.start(crew.folder, prepared.plan, prepared.environment, place)
-    except (RoostError, OSError) as error:
+    except (RoostError, OSError, ValueError) as error:
         _end(crew, ())
         return (
-            _halted(crew.orders.halted, None)
+            _halted(crew, crew.orders.halted)
             if crew.orders.halted
             else outcomes.failed(Reason.START_FAILED, str(error))
         )
     log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
-    crew.ship.syncing = Syncing(crew.folder, crew.link) if crew.plan.preemptible else None
+    syncing = Syncing(crew.folder, crew.link)
+    if crew.plan.preemptible:
+        syncing.start()
     crew.ship.serving = not any(process.waited_for for process in processes)
     crew.ship.start()
     several = crew.plan.spec.node_count > 1
     members = partial(crew.tree.members, marks=crew.tree.everywhere)
     vitals = Vitals(crew.folder, crew.plan.node_rank, members, several=several)
     vitals.start()
-    commands = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
+    served = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
     if several:
-        commands.start()
+        served.start()
     ahead = _Ahead(crew, several)
     outcome = _watch(crew, processes, ahead)
-    commands.close()
+    served.close()
     vitals.stop()
     ahead.close(outcome)
+    syncing.close()
     return outcome
 
 
@@ -225,14 +230,18 @@ def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
 
 
 def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome:
-    """Waits for the script's end, or brings it about; then ends whatever it left behind."""
+    """Waits for the script's end, or brings it about; then ends whatever it left behind. A failure that comes with a halt is
+    taken for what came of that: a rank whose peers are ended already fails on its own."""
     limit = crew.plan.spec.timeout_seconds
     deadline = None if limit is None else time.monotonic() + limit
     in_time = True
-    while in_time and not crew.orders.halted and (pending := _pending(processes)) is not None:
-        in_time = wait(pending, crew.orders.wake, deadline)
+    several = crew.plan.spec.node_count > 1
+    while in_time and not crew.orders.halted and (pending := _pending(processes, several)) is not None:
+        crew.ship.serving = not any(process.waited_for for process in pending)
+        in_time = wait([process.running for process in pending], crew.orders.wake, deadline)
+    halted = crew.orders.halted
     ended = _ended(processes)
-    if ended is not None:
+    if ended is not None and (ended[0] == 0 or (in_time and not halted)):
         outcome = _own_end(crew, *ended)
         _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
         ahead.tell(outcome)
@@ -242,8 +251,8 @@ def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome
         return outcome
     _end(crew, processes)
     code = next((code for process in processes if (code := process.running.exit_code())), None)
-    if crew.orders.halted:
-        outcome = _halted(crew.orders.halted, code)
+    if halted:
+        outcome = _halted(crew, halted, code)
     else:
         words = f"The script ran longer than its limit of {limit:g} s and was ended."
         outcome = outcomes.failed(Reason.TIMED_OUT, words, code)
@@ -251,14 +260,15 @@ def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome
     return outcome
 
 
-def _pending(processes: Sequence[Launched]) -> list[Running] | None:
-    """Those that still run; None when one has failed, or all that are waited for have ended. A node where none is waited for
-    goes on until it is told."""
+def _pending(processes: Sequence[Launched], several: bool) -> list[Launched] | None:
+    """Those that still run; None when one has failed, or all that are waited for have ended. Of several nodes one goes on until
+    it is told, where none is waited for or others may need what is left (parameter servers)."""
     codes = [(process, process.running.exit_code()) for process in processes]
     waited = [code for process, code in codes if process.waited_for]
-    if any(code for _, code in codes) or (waited and None not in waited):
+    left = [process for process, code in codes if code is None]
+    if any(code for _, code in codes) or (waited and None not in waited and not (several and left)):
         return None
-    return [process.running for process, code in codes if code is None]
+    return left
 
 
 def _ended(processes: Sequence[Launched]) -> tuple[int, Launched] | None:
@@ -280,15 +290,15 @@ def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     )
     who = f"Rank {process.rank}" if process.log != crew.folder.std_log else "The script"
     outcome = outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
-    advice = launch.advise(crew.plan.spec) if code else ""
-    return replace(outcome, message=f"{outcome.message}\n{advice}") if advice else outcome
+    more = [outcomes.of_ranks(crew.folder, crew.masks.hide), launch.advise(crew.plan.spec)] if code else []
+    return replace(outcome, message="\n".join(filter(None, [outcome.message, *more])))
 
 
-def _halted(why: Halt, code: int | None) -> Outcome:
+def _halted(crew: _Crew, why: Halt, code: int | None = None) -> Outcome:
     if why is Halt.TERMINATED:
         return outcomes.canceled("The agent was told to stop (SIGTERM).", code)
     if why in (Halt.NODE_FAILED, Halt.NODES_DONE, Halt.PREEMPTED):
-        return outcomes.told(Reason(why.value), code)
+        return outcomes.told(Reason(why.value), code, outcomes.of_ranks(crew.folder, crew.masks.hide))
     return outcomes.canceled("", code)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from roost.agent import ranks
 from roost.agent.folder import Folder, write
 from roost.domain.codec import decode, encode
 from roost.domain.errors import InvalidInput
@@ -51,12 +52,11 @@ def canceled(message: str, exit_code: int | None = None) -> Outcome:
     return Outcome(to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message, exit_code=exit_code)
 
 
-def told(ending: Reason, exit_code: int | None = None) -> Outcome:
-    """The end of a node that was told to end, for what happened elsewhere."""
+def told(ending: Reason, exit_code: int | None = None, words: str = "") -> Outcome:
+    """The end of a node that was told to end, for what happened elsewhere; `words` of a rank of its own belong to that."""
     if ending is Reason.NODES_DONE:
         return Outcome(to=RunStatus.COMPLETED, reason=ending, exit_code=0)
-    words = "A node of the run was taken away." if ending is Reason.PREEMPTED else "Another node of the run failed."
-    return failed(ending, words, exit_code)
+    return failed(ending, "A node of the run was taken away." if ending is Reason.PREEMPTED else words, exit_code)
 
 
 def of_exit(
@@ -77,6 +77,16 @@ def _fate(code: int, who: str) -> str:
         name = f"signal {-code}"
     hint = " Perhaps the machine ran out of memory." if name == "SIGKILL" else ""
     return f"{who} was ended by {name}.{hint}"
+
+
+def of_ranks(folder: Folder, hide: Callable[[str], str]) -> str:
+    """Which rank failed here of those that MPI started, and its last lines; empty when none did. They are told by the agent of
+    its own node, which alone knows what to hide."""
+    found = ranks.failed(folder)
+    if found is None:
+        return ""
+    rank, code, log = found
+    return f"{_fate(code, f'Rank {rank}')}\n{last_words(log, hide)}".strip()
 
 
 def last_words(log: Path, hide: Callable[[str], str] = str) -> str:

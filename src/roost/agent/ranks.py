@@ -3,6 +3,7 @@
 What is printed by no rank (a launcher, a command of another node) is the node's own log. The control plane merges all of them.
 """
 
+import contextlib
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from roost.domain.errors import InvalidInput
 from roost.domain.files import NODE_LOG, RANK_LOG, STD_LOG
 from roost.domain.plans import Plan
 from roost.domain.topology import by_rank
+from roost_job.mpi import FAILED
 
 
 @cache
@@ -46,6 +48,14 @@ def logs(folder: Folder) -> list[tuple[str, Path]]:
     if folder.std_log.exists() and folder.std_log.stat().st_size:
         named.append((NODE_LOG.format(plan.node_rank if plan else 0), folder.std_log))
     return named
+
+
+def failed(folder: Folder) -> tuple[int, int, Path] | None:
+    """The first rank that failed here of those that MPI starts: the rank, its exit code, its log."""
+    for mark in sorted(folder.ranks.glob(f"*{FAILED}"), key=lambda path: path.stat().st_mtime_ns):
+        with contextlib.suppress(ValueError):  # written only by half
+            return int(mark.stem), int(mark.read_text()), mark.with_suffix(".txt")
+    return None
 
 
 def agent_log(folder: Folder) -> str:

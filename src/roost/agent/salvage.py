@@ -87,7 +87,7 @@ def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
     if run.status is RunStatus.CANCEL_REQUESTED:
         return outcomes.canceled("It was canceled; its agent was killed on the way.")
     if run.ending:
-        return outcomes.told(run.ending)
+        return outcomes.told(run.ending, words=outcomes.of_ranks(folder, masks.hide))
     if run.status is RunStatus.PREPARING:
         return outcomes.failed(Reason.AGENT_LOST, BUILD_LOST)
     words = "\n".join(filter(None, (outcomes.last_words(path, masks.hide) for _, path in ranks.logs(folder)[:4])))

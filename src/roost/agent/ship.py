@@ -18,7 +18,6 @@ from roost.agent.link import Link
 from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
 from roost.agent.staging import Staging
-from roost.agent.syncing import Syncing
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
 from roost.domain.runs import Reason, RunStatus
@@ -99,9 +98,8 @@ class Ship(threading.Thread):
         self._begun = self._done = 0
         self._told = ""
         self.serving = False
-        """Whether this node has no process that the run goes on for."""
-        self.syncing: Syncing | None = None
-        """Keeps `./outputs` meanwhile, on nodes that may be taken away."""
+        """Whether this node has no process that the run goes on for, any more; it is told with the next round."""
+        self._said_serving: bool | None = None
 
     def run(self) -> None:
         self._try(self._say_running)
@@ -115,11 +113,11 @@ class Ship(threading.Thread):
                 return
             with self._turn:
                 self._begun += 1
+            if self._said_serving is not self.serving and not stopping:
+                self._try(self._say_running)
             if stopping:
                 self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
             went_well = self._try(partial(self._cargo.round, last=stopping))
-            if self.syncing and not stopping:
-                self._try(self.syncing.round)
             with self._turn:
                 self._done = self._begun if went_well else self._done
                 self._turn.notify_all()
@@ -147,8 +145,10 @@ class Ship(threading.Thread):
         self.join()
 
     def _say_running(self) -> None:
+        serving = self.serving
         with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
-            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=self.serving))
+            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving))
+        self._said_serving = serving
 
     def _try(self, deed: Callable[[], object]) -> bool:
         try:

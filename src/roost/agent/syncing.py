@@ -1,10 +1,13 @@
 """On nodes that may be taken away, `./outputs` is kept while the script runs: every 30 s, what has not changed for a while.
 
-So a run whose node vanishes without a word goes on from its last checkpoint all the same.
+So a run whose node vanishes without a word goes on from its last checkpoint all the same. A thread of its own: a checkpoint may
+take minutes to send, and logs and metrics do not wait for it.
 """
 
+import contextlib
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
 
@@ -20,21 +23,34 @@ STABLE_SECONDS = 5.0
 log = logging.getLogger("roost.agent")
 
 
-class Syncing:
-    """For one thread."""
+class Syncing(threading.Thread):
+    """Makes rounds from `start` to `close`."""
 
-    def __init__(self, folder: Folder, link: Link, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, folder: Folder, link: Link, clock: Callable[[], float] = time.time, every: float = EVERY_SECONDS
+    ) -> None:
+        super().__init__(name="syncing", daemon=True)
+        self._over = threading.Event()
+        self._every = every
         self._folder = folder
         self._link = link
         self._clock = clock
-        self._due = clock() + EVERY_SECONDS
         self._kept: dict[str, tuple[int, int, int]] = {}
+
+    def run(self) -> None:
+        while not self._over.wait(self._every):
+            with contextlib.suppress(OSError):  # the folder is gone, and others say so
+                self.round()
+
+    def close(self) -> None:
+        """Returns when a round that is under way has ended: what the run's end keeps is newer, and has to come after it. Nothing
+        happens when it was never started."""
+        self._over.set()
+        if self.ident is not None:
+            self.join()
 
     def round(self) -> int:
         """How many files were kept just now. What cannot be kept is tried again at the next round."""
-        if self._clock() < self._due:
-            return 0
-        self._due = self._clock() + EVERY_SECONDS
         stable = []
         for name, path in find(self._folder).files:
             if not name.startswith("outputs/"):

@@ -30,6 +30,12 @@ class BlobSize:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeptBlob:
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class BlobCount:
     count: int
 
@@ -48,6 +54,12 @@ def batch(house: TheHouse, body: BatchBytes) -> Response:
 def fetch(house: TheHouse, body: JsonBytes) -> Response:
     pieces = blobs.fetch(house, record(BlobNames, body).names)
     return StreamingResponse(pieces, media_type="application/octet-stream")
+
+
+@desk.route("POST", "/api/blobs", Access.ANY, body=bytes, answer=KeptBlob)
+async def put_unnamed(request: Request, house: TheHouse) -> Response:
+    name, size = await hand_over(request, lambda pieces: blobs.put_unnamed(house, pieces))
+    return answer(KeptBlob(name=name, size=size))
 
 
 @desk.route("PUT", "/api/blobs/{name}", Access.ANY, body=bytes, answer=BlobSize)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, NoReturn, TypeVar
 
 from fastapi import Depends, Request
@@ -72,7 +72,7 @@ def _no_constant(word: str) -> NoReturn:
     raise InvalidInput(f"The body holds {word}, which JSON has no word for.")
 
 
-async def hand_over(request: Request, take: Callable[[Iterator[bytes | memoryview]], T]) -> T:
+async def hand_over(request: Request, take: Callable[[Iterable[bytes | memoryview]], T]) -> T:
     """Gives a body, as it arrives, to `take` in a thread: piece by piece, each good until the next is asked for, never the whole
     in memory. Where the server can (`server/protocol.py`), that thread reads it from the socket itself."""
     short_cut = request.scope.get("extensions", {}).get("roost.body")

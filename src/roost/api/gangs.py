@@ -13,7 +13,7 @@ from roost.api.waiting import LONGEST_HEARTBEAT, until
 from roost.domain.gangs import Member, all_met, may_deliver
 from roost.domain.runs import Run
 from roost.services import gangs, runs
-from roost.services.gangs import Meeting, MemberReport
+from roost.services.gangs import Meeting, MemberReport, Order
 from roost.services.signals import gang_topic
 from roost.store.base import Command
 
@@ -28,11 +28,6 @@ class MemberList:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Argv:
-    argv: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class CommandList:
     commands: tuple[Command, ...]
 
@@ -40,6 +35,8 @@ class CommandList:
 @dataclass(frozen=True, kw_only=True)
 class CommandEnd:
     exit_code: int
+    attempt: int = 0
+    """Of the agent that says so."""
 
 
 @desk.route("GET", "/api/runs/{run_id}/agents", Access.RUN, answer=MemberList)
@@ -84,9 +81,9 @@ def report(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes) -> Res
     return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Argv)
+@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order)
 def send(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes) -> Response:
-    return answer({"number": gangs.send(house, run_id, node_rank, record(Argv, body).argv)}, 201)
+    return answer({"number": gangs.send(house, run_id, node_rank, record(Order, body))}, 201)
 
 
 @desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, answer=CommandList)
@@ -115,5 +112,6 @@ async def command(house: TheHouse, run_id: str, number: int, wait: Wait = 0) -> 
 
 @desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd)
 def end_command(house: TheHouse, run_id: str, number: int, body: JsonBytes) -> Response:
-    gangs.end_command(house, run_id, number, record(CommandEnd, body).exit_code)
+    said = record(CommandEnd, body)
+    gangs.end_command(house, run_id, number, said.exit_code, said.attempt)
     return answer({"number": number})

@@ -2,7 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Inflow(Protocol):
+    """Bytes that arrive, each once: piece by piece, or, where the kernel moves them, into a file."""
+
+    def __iter__(self) -> Iterator[bytes | memoryview]: ...
+
+    def pour(self, target: int, progress: Callable[[int], object]) -> int:
+        """Appends all of them to an open file; how many. `progress` hears of each stretch once it is there."""
 
 
 class Blobs(Protocol):
@@ -18,8 +28,11 @@ class Blobs(Protocol):
     def put_file(self, path: Path, *, expected: str = "") -> tuple[str, int]:
         """Stores a file's content (copied, hashed on the way); hash and size. InvalidInput when `expected` is another hash."""
 
-    def put_stream(self, chunks: Iterable[bytes | memoryview], *, expected: str) -> int:
+    def put_stream(self, chunks: Iterable[bytes | memoryview] | Inflow, *, expected: str) -> int:
         """Stores what arrives piece by piece; its size. InvalidInput when its hash is not `expected`."""
+
+    def put_unnamed(self, chunks: Iterable[bytes | memoryview] | Inflow) -> tuple[str, int]:
+        """Stores what arrives before anybody knows its hash; hash and size."""
 
     def get(self, name: str) -> bytes: ...
 

@@ -1,8 +1,11 @@
-"""Bytes from file to file inside the kernel, where it can; and hashed while they go."""
+"""Bytes from file to file, and from a socket to a file, inside the kernel, where it can; and hashed while they go."""
 
+import contextlib
 import errno
 import os
 import queue
+import socket
+import sys
 import threading
 from collections.abc import Callable
 
@@ -10,8 +13,12 @@ from blake3 import blake3
 
 from roost.blobs.hashing import add_range
 
+if sys.platform != "win32":
+    import fcntl
+
 _STEP = 16 * 1024 * 1024
 _BUFFER = 1024 * 1024  # stays in the processor's cache between the read and the hash
+_PIECE = 256 * 1024  # of a socket: larger ones take several times as long
 _CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
 
 
@@ -51,9 +58,66 @@ def _through_memory(source: int, target: int, offset: int, count: int) -> int:
     return len(data)
 
 
+def pour(
+    source: socket.socket, target: int, count: int, wait: Callable[[], object], progress: Callable[[int], object]
+) -> int:
+    """Appends the next `count` bytes of a socket that does not block to a file; how many came before its peer closed it. `wait`
+    returns when there may be more to read, or raises."""
+    with contextlib.ExitStack() as stack:
+        step = _spliced(stack, source, target) or _received(source, target)
+        done = 0
+        while done < count:
+            try:
+                got = step(count - done)
+            except BlockingIOError:
+                wait()
+                continue
+            if not got:
+                break
+            done += got
+            progress(got)
+    return done
+
+
+def _spliced(stack: contextlib.ExitStack, source: socket.socket, target: int) -> Callable[[int], int] | None:
+    if sys.platform != "linux":
+        return None
+    out, into = os.pipe2(os.O_CLOEXEC)
+    stack.callback(os.close, out)
+    stack.callback(os.close, into)
+    with contextlib.suppress(OSError):  # more than this user may have: the usual 64 KiB will do
+        fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, _BUFFER)
+
+    def step(count: int) -> int:
+        got = os.splice(source.fileno(), into, min(count, _BUFFER))
+        left = got
+        while left:
+            left -= os.splice(out, target, left)
+        return got
+
+    return step
+
+
+def _received(source: socket.socket, target: int) -> Callable[[int], int]:
+    buffer = memoryview(bytearray(_PIECE))
+
+    def step(count: int) -> int:
+        got = source.recv_into(buffer[:count])
+        write_all(target, buffer[:got])
+        return got
+
+    return step
+
+
 def copy_hashed(source: int, target: int, size: int) -> tuple[str, int]:
-    """Copies and hashes at once: a second thread hashes *the copy*, right behind, out of the page cache. So the hash is that of
-    what was stored, even when the source changes meanwhile. `target` must be open for reading too."""
+    """Copies a file and hashes at once."""
+    return hashed_behind(target, lambda progress: copy(source, target, size, progress))
+
+
+def hashed_behind(target: int, fill: Callable[[Callable[[int], None]], int]) -> tuple[str, int]:
+    """Hash and size of what `fill` writes to an empty file, telling of each stretch: a second thread hashes *the copy*, right
+    behind, out of the page cache. So the hash is that of what was stored, even when the source changes meanwhile. `target`
+    must be open for reading too."""
     hasher, steps, problems = blake3(), queue.SimpleQueue[int](), list[BaseException]()
 
     def hash_behind() -> None:
@@ -68,7 +132,7 @@ def copy_hashed(source: int, target: int, size: int) -> tuple[str, int]:
     thread = threading.Thread(target=hash_behind, name="roost-hash", daemon=True)
     thread.start()
     try:
-        copied = copy(source, target, size, steps.put)
+        copied = fill(steps.put)
     finally:
         steps.put(0)
         thread.join()

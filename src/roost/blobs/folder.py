@@ -19,7 +19,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from roost.blobs.copying import copy, copy_hashed, write_all
+from roost.blobs.base import Inflow
+from roost.blobs.copying import copy, copy_hashed, hashed_behind, write_all
 from roost.blobs.hashing import hash_bytes
 from roost.blobs.pieces import FilePieces
 from roost.domain import names
@@ -63,19 +64,15 @@ class FolderBlobs:
         finally:
             os.close(source)
 
-    def put_stream(self, chunks: Iterable[bytes | memoryview], *, expected: str) -> int:
-        present = self.keep(names.blob(expected)) is not None
-        hasher, size = blake3(max_threads=blake3.AUTO), 0
-        with self._temporary() as (temporary, target):
-            for chunk in chunks:
-                hasher.update(chunk)
-                size += len(chunk)
-                if not present:
-                    write_all(target, chunk)
-            _check(hasher.hexdigest(), expected, "What was sent")
-            if not present:
-                self._keep(temporary, expected)
+    def put_stream(self, chunks: Iterable[bytes | memoryview] | Inflow, *, expected: str) -> int:
+        if self.keep(names.blob(expected)) is None:
+            return self._put_stream(chunks, expected)[1]
+        name, size = _hashed(chunks, lambda _: None)
+        _check(name, expected, "What was sent")
         return size
+
+    def put_unnamed(self, chunks: Iterable[bytes | memoryview] | Inflow) -> tuple[str, int]:
+        return self._put_stream(chunks, "")
 
     def get(self, name: str) -> bytes:
         try:
@@ -181,6 +178,18 @@ class FolderBlobs:
                 self._keep(temporary, name)
         return name, copied
 
+    def _put_stream(self, chunks: Iterable[bytes | memoryview] | Inflow, expected: str) -> tuple[str, int]:
+        with self._temporary() as (temporary, target):
+            if isinstance(chunks, Inflow):
+                inflow = chunks
+                name, size = hashed_behind(target, lambda progress: inflow.pour(target, progress))
+            else:
+                name, size = _hashed(chunks, lambda chunk: write_all(target, chunk))
+            _check(name, expected, "What was sent")
+            if self.keep(name) is None:
+                self._keep(temporary, name)
+        return name, size
+
     @contextlib.contextmanager
     def _temporary(self) -> Iterator[tuple[str, int]]:
         """A new file under `tmp/`, gone afterwards unless it was kept."""
@@ -216,6 +225,16 @@ class FolderBlobs:
                         os.unlink(entry.path)
                     elif entry.name.startswith(_SWEPT):
                         os.rename(entry.path, self._path(entry.name.removeprefix(_SWEPT)))
+
+
+def _hashed(chunks: Iterable[bytes | memoryview], each: Callable[[bytes | memoryview], object]) -> tuple[str, int]:
+    """Hash and size of all chunks, each given to `each` as well."""
+    hasher, size = blake3(max_threads=blake3.AUTO), 0
+    for chunk in chunks:
+        hasher.update(chunk)
+        size += len(chunk)
+        each(chunk)
+    return hasher.hexdigest(), size
 
 
 def _open_regular(path: Path) -> int:

@@ -19,7 +19,7 @@ class Phase(StrEnum):
     """It is ready to start, and waits for the others."""
     RUNNING = "running"
     SERVING = "serving"
-    """It has no process that the run goes on for: it ends when all others have ended."""
+    """It has no process that the run goes on for, or none any more: it ends when all others have ended."""
     FINALIZING = "finalizing"
     ENDED = "ended"
 
@@ -81,8 +81,9 @@ def silent(members: Sequence[Member], now: float, since: float = 0.0) -> list[Me
 
 
 def all_met(members: Sequence[Member]) -> bool:
-    """Whether all may start. One that has come further has met the others before."""
-    return all(member.phase not in (Phase.GIVEN, Phase.PREPARING) for member in members)
+    """Whether all may start. One that has come further has met the others before; one that ended with no ports never came."""
+    waiting = (Phase.GIVEN, Phase.PREPARING)
+    return all(m.phase not in waiting and (m.phase is not Phase.ENDED or bool(m.ports)) for m in members)
 
 
 def ending(members: Sequence[Member]) -> End | None:
@@ -90,18 +91,24 @@ def ending(members: Sequence[Member]) -> End | None:
     if all(member.phase is Phase.ENDED for member in members):
         return None
     cause = _cause(members)
-    if cause is not None and cause.to is RunStatus.FAILED:
+    if cause is not None:
         return End(to=RunStatus.FAILED, reason=Reason.NODE_FAILED, message=_words(cause, members))
     phases = {member.phase for member in members}
-    if phases <= {Phase.ENDED, Phase.FINALIZING, Phase.SERVING} and Phase.SERVING in phases and len(phases) > 1:
+    if phases <= {Phase.ENDED, Phase.FINALIZING, Phase.SERVING} and Phase.SERVING in phases:
         return End(to=RunStatus.COMPLETED, reason=Reason.NODES_DONE, message="All that it waits for have ended.")
     return None
 
 
-def end(members: Sequence[Member]) -> End | None:
-    """How the run ended; None while one member has not."""
+def end(members: Sequence[Member], *, canceled: bool = False) -> End | None:
+    """How the run ended; None while one member has not. `canceled`: a person has asked for it; then what fails on the way fails
+    because its peers are gone."""
     if not all(member.phase is Phase.ENDED for member in members):
         return None
+    if all(member.to is RunStatus.COMPLETED for member in members):
+        return End(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0)
+    if canceled:
+        words = next((m.message for m in members if m.to is RunStatus.CANCELED and m.message), "")
+        return End(to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=words)
     cause = _cause(members)
     if cause is not None and cause.to is RunStatus.FAILED:
         words = _words(cause, members)
@@ -110,7 +117,8 @@ def end(members: Sequence[Member]) -> End | None:
         return End(to=RunStatus.CANCELED, reason=cause.reason, message=cause.message, exit_code=cause.exit_code)
     if any(member.reason is Reason.PREEMPTED for member in members):
         return End(to=RunStatus.FAILED, reason=Reason.PREEMPTED, message="Its nodes were taken away.")
-    return End(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0)
+    told = next(member for member in members if member.to is not RunStatus.COMPLETED)
+    return End(to=RunStatus.FAILED, reason=told.reason, message=_words(told, members), exit_code=told.exit_code)
 
 
 def may_deliver(members: Sequence[Member], node_rank: int) -> bool | None:
@@ -125,14 +133,18 @@ def may_deliver(members: Sequence[Member], node_rank: int) -> bool | None:
 
 
 def _cause(members: Sequence[Member]) -> Member | None:
-    """The first that failed by itself; else the first that was cancelled."""
-    told = sorted((m for m in members if m.to is not None), key=lambda m: (m.ended_at or 0.0, m.node_rank))
-    own = [m for m in told if m.to is not RunStatus.COMPLETED and m.reason not in ECHOES]
+    """The first that failed by itself; else the first that was cancelled. One that ran out of its time says so only when its
+    processes are ended, and by then ranks elsewhere may have failed for want of them: it comes first."""
+    told = [m for m in members if m.to is not None and m.to is not RunStatus.COMPLETED]
+    own = [m for m in told if m.reason not in ECHOES]
+    own.sort(key=lambda m: (m.reason is not Reason.TIMED_OUT, m.ended_at or 0.0, m.node_rank))
     failed = [m for m in own if m.to is RunStatus.FAILED]
     return next(iter(failed or own), None)
 
 
 def _words(cause: Member, members: Sequence[Member]) -> str:
-    others = ", ".join(m.name for m in members if m.reason is Reason.NODE_FAILED)
-    also = f"\nIt was ended on {others} too." if others else ""
-    return f"On {cause.name}: {cause.message}{also}"
+    """What happened there; what those that ended with it have to say of it, and who they are."""
+    others = [m for m in members if m.reason is Reason.NODE_FAILED and m is not cause]
+    said = [f"On {m.name}: {m.message}" for m in (cause, *others) if m.message or m is cause]
+    also = [f"It was ended on {', '.join(m.name for m in others)} too."] if others else []
+    return "\n".join(said + also)

@@ -5,16 +5,12 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+from roost_job import mpi
 
 
 def expand(arguments: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
     """The arguments with their variables filled in. An unknown one stays as it is, and one argument stays one argument."""
-
-    def value(match: re.Match[str]) -> str:
-        return environment.get(match[1] or match[2], match[0])
-
-    return tuple(_VARIABLE.sub(value, argument) for argument in arguments)
+    return tuple(mpi.expand(argument, environment) for argument in arguments)
 
 
 def fill(arguments: Iterable[str], tokens: Mapping[str, str], *, shell: bool = False) -> tuple[str, ...]:

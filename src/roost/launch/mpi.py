@@ -6,10 +6,8 @@ Which Open MPI there is, and what it has to be told, is seen on the node alone, 
 
 from roost.domain.runs import RunSpec
 from roost.launch.base import Place, Process, argv_of, on_one_machine
+from roost_job.mpi import BOOT
 
-BOOT = ("-S", "-c", "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()")
-"""Of the script's own folder nothing is imported here: a `signal.py` there is the script's affair. Nor are the packages of the
-environment looked for, which takes its time."""
 MPIRUN = -1
 """No rank: its words are the node's."""
 

@@ -1,7 +1,7 @@
 """`tf.distribute`: workers and parameter servers, dealt out over the nodes in turn, each with its `TF_CONFIG`.
 
 Worker 0 is the chief by TensorFlow's own rule; a script that wants a task of type `chief` gets the first worker as that.
-Parameter servers never end by themselves: nobody waits for them.
+Parameter servers never end by themselves: nobody waits for them. Beside a chief workers only serve, and it alone is waited for.
 """
 
 import json
@@ -31,7 +31,7 @@ def tensorflow(spec: RunSpec, place: Place) -> tuple[Process, ...]:
             argv=argv_of(spec),
             env=_variables(task, cluster, rank),
             rank=rank,
-            waited_for=task.kind != "ps",
+            waited_for=task.kind == "chief" if spec.topology.chief else task.kind == "worker",
             expands=not spec.shell,
         )
         for rank, task in enumerate(tasks)

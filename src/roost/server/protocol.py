@@ -1,20 +1,21 @@
 """uvicorn's HTTP protocol with two short cuts for large bodies, both past the event loop: an answer's file goes to the socket
-inside the kernel, and a request's body is read from the socket by the thread that stores it.
+inside the kernel, and a request's body comes from the socket to the file in the thread that stores it.
 
 The first is ASGI's own extension `http.response.zerocopysend`. The second, `roost.body`, is ours: `take()` gives the body as
-pieces for another thread, or None where it has to come the usual way. `api/answers.py` and `api/bodies.py` use what there is.
+an `Inflow` for another thread, or None where it has to come the usual way. `api/answers.py` and `api/bodies.py` use them.
 """
 
 import asyncio
-import contextlib
 import os
 import select
 import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from typing import Any
+from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from roost.blobs.copying import pour, write_all
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -91,7 +92,7 @@ async def _writable(loop: asyncio.AbstractEventLoop, target: int) -> None:
         loop.remove_writer(target)
 
 
-def _take_body(cycle: RequestResponseCycle) -> Iterator[memoryview] | None:
+def _take_body(cycle: RequestResponseCycle) -> "Incoming | None":
     """The rest of a body whose length is known, read past the parser; the connection therefore ends with the answer."""
     length = next((value for name, value in cycle.scope["headers"] if name == b"content-length"), b"")
     if not cycle.more_body or not length.isdigit():
@@ -103,29 +104,67 @@ def _take_body(cycle: RequestResponseCycle) -> Iterator[memoryview] | None:
     begun, cycle.body = bytes(cycle.body), bytearray()
     cycle.more_body = cycle.keep_alive = False
     source = socket.socket(fileno=os.dup(cycle.transport.get_extra_info("socket").fileno()))
-    return _pieces(source, begun, int(length), cycle.transport.is_closing)
+    return Incoming(source, begun, int(length) - len(begun), cycle.transport.is_closing)
 
 
-def _pieces(source: socket.socket, begun: bytes, length: int, given_up: Callable[[], bool]) -> Iterator[memoryview]:
-    """Each piece is good until the next is asked for. ClientDisconnect when the peer is gone before all of them came."""
-    source.setblocking(False)
-    ready, buffer, left = select.poll(), memoryview(bytearray(_PIECE)), length - len(begun)
-    ready.register(source, select.POLLIN)
+class Incoming(Iterator[bytes | memoryview]):
+    """A body on its way: each piece is good until the next is asked for. ClientDisconnect when not all of it came."""
 
-    def read() -> memoryview:
+    def __init__(self, source: socket.socket, begun: bytes, left: int, given_up: Callable[[], bool]) -> None:
+        self._source, self._begun, self._left, self._given_up = source, begun, left, given_up
+        self._buffer = memoryview(bytearray(_PIECE))
+        self._ready = select.poll()
+        self._ready.register(source, select.POLLIN)
+        source.setblocking(False)
+
+    def __next__(self) -> bytes | memoryview:
+        if self._begun:
+            begun, self._begun = self._begun, b""
+            return begun
+        if not self._left:
+            self.close()
+            raise StopIteration
+        while True:
+            try:
+                got = self._source.recv_into(self._buffer[: min(self._left, _PIECE)])
+            except BlockingIOError:
+                self._wait()
+                continue
+            if not got:
+                self._give_up()
+            self._left -= got
+            return self._buffer[:got]
+
+    def pour(self, target: int, progress: Callable[[int], object]) -> int:
+        """All that has not been asked for yet, to the end of an open file; how many bytes."""
+        count = len(self._begun) + self._left
+        if self._begun:
+            write_all(target, self._begun)
+            progress(len(self._begun))
+        self._begun = b""
+
+        def come(got: int) -> None:
+            self._left -= got
+            progress(got)
+
+        pour(self._source, target, self._left, self._wait, come)
+        if self._left:
+            self._give_up()
+        self.close()
+        return count
+
+    def close(self) -> None:
+        self._source.close()
+        self._left = 0
+
+    def _wait(self) -> None:
         quiet = 0.0
-        while quiet < _STALLED_SECONDS and not given_up():
-            with contextlib.suppress(BlockingIOError):
-                got = source.recv_into(buffer[: min(left, _PIECE)])
-                if not got:
-                    break
-                return buffer[:got]
-            quiet = 0.0 if ready.poll(_LOOK_SECONDS * 1000) else quiet + _LOOK_SECONDS
-        raise ClientDisconnect
+        while quiet < _STALLED_SECONDS and not self._given_up():
+            if self._ready.poll(_LOOK_SECONDS * 1000):
+                return
+            quiet += _LOOK_SECONDS
+        self._give_up()
 
-    with source:
-        yield memoryview(begun)
-        while left:
-            piece = read()
-            left -= len(piece)
-            yield piece
+    def _give_up(self) -> NoReturn:
+        self.close()
+        raise ClientDisconnect

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
+from roost.blobs.base import Inflow
 from roost.domain import names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.services.house import House
@@ -23,8 +24,13 @@ def size(house: House, name: str) -> int:
     return found
 
 
-def put(house: House, name: str, chunks: Iterable[bytes | memoryview]) -> int:
+def put(house: House, name: str, chunks: Inflow | Iterable[bytes | memoryview]) -> int:
     return house.blobs.put_stream(chunks, expected=names.blob(name))
+
+
+def put_unnamed(house: House, chunks: Inflow | Iterable[bytes | memoryview]) -> tuple[str, int]:
+    """For a sender that does not know the hash yet: hash and size."""
+    return house.blobs.put_unnamed(chunks)
 
 
 def put_batch(house: House, body: bytes) -> int:

@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from roost.domain import gangs, names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.gangs import End, Member, Phase
-from roost.domain.runs import ENDINGS, Reason, Run, RunStatus, lost_its_nodes
-from roost.services import rank_logs, runs
+from roost.domain.runs import ENDINGS, Reason, Run, RunStatus
+from roost.services import runs
 from roost.services.house import House
-from roost.services.runs import MAX_MESSAGE, Report
+from roost.services.runs import Report
 from roost.services.signals import CONTROL, gang_topic, run_topic
 from roost.store.base import Command
 
 MAX_PORTS = 2048
 MAX_ARGV = 128 * 1024
+MAX_KEY = 64
 NOT_EXECUTED = 255
 """The exit code of a command to a node that has ended: what a remote shell says when it does not reach its host."""
 _TRIES = 20
@@ -35,15 +36,9 @@ class Meeting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemberReport:
+class MemberReport(Report):
     """What a member says happened on its node."""
 
-    to: RunStatus
-    reason: Reason = Reason.NONE
-    message: str = ""
-    exit_code: int | None = None
-    attempt: int = 0
-    """As in `Report`."""
     serving: bool = False
     """It runs, with no process that the run goes on for."""
 
@@ -86,6 +81,7 @@ def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Ru
 
 def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
     """A member tells what happened on its node."""
+    said = runs.bounded(said)
     run = runs.get(house, run_id)
     if said.attempt and said.attempt != run.attempt:
         return run
@@ -98,21 +94,20 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
     # It has failed, and still ships what it made: the others need not wait for that.
-    end = {"to": RunStatus.FAILED, "reason": said.reason, "message": said.message, "ended_at": now} if failed else {}
+    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": now} if failed else {}
     everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
     house.signals.ring(gang_topic(run_id))
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
-    if said.to is RunStatus.RUNNING or last:
-        reason = Reason.SCRIPT_ENDED if last else said.reason
-        run = runs.report(house, run_id, Report(to=said.to, reason=reason))
-        return settle(house, run_id) if failed else run
-    house.signals.ring(run_topic(run_id))
+    begins = said.to is RunStatus.RUNNING and run.status is not RunStatus.RUNNING
+    if begins or last:
+        runs.report(house, run_id, Report(to=said.to, reason=Reason.SCRIPT_ENDED if last else said.reason))
+    else:
+        house.signals.ring(run_topic(run_id))
     return settle(house, run_id)
 
 
 def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
     """How a member ended; said again it changes nothing."""
-    message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
     now = house.clock()
     house.store.gangs.update(
         run_id,
@@ -120,14 +115,16 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> R
         attempt=said.attempt,
         phase=Phase.ENDED,
         to=said.to,
-        reason=said.reason,
-        message=message,
-        exit_code=said.exit_code,
+        **_how(runs.bounded(said)),
         ended_at=now,
         heard_at=now,
     )
     house.signals.ring(gang_topic(run_id))
     return settle(house, run_id)
+
+
+def _how(said: MemberReport) -> dict[str, object]:
+    return {"reason": said.reason, "message": said.message, "exit_code": said.exit_code}
 
 
 def settle(house: House, run_id: str) -> Run:
@@ -137,22 +134,15 @@ def settle(house: House, run_id: str) -> Run:
         everyone = house.store.gangs.members(run_id)
         if run.status.is_terminal or not everyone:
             return run
-        over = gangs.end(everyone)
+        over = gangs.end(everyone, canceled=run.status is RunStatus.CANCEL_REQUESTED)
         try:
             if over is not None:
-                return _end(house, run, over)
+                end = (over.to, over.reason, over.message)
+                return runs.move(house, run.id, *end, exit_code=over.exit_code, attempt=run.attempt)[0]
             return _tell(house, run, gangs.ending(everyone))
         except Conflict:  # it moved between the look and the word
             continue
     raise Conflict(f"Run {run_id} changes too fast to be settled.")
-
-
-def _end(house: House, run: Run, over: End) -> Run:
-    if not lost_its_nodes(run, over.to):
-        rank_logs.seal(house, run.id)
-    return runs.move(house, run.id, over.to, over.reason, over.message, exit_code=over.exit_code, attempt=run.attempt)[
-        0
-    ]
 
 
 def _tell(house: House, run: Run, why: End | None) -> Run:
@@ -165,14 +155,28 @@ def _tell(house: House, run: Run, why: End | None) -> Run:
     return told
 
 
-def send(house: House, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A command that one node has for another."""
+
+    argv: tuple[str, ...]
+    key: str = ""
+    """Of the caller's own making: sent again with the same one it is the same command."""
+    attempt: int = 0
+    """As in `Report`."""
+
+
+def send(house: House, run_id: str, node_rank: int, order: Order) -> int:
     """A command for the agent of a node; its number."""
+    argv = order.argv
+    if len(order.key) > MAX_KEY:
+        raise InvalidInput(f"A command's key has at most {MAX_KEY} characters, got {len(order.key)}.")
     if not argv or sum(map(len, argv)) > MAX_ARGV or any("\0" in word for word in argv):
         raise InvalidInput(f"A command has words of together 1 to {MAX_ARGV} characters, without zero bytes.")
     member = _member(house, run_id, node_rank)
     if member.phase is Phase.ENDED:
         raise Conflict(f"Nothing is executed on {member.name} any more: it has ended.")
-    number = house.store.gangs.send(run_id, node_rank, argv)
+    number = house.store.gangs.send(run_id, node_rank, argv, key=order.key, attempt=order.attempt)
     house.signals.ring(gang_topic(run_id))
     return number
 
@@ -191,7 +195,10 @@ def command(house: House, run_id: str, number: int) -> Command | None:
     return replace(found, exit_code=NOT_EXECUTED) if ends else found
 
 
-def end_command(house: House, run_id: str, number: int, exit_code: int) -> None:
+def end_command(house: House, run_id: str, number: int, exit_code: int, attempt: int = 0) -> None:
+    """Said by an agent of an earlier attempt it counts for nothing: the number may be another command's by now."""
+    if attempt and attempt != runs.get(house, run_id).attempt:
+        return
     house.store.gangs.end_command(names.run_id(run_id), number, exit_code)
     house.signals.ring(gang_topic(run_id))
 

@@ -41,13 +41,17 @@ def say(house: House, run_id: str, words: str) -> None:
 
 
 def seal(house: House, run_id: str, name: str = STD_LOG) -> None:
-    """The merged log becomes a file of the run, of this name; nothing happens when there is none. Its stream goes."""
-    if house.store.streams.size(run_id, STD_LOG) is None:
+    """The merged log becomes a file of the run, of this name; nothing happens when there is none. Its stream goes. For whoever
+    has moved the run to where nothing more is added, alone."""
+    live = house.store.streams.size(run_id, STD_LOG)
+    if live is None:
         return
     hashed, size = blake3.blake3(), 0
     for piece in _pieces(house, run_id):
         hashed.update(piece)
         size += len(piece)
+    if size < live:  # somebody has put a file of that name meanwhile
+        return
     blob = hashed.hexdigest()
     house.blobs.put_stream(_pieces(house, run_id, size), expected=blob)
     file = RunFile(path=name, blob=blob, size=size, modified_at=house.clock())
@@ -57,10 +61,12 @@ def seal(house: House, run_id: str, name: str = STD_LOG) -> None:
 
 def put_aside(house: House, run: Run) -> None:
     """The run begins again: what it has printed so far stands under its last attempt, and the next one's logs are empty."""
-    if run.spec.node_count > 1:
-        seal(house, run.id, of_attempt(STD_LOG, run.attempt - 1))
-    live = [name for name in house.store.streams.names(run.id) if name == STD_LOG or speaker(name)]
-    house.store.streams.drop(run.id, live)
+    last = run.attempt - 1
+    seal(house, run.id, of_attempt(STD_LOG, last))
+    house.store.streams.drop(run.id, [name for name in house.store.streams.names(run.id) if speaker(name)])
+    kept = [file.path for file in house.store.files.list(run.id, "user_logs")]
+    logs = {path: of_attempt(path, last) for path in kept if path == STD_LOG or speaker(path)}
+    house.store.files.rename(run.id, logs)
 
 
 def _pieces(house: House, run_id: str, size: int | None = None) -> Iterator[bytes]:

@@ -1,12 +1,13 @@
 """Runs: submitted, watched, annotated, cancelled, reported on. `move` is the one way to a new status."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
-from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission, lost_its_nodes
+from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
@@ -39,6 +40,9 @@ class Report:
     exit_code: int | None = None
     attempt: int = 0
     """Of the agent that says so; 0 from those who know of none. What an earlier one says again is passed over."""
+
+
+Said = TypeVar("Said", bound=Report)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,15 +158,19 @@ def report(house: House, run_id: str, said: Report) -> Run:
             f"{said.to.value} is the control plane's to decide, it cannot be reported.",
             hint=f"What can be reported: {', '.join(sorted(status.value for status in REPORTED))}.",
         )
-    if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
-        raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
+    said = bounded(said)
     if said.attempt and said.attempt != before.attempt:
         return before
-    message = said.message if len(said.message) <= MAX_MESSAGE else "…" + said.message[-MAX_MESSAGE:]
-    if said.to.is_terminal and not lost_its_nodes(before, said.to):
-        rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
-    run, _ = move(house, run_id, said.to, said.reason, message, exit_code=said.exit_code, attempt=said.attempt)
+    run, _ = move(house, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt)
     return run
+
+
+def bounded(said: Said) -> Said:
+    """The same, its message no longer than the store should keep; InvalidInput for an exit code that is none."""
+    if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
+        raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
+    long = len(said.message) > MAX_MESSAGE
+    return replace(said, message="…" + said.message[-MAX_MESSAGE:]) if long else said
 
 
 def heartbeat(house: House, run_id: str) -> Run:
@@ -193,6 +201,7 @@ def move(
     run, moved = house.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
     if moved:
         if run.status.is_terminal:
+            rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
             people.expire_run_tokens(house, run_id)
             end_children(house, run)
         elif run.status is RunStatus.QUEUED and run.attempt > 1:

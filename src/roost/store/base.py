@@ -264,8 +264,9 @@ class Gangs(Protocol):
         """Fields of one member as given; all of them afterwards. How a member ended is written once: another end changes
         nothing. NotFound when the run has no such member; with an attempt, Conflict when it is at another one."""
 
-    def send(self, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
-        """Keeps a command for a member; its number."""
+    def send(self, run_id: str, node_rank: int, argv: Sequence[str], *, key: str = "", attempt: int = 0) -> int:
+        """Keeps a command for a member, until the run loses its nodes; its number. Sent again with the same key it is the same
+        command. With an attempt, Conflict when the run is at another one."""
 
     def commands(self, run_id: str, after: int = 0) -> Sequence[Command]:
         """Those with a larger number, of all members."""
@@ -296,7 +297,8 @@ class Streams(Protocol):
         self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False, into: Merge | None = None
     ) -> int:
         """As for spools: taken in only at the mark; returns the mark. `reset` empties the stream first. Whole lines are added to
-        the stream that `into` names too, in the same transaction; after a reset that one is made anew."""
+        the stream that `into` names too, in the same transaction, very long ones broken; after a reset its earlier lines
+        are taken out there."""
 
     def merge_rest(self, run_id: str, name: str, into: Merge) -> None:
         """A stream's last line, which no line break has ended, is merged too."""
@@ -315,7 +317,10 @@ class Streams(Protocol):
 class Files(Protocol):
     def put(self, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> Mapping[str, str]:
         """Adds or replaces by path. Of two nodes that have the same path with other content, the first one's stands there and
-        the other's beside it; which ones, by their path and where they stand."""
+        the other's beside it, as long as they differ; which ones do so since now, by their path and where they stand."""
+
+    def rename(self, run_id: str, paths: Mapping[str, str]) -> None:
+        """Files get another path, where they replace what stands there."""
 
     def get(self, run_id: str, path: str) -> RunFile: ...
     def list(self, run_id: str, prefix: str = "") -> Sequence[RunFile]:

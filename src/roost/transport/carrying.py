@@ -20,10 +20,17 @@ Meanwhile = Callable[[], None]
 
 SMALL = 256 * 1024
 """Blobs up to this size travel together."""
+LARGE = 32 * 1024 * 1024
+"""From this size on a file is not read twice, to be named and to be sent."""
 _BATCH = 4 * 1024 * 1024
+_PATIENCE = 600.0
 _HEAD = struct.Struct("<32sI")
 _NAMES_AT_ONCE = 2000
 _COPIERS = 2
+
+
+class _KnownError(Exception):
+    """What is being sent is there already."""
 
 
 class Carrier:
@@ -55,17 +62,37 @@ class Carrier:
         """Stores files; hash and size of each, in the order given."""
         if self.shared:
             return [self.shared.put_file(path) for path in paths]
-        hashed = [(hash_file(path), path.stat().st_size) for path in paths]
-        by_name = dict(zip((name for name, _ in hashed), paths, strict=True))
+        hashed = {path: (hash_file(path), size) for path in paths if (size := path.stat().st_size) < LARGE}
+        by_name = {name: path for path, (name, _) in hashed.items()}
         small: list[tuple[str, Path]] = []
         for name in self._missing(by_name):
-            if by_name[name].stat().st_size <= SMALL:
+            if hashed[by_name[name]][1] <= SMALL:
                 small.append((name, by_name[name]))
             else:
-                self._client.call("PUT", path_of("blobs", name), body=by_name[name], timeout=600.0)
+                self._client.call("PUT", path_of("blobs", name), body=by_name[name], timeout=_PATIENCE)
         for batch in _batches(small):
             self._client.call("POST", "/api/blobs/batch", body=batch)
-        return hashed
+        return [hashed.get(path) or self._carry_large(path) for path in paths]
+
+    def _carry_large(self, path: Path) -> tuple[str, int]:
+        """Sends a file while it is hashed; the sending ends when the hash tells that the control plane has it."""
+        with ThreadPoolExecutor(1, "roost-hash") as pool:
+            known = pool.submit(self._find, path)
+
+            def look() -> None:
+                if known.done() and known.result()[1]:
+                    raise _KnownError
+
+            try:
+                kept = self._client.call("POST", "/api/blobs", body=path, timeout=_PATIENCE, during=look)
+                return kept["name"], kept["size"]
+            except _KnownError:
+                return known.result()[0], path.stat().st_size
+
+    def _find(self, path: Path) -> tuple[str, bool]:
+        """The hash of a file and whether the control plane has it."""
+        name = hash_file(path)
+        return name, not self._missing([name])
 
     def get(self, name: str) -> bytes:
         if self.shared:

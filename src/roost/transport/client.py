@@ -79,9 +79,11 @@ class Client:
         json: object = None,
         body: Body | None = None,
         timeout: float = 60.0,
+        during: Callable[[], object] = lambda: None,
     ) -> Any:
-        """The JSON value of the answer; raises the class of `domain.errors` that an error answer stands for."""
-        response = self.fetch(method, path, params=params, json=json, body=body, timeout=timeout)
+        """The JSON value of the answer; raises the class of `domain.errors` that an error answer stands for. `during` is called
+        while a large file is sent, and what it raises ends the call."""
+        response = self.fetch(method, path, params=params, json=json, body=body, timeout=timeout, during=during)
         return jsonlib.loads(response.body) if response.body else None
 
     def fetch(
@@ -94,6 +96,7 @@ class Client:
         body: Body | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = 60.0,
+        during: Callable[[], object] = lambda: None,
     ) -> Response:
         """The answer as it came; raises for an error answer."""
         from roost.transport import exchanges  # noqa: PLC0415 - with the first call: mail parsing and TLS cost 20 ms to import
@@ -103,7 +106,7 @@ class Client:
         target = _with_params(path, params)
 
         def exchange(connection: "HTTPConnection", token: str) -> Response:
-            answer = exchanges.send(connection, method, target, token, body, json is not None, headers, timeout)
+            answer = exchanges.send(connection, method, target, token, body, json is not None, headers, timeout, during)
             return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
         response = self._patiently(exchange)
@@ -132,7 +135,9 @@ class Client:
                 _raise(answer.status, answer.read())
             length = answer.getheader("Content-Length")
             with open(os.open(part, _NEW, mode), "wb", buffering=0) as file:
-                size = exchanges.save(answer, file, lambda done: progress and progress(done, int(length or 0)))
+                size = exchanges.save(
+                    connection, answer, file, lambda done: progress and progress(done, int(length or 0))
+                )
             if length is not None and int(length) != size:
                 raise exchanges.IncompleteRead(b"", int(length) - size)
             return size
@@ -173,6 +178,9 @@ class Client:
                     raise
                 except RoostError:
                     self._give_back(endpoint.url, connection)
+                    raise
+                except BaseException:
+                    connection.close()
                     raise
                 self._give_back(endpoint.url, connection)
                 return result

@@ -42,10 +42,19 @@ class SqlFiles:
 
         return self._database.write(work)
 
+    def rename(self, run_id: str, paths: Mapping[str, str]) -> None:
+        def work(connection: sa.Connection) -> None:
+            seq = rows.run_seq(connection, run_id)
+            for path, new in paths.items():
+                connection.execute(t.files.delete().where(*_at(seq, new)))
+                connection.execute(t.files.update().where(*_at(seq, path)).values(path=new))
+
+        self._database.write(work)
+
     def get(self, run_id: str, path: str) -> RunFile:
         def work(connection: sa.Connection) -> rows.Row | None:
             seq = rows.run_seq(connection, run_id)
-            wanted = sa.select(*_COLUMNS).where(t.files.c.run_seq == seq, t.files.c.path == path)
+            wanted = sa.select(*_COLUMNS).where(*_at(seq, path))
             return connection.execute(wanted).one_or_none()
 
         row = self._database.read(work)
@@ -71,9 +80,13 @@ class SqlFiles:
         return self._database.read(work)
 
 
+def _at(seq: int, path: str) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    return t.files.c.run_seq == seq, t.files.c.path == path
+
+
 def _make_room(connection: sa.Connection, values: list[dict[str, Any]]) -> dict[str, str]:
-    """Where another node has put a file of the same path and other content: the later node's gets a path of its own. Changes
-    `values` where that is the new one; says what stands aside, by its path."""
+    """Where another node has put a file of the same path and other content: the later node's gets a path of its own, until both
+    have the same again. Changes `values` where that is the new one; says what stands aside since now, by its path."""
     aside: dict[str, str] = {}
     paths = [each["path"] for each in values]
     for start in range(0, len(paths), _AT_ONCE):
@@ -84,14 +97,18 @@ def _make_room(connection: sa.Connection, values: list[dict[str, Any]]) -> dict[
         )
         for row in connection.execute(there):
             own = next(each for each in values if each["path"] == row.path)
-            other = row.node_rank or 0
+            first, later = sorted((row.node_rank or 0, own["node_rank"]))
+            place = beside(row.path, later)
             if row.blob == own["blob"]:
-                own["node_rank"] = min(other, own["node_rank"])
-            elif other < own["node_rank"]:
-                own["path"] = aside[row.path] = beside(row.path, own["node_rank"])
+                own["node_rank"] = first
+                connection.execute(t.files.delete().where(*_at(row.run_seq, place), t.files.c.node_rank == later))
+                continue
+            if connection.execute(sa.select(t.files.c.path).where(*_at(row.run_seq, place))).first() is None:
+                aside[row.path] = place
+            if later == own["node_rank"]:
+                own["path"] = place
             else:
-                aside[row.path] = beside(row.path, other)
-                _place(connection, {**row._mapping, "path": aside[row.path]})
+                _place(connection, {**row._mapping, "path": place})
     return aside
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from roost.domain.compute import NodeState, next_address
 from roost.domain.errors import Conflict, NotFound
-from roost.domain.gangs import Member, Phase
+from roost.domain.gangs import ECHOES, Member, Phase
 from roost.domain.runs import Reason, RunStatus
 from roost.store.base import Command
 from roost.store.sql import rows
@@ -29,6 +29,7 @@ _SEAT = Statement(sa.insert(t.gang_members))
 _MEMBER = sa.and_(t.gang_members.c.run_seq == sa.bindparam("seq"), t.gang_members.c.node_rank == sa.bindparam("which"))
 _SET = Statement(t.gang_members.update().where(_MEMBER))
 _LEAVE = Statement(t.gang_members.delete().where(t.gang_members.c.run_seq == sa.bindparam("seq")))
+_FORGET = Statement(t.gang_commands.delete().where(t.gang_commands.c.run_seq == sa.bindparam("seq")))
 _NODES_OF = t.nodes.update().where(t.nodes.c.run_id == sa.bindparam("run"))
 _STAYING = (NodeState.LEAVING.value, NodeState.PREEMPTED.value)
 _FREE_IDLE = Statement(
@@ -42,6 +43,13 @@ _COMMANDS = Statement(
     .join(t.runs, t.runs.c.seq == t.gang_commands.c.run_seq)
     .where(t.runs.c.id == sa.bindparam("run_id"), t.gang_commands.c.id > sa.bindparam("after"))
     .order_by(t.gang_commands.c.id)
+)
+_KNOWN = Statement(
+    sa.select(t.gang_commands.c.id).where(
+        t.gang_commands.c.run_seq == sa.bindparam("seq"),
+        t.gang_commands.c.node_rank == sa.bindparam("which"),
+        t.gang_commands.c.argv == sa.bindparam("text"),
+    )
 )
 _ADD_COMMAND = Statement(sa.insert(t.gang_commands).returning(t.gang_commands.c.id))
 _END_COMMAND = Statement(
@@ -66,10 +74,13 @@ class SqlGangs:
             there = _members(connection, run_id)
             if found is None or node_rank not in {member.node_rank for member in there}:
                 raise NotFound(f"Run {run_id} has no node {node_rank} now.")
-            if attempt and attempt != (found.attempt or 1):
-                raise Conflict(f"Run {run_id} is at attempt {found.attempt} by now, not at {attempt}.")
-            if there[node_rank].phase is Phase.ENDED:  # the first end counts
+            _require(found, run_id, attempt)
+            before = there[node_rank]
+            if before.phase is Phase.ENDED:  # the first end counts
                 for name in _ENDS:
+                    changes.pop(name, None)
+            elif before.to is not None and changes.get("reason") in ECHOES:  # what it failed of, and no echo of that
+                for name in _ENDS[1:]:
                     changes.pop(name, None)
             if changes:
                 _SET.run(connection, seq=found.seq, which=node_rank, **_values(changes))
@@ -78,11 +89,16 @@ class SqlGangs:
 
         return self._database.write(work)
 
-    def send(self, run_id: str, node_rank: int, argv: Sequence[str]) -> int:
+    def send(self, run_id: str, node_rank: int, argv: Sequence[str], *, key: str = "", attempt: int = 0) -> int:
         def work(connection: sa.Connection) -> int:
-            seq = rows.run_seq(connection, run_id)
-            values = {"run_seq": seq, "node_rank": node_rank, "argv": json.dumps(list(argv)), "exit_code": None}
-            return int(_ADD_COMMAND.all(connection, **values)[0].id)
+            found = _LOCK.one(connection, run_id=run_id)
+            if found is None:
+                raise NotFound(f"There is no run {run_id}.")
+            _require(found, run_id, attempt)
+            text = json.dumps({"argv": list(argv), "key": key})
+            known = _KNOWN.one(connection, seq=found.seq, which=node_rank, text=text) if key else None
+            values = {"run_seq": found.seq, "node_rank": node_rank, "argv": text, "exit_code": None}
+            return int(known.id if known else _ADD_COMMAND.all(connection, **values)[0].id)
 
         return self._database.write(work)
 
@@ -90,7 +106,10 @@ class SqlGangs:
         def work(connection: sa.Connection) -> list[Command]:
             return [
                 Command(
-                    number=row.id, node_rank=row.node_rank, argv=tuple(json.loads(row.argv)), exit_code=row.exit_code
+                    number=row.id,
+                    node_rank=row.node_rank,
+                    argv=tuple(json.loads(row.argv)["argv"]),
+                    exit_code=row.exit_code,
                 )
                 for row in _COMMANDS.all(connection, run_id=run_id, after=after)
             ]
@@ -111,7 +130,7 @@ _ENDS = ("phase", "ended_at", "to", "reason", "message", "exit_code")
 
 def seat(connection: sa.Connection, run: rows.Row, places: Iterable[tuple[str, str]], at: float) -> None:
     """The run's members on these nodes (name, address), by rank; within the transaction that claims them."""
-    _LEAVE.run(connection, seq=run.seq)
+    _forget(connection, run)
     _SEAT.many(
         connection,
         [
@@ -156,9 +175,20 @@ def addresses(connection: sa.Connection) -> set[str]:
 
 def leave(connection: sa.Connection, run: rows.Row, at: float) -> None:
     """A run that waits again has no nodes; those that go anyway go."""
-    _LEAVE.run(connection, seq=run.seq)
+    _forget(connection, run)
     _FREE_IDLE.run(connection, run=run.id, at=at)
     _FREE_OTHERS.run(connection, run=run.id, at=at)
+
+
+def _forget(connection: sa.Connection, run: rows.Row) -> None:
+    """Members, and what they were to execute."""
+    _LEAVE.run(connection, seq=run.seq)
+    _FORGET.run(connection, seq=run.seq)
+
+
+def _require(run: Any, run_id: str, attempt: int) -> None:
+    if attempt and attempt != (run.attempt or 1):
+        raise Conflict(f"Run {run_id} is at attempt {run.attempt} by now, not at {attempt}.")
 
 
 def _members(connection: sa.Connection, run_id: str) -> list[Member]:

@@ -13,6 +13,8 @@ from roost.store.sql.statements import Statement
 
 _CHUNK = 256 * 1024
 _SMALL = 16 * 1024  # a last chunk below this is written again with what follows: cheap, and bounds the number of rows
+_LONGEST_LINE = 64 * 1024
+"""Of a merged stream: a longer one, such as a progress bar that never breaks its line, is broken."""
 
 _STREAM = (
     sa.select(t.streams.c.id, t.streams.c.size, t.streams.c.tail, t.streams.c.merged)
@@ -28,6 +30,8 @@ _CHUNK_AT = sa.and_(_PART, t.stream_chunks.c.start == sa.bindparam("at"))
 _TAIL = Statement(sa.select(t.stream_chunks.c.data).where(_CHUNK_AT))
 _GROW = Statement(t.stream_chunks.update().where(_CHUNK_AT))
 _ADD = Statement(sa.insert(t.stream_chunks))
+_REMOVE = Statement(t.stream_chunks.delete().where(_CHUNK_AT))
+_STARTS = Statement(sa.select(t.stream_chunks.c.start).where(_PART).order_by(t.stream_chunks.c.start))
 _EMPTY = Statement(t.stream_chunks.delete().where(_PART))
 _FIRST = sa.select(sa.func.max(t.stream_chunks.c.start)).where(_PART, t.stream_chunks.c.start <= sa.bindparam("low"))
 _RANGE = Statement(
@@ -54,18 +58,19 @@ class SqlStreams:
                 stream, size, tail, merged = row
             if reset and size:
                 _EMPTY.run(connection, stream=stream)
-                _MARK.run(connection, stream=stream, size=0, tail=0)
+                _MARK.run(connection, stream=stream, size=0, tail=0, merged=None)
                 size = tail = 0
-                if into and merged:
-                    _unmerge(connection, run_id, whole)
+                if into and merged and whole is not None:
+                    _unmerge(connection, whole.id, into.prefix)
                     merged, whole = None, _FIND.one(connection, run_id=run_id, name=into.name)
             if offset != size or not data:
                 return size
             tail = _write(connection, stream, tail, size, data)
             _MARK.run(connection, stream=stream, size=size + len(data), tail=tail)
             if into:
-                end = offset + data.rfind(b"\n") + 1 if b"\n" in data else 0
-                _merge(connection, run_id, stream, merged or 0, end, into, whole)
+                start, high = merged or 0, size + len(data)
+                end = offset + data.rfind(b"\n") + 1 if b"\n" in data else start
+                _merge(connection, run_id, stream, start, high if high - end >= _LONGEST_LINE else end, into, whole)
             return size + len(data)
 
         return self._database.write(work)
@@ -84,9 +89,7 @@ class SqlStreams:
             row = _FIND.one(connection, run_id=run_id, name=name)
             if row is None or offset >= row.size or offset < 0 or limit <= 0:
                 return b""
-            found = _RANGE.all(connection, stream=row.id, low=offset, high=offset + limit)
-            skip = offset - found[0].start
-            return b"".join(chunk.data for chunk in found)[skip : skip + limit]
+            return _read(connection, row.id, offset, offset + limit)
 
         return self._database.read(work)
 
@@ -119,26 +122,38 @@ def _make(connection: sa.Connection, run_id: str, name: str) -> int:
 def _merge(
     connection: sa.Connection, run_id: str, stream: int, start: int, end: int, into: Merge, whole: Any | None
 ) -> None:
-    """Adds what a stream has between the two to the merged one, line by line, each with its prefix."""
+    """Adds what a stream has between the two to the merged one, line by line, each with its prefix; a chunk at a time."""
     if end <= start:
         return
-    found = _RANGE.all(connection, stream=stream, low=start, high=end)
-    text = b"".join(chunk.data for chunk in found)[start - found[0].start : end - found[0].start]
-    lines = text.removesuffix(b"\n").split(b"\n")
-    data = b"".join(into.prefix + line + b"\n" for line in lines)
     to, size, tail = (_make(connection, run_id, into.name), 0, 0) if whole is None else whole[:3]
-    tail = _write(connection, to, tail, size, data)
-    _MARK.run(connection, stream=to, size=size + len(data), tail=tail)
+    while start < end:
+        text = _read(connection, stream, start, min(end, start + _CHUNK))
+        if start + len(text) < end:
+            text = text[: text.rfind(b"\n") + 1] or text
+        start += len(text)
+        data = b"".join(into.prefix + line + b"\n" for line in text.removesuffix(b"\n").split(b"\n"))
+        tail = _write(connection, to, tail, size, data)
+        size += len(data)
+    _MARK.run(connection, stream=to, size=size, tail=tail)
     _MARK.run(connection, stream=stream, merged=end)
 
 
-def _unmerge(connection: sa.Connection, run_id: str, whole: Any | None) -> None:
-    """A rank's log has become another, perhaps because it had a secret in it: the merged one is made anew from all of them."""
-    seq = rows.run_seq(connection, run_id)
-    connection.execute(t.streams.update().where(t.streams.c.run_seq == seq).values(merged=None))
-    if whole is not None:
-        _EMPTY.run(connection, stream=whole.id)
-        _MARK.run(connection, stream=whole.id, size=0, tail=0)
+def _unmerge(connection: sa.Connection, stream: int, prefix: bytes) -> None:
+    """A rank's log has become another, perhaps because it had a secret in it: its lines are taken out of the merged one."""
+    size, tail, rest = 0, 0, b""
+    for (at,) in _STARTS.all(connection, stream=stream):
+        (chunk,) = _TAIL.all(connection, stream=stream, at=at)
+        _REMOVE.run(connection, stream=stream, at=at)  # what is kept never reaches further than what was read
+        *lines, rest = (rest + chunk.data).split(b"\n")
+        if kept := b"".join(line + b"\n" for line in lines if not line.startswith(prefix)):
+            tail = _write(connection, stream, tail, size, kept)
+            size += len(kept)
+    _MARK.run(connection, stream=stream, size=size, tail=tail)
+
+
+def _read(connection: sa.Connection, stream: int, start: int, end: int) -> bytes:
+    found = _RANGE.all(connection, stream=stream, low=start, high=end)
+    return b"".join(chunk.data for chunk in found)[start - found[0].start : end - found[0].start]
 
 
 def _write(connection: sa.Connection, stream: int, tail: int, size: int, data: bytes) -> int:

@@ -191,7 +191,7 @@ gang_commands = Table(
     Column("id", Serial, primary_key=True, autoincrement=True),
     _run(),
     Column("node_rank", Integer, nullable=False),  # where it is to be executed
-    Column("argv", Text, nullable=False),  # JSON
+    Column("argv", Text, nullable=False),  # JSON: the words, and the key of who asked
     Column("exit_code", Integer),
     Index("ix_gang_commands_run", "run_seq", "node_rank", "id"),
 )
