@@ -9,7 +9,6 @@ import json
 import os
 import socket
 import time
-from typing import Any, Dict, Optional, Type
 
 from roost_job.exceptions import (
     AzureMLException,
@@ -18,10 +17,14 @@ from roost_job.exceptions import (
     UserErrorException,
 )
 
+TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost as much as all the rest here
+if TYPE_CHECKING:
+    from typing import Any, Dict, Optional, Type
+
 CONNECT_SECONDS = 30.0
 _MAX_SOCKET_PATH = 100  # the kernel's limit is 107 bytes
 
-_BY_CODE: Dict[str, Type[AzureMLException]] = {
+_BY_CODE: "Dict[str, Type[AzureMLException]]" = {
     "invalid_input": UserErrorException,
     "not_found": UserErrorException,
     "data_not_found": UserErrorException,
@@ -39,7 +42,7 @@ class DoorClient(object):
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def ask(self, op: str, **fields: Any) -> Any:
+    def ask(self, op: str, **fields: "Any") -> "Any":
         """The agent's answer. UserErrorException for a wrong question, ServiceException where there is no answer.
 
         A `timeout_seconds` among the fields bounds the wait here; the agent learns of it too.
@@ -63,7 +66,7 @@ class DoorClient(object):
             )
         return _answer(line)
 
-    def _exchange(self, question: bytes, patience: Optional[float]) -> bytes:
+    def _exchange(self, question: bytes, patience: "Optional[float]") -> bytes:
         with self._connect() as connection:
             connection.settimeout(patience)
             connection.sendall(question)
@@ -99,7 +102,7 @@ class KinDoor(object):
         self._door = door
         self._run_id = run_id
 
-    def ask(self, op: str, **fields: Any) -> Any:
+    def ask(self, op: str, **fields: "Any") -> "Any":
         return self._door.ask(op, run=self._run_id, **fields)
 
 
@@ -115,7 +118,7 @@ def _connect_to(connection: socket.socket, path: str) -> None:
         os.close(folder)
 
 
-def _answer(line: bytes) -> Any:
+def _answer(line: bytes) -> "Any":
     try:
         said = json.loads(line.decode("utf-8"))
     except ValueError:

@@ -4,44 +4,42 @@
 agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes are relayed. `rank` stands before each rank: it
 gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat:
 only the agent of its node knows which secrets to hide in that (`FAILED`).
+
+Four of these start one after another before the first rank does, so each loads only what it needs: everything but `os` and `sys`
+inside the functions that use it, and nothing of `typing`.
 """
 
-import argparse
-import ctypes
-import hashlib
 import os
-import re
-import shlex
-import shutil
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
-from typing import Dict, List, Mapping, NoReturn, Tuple
 
-from roost_job.door import DoorClient
-from roost_job.exceptions import AzureMLException, UserErrorException
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Dict, List, Mapping, NoReturn, Tuple
 
-BOOT = "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()"
-"""Of the script's own folder nothing is imported here: a `signal.py` there is the script's affair."""
+BOOT = ("-S", "-c", "import sys; sys.path[:] = [p for p in sys.path if p]; from roost_job.mpi import main; main()")
+"""Of the script's own folder nothing is imported here: a `signal.py` there is the script's affair. Nor are the packages of the
+environment looked for, which takes its time."""
 FAILED = ".failed"
 """Beside a rank's log, once it has failed: its exit code. For the agent of the node."""
 REMOTE_SHELL = "remote-shell"
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
 _DATA = "AZUREML_DATAREFERENCE_"
-_HANDED_ON = re.compile(r"AZ_BATCH\w*|HOROVOD_\w+|NCCL_\w+|OMP_NUM_THREADS")
-"""Variables of the first node that all ranks get; everything else is each node's own."""
+_HANDED_ON = ("AZ_BATCH", "HOROVOD_", "NCCL_", "OMP_NUM_THREADS")
+"""How variables of the first node begin that all ranks get; everything else is each node's own."""
 _OWN_NAMES = "ROOST_OWN_NAMES"
 _SHARED_MEMORY = "OMPI_MCA_btl_vader_backing_directory"
 _NEWUTS, _NEWUSER = 0x04000000, 0x10000000
+_HIGHEST_FD = 4096
 
 
-def main() -> NoReturn:
+def main() -> "NoReturn":
     deeds = {"run": _run, "remote": _remote, "serve": _serve, "rank": _rank}
     try:
         code = deeds[sys.argv[1]](sys.argv[2:])
-    except AzureMLException as error:
+    except Exception as error:
+        from roost_job.exceptions import AzureMLException
+
+        if not isinstance(error, AzureMLException):
+            raise
         sys.stderr.write("%s\n" % error)
         code = 1
     sys.exit(code)
@@ -50,37 +48,36 @@ def main() -> NoReturn:
 # The first node.
 
 
-def _run(words: List[str]) -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--processes", type=int)
-    parser.add_argument("--nodes")
-    parser.add_argument("--addresses")
-    parser.add_argument("--one-machine", action="store_true")
-    parser.add_argument("--shell", action="store_true")
+def _run(words: "List[str]") -> int:
     cut = words.index("--")
-    options, argv = parser.parse_args(words[:cut]), words[cut + 1 :]
+    options, argv = words[:cut], words[cut + 1 :]
+    processes, nodes, addresses = [
+        options[options.index(name) + 1] for name in ("--processes", "--nodes", "--addresses")
+    ]
+    names, one_machine = nodes.split(","), "--one-machine" in options
     mpirun = find_mpirun(os.path.dirname(sys.executable), os.environ.get("PATH", ""))
     version = version_of(mpirun)
-    nodes = options.nodes.split(",")
-    if options.one_machine and len(nodes) > 1:
+    if one_machine and len(names) > 1:
         os.environ[_OWN_NAMES] = "%d" % version[0]
-        own_name(nodes[0], version[0])
+        own_name(names[0], version[0])
     os.environ["ROOST_WORK"] = os.getcwd()
-    for name, value in variables(version, _write_remote_shell(), options.one_machine).items():
+    for name, value in variables(version, _write_remote_shell(), one_machine).items():
         os.environ.setdefault(name, value)  # what a person has set stays
     # By its path it would put its libraries before everybody's: right for one in an environment, wrong for the machine's.
     called = mpirun if os.path.dirname(mpirun) == os.path.dirname(sys.executable) else "mpirun"
-    command = mpirun_argv(called, options.addresses.split(","), options.processes, os.environ)
-    rank = [sys.executable, "-c", BOOT, "rank"] + (["--shell"] if options.shell else []) + ["--"]
+    command = mpirun_argv(called, addresses.split(","), int(processes), os.environ)
+    rank = [sys.executable] + list(BOOT) + ["rank"] + (["--shell"] if "--shell" in options else []) + ["--"]
     sys.stdout.flush()
     os.execve(mpirun, command + rank + [portable(word, os.environ) for word in argv], dict(os.environ))  # noqa: S606
 
 
 def find_mpirun(beside: str, path: str) -> str:
     """That of the environment, else that of the machine or container; UserErrorException says how one can be had."""
-    own = os.path.join(beside, "mpirun")
-    found = own if os.access(own, os.X_OK) else shutil.which("mpirun", path=path)
+    places = [os.path.join(folder, "mpirun") for folder in [beside] + path.split(os.pathsep) if folder]
+    found = next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
     if found is None:
+        from roost_job.exceptions import UserErrorException
+
         raise UserErrorException(
             "The run is launched by MPI, and there is no `mpirun` in its environment (%s), nor on this node's PATH."
             % beside,
@@ -90,13 +87,23 @@ def find_mpirun(beside: str, path: str) -> str:
     return found
 
 
-def version_of(mpirun: str) -> Tuple[int, ...]:
-    """Open MPI's; UserErrorException for another MPI."""
+def version_of(mpirun: str) -> "Tuple[int, ...]":
+    """Open MPI's, of which the first number counts: seen by its file, else asked. UserErrorException for another MPI."""
+    real = os.path.realpath(mpirun)
+    if os.path.basename(real) == "orterun":
+        return 4, 0
+    if os.path.basename(real) == "mpirun" and os.path.isfile(os.path.join(os.path.dirname(real), "prterun")):
+        return 5, 0
+    import re
+    import subprocess
+
     done = subprocess.run(
         [mpirun, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
     )
     found = re.search(r"(?:Open ?MPI|OpenRTE|open-mpi)\D*(\d+)\.(\d+)", done.stdout, re.IGNORECASE)
     if found is None:
+        from roost_job.exceptions import UserErrorException
+
         first = (done.stdout.strip().splitlines() or ["(nothing)"])[0]
         raise UserErrorException(
             "%s is not Open MPI; it says: %s" % (mpirun, first[:200]),
@@ -105,7 +112,7 @@ def version_of(mpirun: str) -> Tuple[int, ...]:
     return int(found.group(1)), int(found.group(2))
 
 
-def variables(version: Tuple[int, ...], remote_shell: str, one_machine: bool) -> Dict[str, str]:
+def variables(version: "Tuple[int, ...]", remote_shell: str, one_machine: bool) -> "Dict[str, str]":
     """What Open MPI is told by variables, in the words of its version. All daemons are started from the first node: its remote
     shell is there alone."""
     given = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -131,15 +138,15 @@ def variables(version: Tuple[int, ...], remote_shell: str, one_machine: bool) ->
     return given
 
 
-def mpirun_argv(mpirun: str, addresses: List[str], processes: int, own: Mapping[str, str]) -> List[str]:
+def mpirun_argv(mpirun: str, addresses: "List[str]", processes: int, own: "Mapping[str, str]") -> "List[str]":
     """By slot, so that the ranks of a node follow each other; cores are nobody's own: two nodes may be on one machine. The first
     node goes by its hostname, by which it is known to be here. Daemons stay attached to their commands, for in a container what
     detaches itself is ended with the command."""
-    hosts = ["%s:%d" % (name, processes) for name in [socket.gethostname()] + addresses[1:]]
+    hosts = ["%s:%d" % (name, processes) for name in [os.uname()[1]] + addresses[1:]]
     argv = [mpirun, "-np", str(len(addresses) * processes), "--host", ",".join(hosts), "--leave-session-attached"]
     argv += ["--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none", "--wdir", "/"]
     for name in sorted(own):
-        if _HANDED_ON.match(name):
+        if name.startswith(_HANDED_ON):
             argv += ["-x", name]
     return argv
 
@@ -149,9 +156,12 @@ def _write_remote_shell() -> str:
     place = shell_folder(os.environ["ROOST_LOGS"])
     os.makedirs(place, mode=0o700, exist_ok=True)
     if os.stat(place).st_uid != os.getuid():
+        from roost_job.exceptions import UserErrorException
+
         raise UserErrorException("The folder %s of the run's remote shell belongs to somebody else." % place)
     path = os.path.join(place, REMOTE_SHELL)
-    text = '#!/bin/sh\nexec %s -c %s remote "$@"\n' % (shlex.quote(sys.executable), shlex.quote(BOOT))
+    words = ["'%s'" % word.replace("'", "'\"'\"'") for word in (sys.executable,) + BOOT]
+    text = '#!/bin/sh\nexec %s remote "$@"\n' % " ".join(words)
     with open(path, "w") as file:
         file.write(text)
     os.chmod(path, 0o700)
@@ -161,14 +171,21 @@ def _write_remote_shell() -> str:
 def shell_folder(logs: str) -> str:
     """Where the remote shell of a run is: in the folder of its rank logs, or, where Open MPI would take that path for several, in
     a folder of its own, which the agent takes away."""
-    if not re.search(r"[\s:,]", logs):
+    if not _is_several(logs):
         return logs
+    import hashlib
+    import tempfile
+
     name = hashlib.sha256(os.fsencode(logs)).hexdigest()[:16]
-    places = [place for place in (tempfile.gettempdir(), "/tmp") if not re.search(r"[\s:,]", place)]  # noqa: S108
+    places = [place for place in (tempfile.gettempdir(), "/tmp") if not _is_several(place)]  # noqa: S108
     return os.path.join(places[0], "roost-%d-%s" % (os.getuid(), name))
 
 
-def portable(word: str, own: Mapping[str, str]) -> str:
+def _is_several(path: str) -> bool:
+    return any(each.isspace() or each in ":," for each in path)
+
+
+def portable(word: str, own: "Mapping[str, str]") -> str:
     """An argument with the paths of this node's inputs and outputs as variables: each node has its own."""
     for name in sorted(own, key=lambda name: -len(own[name])):
         if name.startswith(_DATA) and own[name].startswith("/"):
@@ -179,14 +196,16 @@ def portable(word: str, own: Mapping[str, str]) -> str:
 # The remote shell.
 
 
-def _remote(words: List[str]) -> int:
+def _remote(words: "List[str]") -> int:
     """`remote HOST COMMAND…`, as `mpirun` calls it; the command is a shell's."""
-    argv = [sys.executable, "-c", BOOT, "serve", os.environ.get(_OWN_NAMES, ""), " ".join(words[1:])]
+    from roost_job.door import DoorClient
+
+    argv = [sys.executable] + list(BOOT) + ["serve", os.environ.get(_OWN_NAMES, ""), " ".join(words[1:])]
     code = int(DoorClient(os.environ["ROOST_DOOR"]).ask("exec", node=words[0], argv=argv)["exit_code"])
     return code if code >= 0 else 128 - code
 
 
-def _serve(words: List[str]) -> NoReturn:
+def _serve(words: "List[str]") -> "NoReturn":
     """On the other node: the shell's command, in the node's own folder and with its own name."""
     os.environ["ROOST_WORK"] = os.getcwd()
     if words[0]:
@@ -197,8 +216,10 @@ def _serve(words: List[str]) -> NoReturn:
 def own_name(name: str, version: int) -> None:
     """Gives this process and those below it a hostname of their own. Open MPI takes nodes of one name for one: version 5 hangs,
     and in version 4 their ranks get into each other's shared memory."""
-    if socket.gethostname() == name:
+    if os.uname()[1] == name:
         return
+    import ctypes
+
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = os.getuid(), os.getgid()
     if libc.unshare(_NEWUTS) != 0:
@@ -211,7 +232,7 @@ def own_name(name: str, version: int) -> None:
         _map("setgroups", "deny")
         _map("uid_map", "%d %d 1" % (uid, uid))
         _map("gid_map", "%d %d 1" % (gid, gid))
-    socket.sethostname(name)
+    libc.sethostname(name.encode(), len(name.encode()))
 
 
 def _map(name: str, text: str) -> None:
@@ -222,7 +243,7 @@ def _map(name: str, text: str) -> None:
 # A rank.
 
 
-def _rank(words: List[str]) -> int:
+def _rank(words: "List[str]") -> int:
     cut = words.index("--")
     argv, shell = words[cut + 1 :], "--shell" in words[:cut]
     rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMIX_RANK") or "0"
@@ -230,24 +251,49 @@ def _rank(words: List[str]) -> int:
     path = os.path.join(env["ROOST_LOGS"], "%s.txt" % rank)
     os.chdir(env["ROOST_WORK"])
     words_here = argv if shell else [expand(word, env) for word in argv]  # a shell fills in its variables itself
-    with open(path, "ab", buffering=0) as log:
-        try:
-            child = subprocess.Popen(words_here, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        except OSError as error:
-            log.write(("%r cannot be started: %s.\n" % (words_here[0], error.strerror)).encode("utf-8", "replace"))
-            _say_failed(rank, path, 127)
-            return 127
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda which, _: child.send_signal(which))
-    code = child.wait()
-    if code > 0 or code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGKILL, -signal.SIGBUS):
+    code = _child(words_here, env, path)
+    if code > 0 or -code in (6, 7, 9, 11):  # ABRT, BUS, KILL, SEGV: anything else is how ranks are ended
         _say_failed(rank, path, code)
     return code if code >= 0 else 128 - code
 
 
-def expand(word: str, env: Mapping[str, str]) -> str:
+def _child(argv: "List[str]", env: "Mapping[str, str]", path: str) -> int:
+    """Its exit code, negative for a signal, 127 for what cannot be started. A polite end is passed on to it."""
+    if TYPE_CHECKING:
+        import signal
+    else:
+        import _signal as signal  # what `signal` is made of: that one takes half as long again as all of the rest
+
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            os.closerange(3, _HIGHEST_FD)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # what Python ignores, its children need not
+                signal.signal(number, signal.SIG_DFL)
+            os.execvpe(argv[0], argv, env)  # noqa: S606
+        except OSError as error:
+            os.write(1, ("%r cannot be started: %s.\n" % (argv[0], error.strerror)).encode("utf-8", "replace"))
+        finally:
+            os._exit(127)
+    for which in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(which, lambda number, _: os.kill(pid, number))
+    os.close(log)
+    _, status = os.waitpid(pid, 0)
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def expand(word: str, env: "Mapping[str, str]") -> str:
     """`$VAR` and `${VAR}` filled in, as in every other launch; an unknown one stays."""
-    return _VARIABLE.sub(lambda match: env.get(match.group(1) or match.group(2), match.group(0)), word)
+    if "$" not in word:
+        return word
+    import re
+
+    variable = re.compile(r"\$(?:([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)\})")
+    return variable.sub(lambda match: env.get(match.group(1) or match.group(2), match.group(0)), word)
 
 
 def _say_failed(rank: str, log: str, code: int) -> None:

@@ -10,7 +10,7 @@ from tests.services.houses import ANN, Clock, submit
 from roost.control.gangs import JOIN_SECONDS
 from roost.domain.compute import ComputeSpec, Machine, Priority
 from roost.domain.errors import InvalidInput, RoostError, Unavailable
-from roost.domain.gangs import Phase, all_met
+from roost.domain.gangs import SILENT_SECONDS, Phase, all_met
 from roost.domain.plans import Errand
 from roost.domain.runs import MAX_ATTEMPTS, Reason, Run, RunStatus
 from roost.engines.base import AgentState
@@ -247,3 +247,55 @@ def test_gpus_are_handed_out_by_index(house: House, engine: ScriptedEngine, cloc
         plane.turn()
     seen = {run.id: [plan.gpus for plan in engine.started if plan.run_id == run.id] for run in (alone, gang, at_home)}
     assert seen == {alone.id: [(0,)], gang.id: [(1,), (2,)], at_home.id: [(0, 1), (2, 3)]}
+
+
+def test_nodes_are_hosts_one_at_a_time(plane: Plane) -> None:
+    """Two clusters share two hosts: the second gang waits until the first has left them."""
+    hosts = {"scripted": ("10.0.0.2", "10.0.0.3")}
+    plane = Plane(replace(plane.house, hosts=hosts), plane.engine, plane.clock)
+    for name in ("one", "two"):
+        compute.create(plane.house, ANN, "vision", name, ComputeSpec(max_nodes=2, idle_seconds=0))
+    first = submit(plane.house, node_count=2, target="one")
+    second = submit(plane.house, node_count=2, target="two")
+    for _ in range(4):
+        plane.turn()
+    assert [plan.address for plan in plane.engine.started] == ["10.0.0.2", "10.0.0.3"]
+    assert plane.run(second).status is RunStatus.QUEUED
+    for rank in range(2):
+        say(plane, first, rank, RunStatus.COMPLETED, Reason.DONE)
+    for _ in range(6):
+        plane.turn()
+    assert [plan.run_id for plan in plane.engine.started] == [first.id] * 2 + [second.id] * 2
+    assert {plan.address for plan in plane.engine.started[2:]} == {"10.0.0.2", "10.0.0.3"}
+
+
+def test_a_member_that_is_silent_is_not_responding_until_it_is_heard(plane: Plane) -> None:
+    run = begin(plane)
+    plane.clock.pass_by(SILENT_SECONDS + 1)
+    beat(plane, run, 0)
+    plane.turn()
+    now = plane.run(run)
+    assert (now.status, now.reason) == (RunStatus.NOT_RESPONDING, Reason.SILENT)
+    assert "node 1 (local-1)" in now.message
+    assert "node 0" not in now.message
+    beat(plane, run, 0)
+    assert plane.run(run).status is RunStatus.NOT_RESPONDING, "the other one is the silent one"
+    beat(plane, run, 1)
+    assert plane.run(run).status is RunStatus.RUNNING
+
+
+def test_a_node_that_cannot_be_asked_is_given_up_when_the_run_is_to_end(plane: Plane) -> None:
+    run = begin(plane)
+    plane.engine.states = dict.fromkeys(plane.engine.states, AgentState.UNKNOWN)
+    plane.clock.pass_by(SILENT_SECONDS + 1)
+    beat(plane, run, 0)
+    plane.turn()
+    assert plane.run(run).status is RunStatus.NOT_RESPONDING
+    runs.cancel(plane.house, ANN, run.id)
+    say(plane, run, 0, RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+    plane.turn()
+    assert plane.run(run).status is RunStatus.CANCEL_REQUESTED
+    plane.clock.pass_by(SILENT_SECONDS + 1)
+    plane.turn()
+    assert plane.run(run).status is RunStatus.CANCELED
+    assert "is not known" in gangs.members(plane.house, run.id)[1].message

@@ -337,3 +337,18 @@ def test_a_run_on_a_target_that_is_gone_waits_for_it(plane: Plane) -> None:
     with pytest.raises(Unavailable, match="does not have now"):
         without.act(lease)
     assert plane.run(run).status is RunStatus.RUNNING
+
+
+def test_a_node_that_cannot_be_asked_for_is_not_responding_and_given_up_when_the_run_is_to_end(plane: Plane) -> None:
+    run = _running(plane)
+    plane.engine.states[plane.run(run).handle] = AgentState.UNKNOWN
+    plane.later(61)
+    now = plane.run(run)
+    assert (now.status, now.reason) == (RunStatus.NOT_RESPONDING, Reason.SILENT)
+    assert "cannot be asked for" in now.message
+    runs.cancel(plane.house, ANN, run.id)
+    plane.later(50)
+    assert plane.run(run).status is RunStatus.CANCEL_REQUESTED
+    plane.later(20)
+    assert plane.run(run).status is RunStatus.CANCELED
+    assert "is not known" in plane.run(run).message

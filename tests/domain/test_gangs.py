@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost.domain.gangs import Member, Phase, all_met, end, ending
+from roost.domain.gangs import Member, Phase, all_met, end, ending, may_deliver
 from roost.domain.runs import Reason, RunStatus
 
 ENDS = {
@@ -124,3 +124,21 @@ def test_all_have_met_when_none_is_on_the_way() -> None:
 def test_one_that_ended_before_it_was_ready_has_not_met_the_others() -> None:
     assert not all_met(gang("met absent"))
     assert all_met(gang("met done")), "it was ready, ran and ended before the last heard of it"
+
+
+@pytest.mark.parametrize(
+    ("words", "rank", "may"),
+    [
+        ("finalizing running", 0, None),
+        ("finalizing finalizing", 0, True),
+        ("finalizing serving", 0, True),
+        ("finalizing finalizing", 1, None),
+        ("done:1 finalizing", 1, True),
+        ("done:1 finalizing running", 1, None),
+        ("finalizing failing:3", 0, False),
+        ("finalizing cancelled:3", 0, False),
+        ("failed:1 finalizing", 1, False),
+    ],
+)
+def test_when_data_is_delivered(words: str, rank: int, may: bool | None) -> None:
+    assert may_deliver(gang(words), rank) is may

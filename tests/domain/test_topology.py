@@ -5,7 +5,7 @@ import pytest
 from roost.domain.errors import InvalidInput
 from roost.domain.files import of_attempt, speaker
 from roost.domain.plans import run_of, seat
-from roost.domain.topology import Topology, by_rank, check, ports_on_a_node
+from roost.domain.topology import LaunchKind, Topology, by_rank, check, ports_on_a_node, ranks_on
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,16 @@ def test_whose_log_it_is() -> None:
     assert speaker("user_logs/std_log.txt") == speaker("outputs/std_log_process_1.txt") == ""
     assert of_attempt("user_logs/std_log.txt", 2) == "user_logs/attempt_2/std_log.txt"
     assert of_attempt("outputs/model.pt", 2) == "outputs/model.pt"
+
+
+@pytest.mark.parametrize(
+    ("launch", "nodes", "topology", "words"),
+    [
+        (LaunchKind.PYTORCH, 2, Topology(processes_per_node=2), ["0-1", "2-3"]),
+        (LaunchKind.MPI, 2, Topology(), ["0", "1"]),
+        (LaunchKind.TENSORFLOW, 2, Topology(workers=2, parameter_servers=1), ["0, 2", "1"]),
+        (LaunchKind.SINGLE, 2, Topology(), ["0", "1"]),
+    ],
+)
+def test_which_processes_a_node_has(launch: LaunchKind, nodes: int, topology: Topology, words: list[str]) -> None:
+    assert [ranks_on(launch, nodes, topology, rank) for rank in range(nodes)] == words

@@ -11,13 +11,16 @@ from tests.sdk.folders import tree
 from roost import (
     AmlCompute,
     ComputeTarget,
+    Dataset,
     Experiment,
+    OutputFileDatasetConfig,
     PyTorchConfiguration,
     Run,
     ScriptRunConfig,
     TensorflowConfiguration,
     Workspace,
 )
+from roost_job.exceptions import ActivityFailedException
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -183,3 +186,55 @@ def test_one_process_has_its_variables_too(experiment: Experiment, tmp_path: Pat
     run = run_of(experiment, tmp_path, "local", text, PyTorchConfiguration())
     run.download_file("user_logs/std_log.txt", str(tmp_path / "log.txt"))
     assert (tmp_path / "log.txt").read_text() == "0 1 127.0.0.1\n"
+
+
+DATA = """
+import os, sys
+made, fails = sys.argv[1], sys.argv[2] == "fails"
+rank = os.environ["RANK"]
+if fails and rank == "1":
+    sys.exit("rank 1 has no data")
+for name, text in (("part-%s.txt" % rank, rank), ("same.txt", "same"), ("own.txt", "of " + rank)):
+    with open(os.path.join(made, name), "w") as file:
+        file.write(text)
+"""
+
+
+def test_data_of_all_nodes_is_one_dataset(
+    workspace: Workspace, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path
+) -> None:
+    made = OutputFileDatasetConfig("made").register_on_complete("parts")
+    job = PyTorchConfiguration("Gloo", node_count=2)
+    run = run_of(experiment, tmp_path, cluster, DATA, job, made, "well")
+    parts = Dataset.get_by_name(workspace, "parts")
+    assert parts.version == 1, "registered once, by the last node"
+    parts.download(str(tmp_path / "parts"))
+    assert {path.name: path.read_text() for path in (tmp_path / "parts").iterdir()} == {
+        "part-0.txt": "0",
+        "part-1.txt": "1",
+        "same.txt": "same",
+        "own.txt": "of 0",
+        "own.txt.node1": "of 1",
+    }
+    assert run.output_datasets["made"].id == parts.id
+    run.download_file("user_logs/std_log.txt", str(tmp_path / "log.txt"))
+    said = (tmp_path / "log.txt").read_text()
+    assert "[node 1] Output made: own.txt is another on an earlier node; this one is beside it." in said
+    assert "registered as 'parts'" in said
+
+
+def test_data_is_delivered_when_all_nodes_have_ended_well(
+    workspace: Workspace, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path
+) -> None:
+    made = OutputFileDatasetConfig("made", destination=(workspace.get_default_datastore(), "fixed"))
+    source = tree(tmp_path / "src", {"train.py": DATA})
+    job = PyTorchConfiguration("Gloo", node_count=2)
+    config = ScriptRunConfig(
+        str(source), "train.py", [made, "fails"], compute_target=cluster, distributed_job_config=job
+    )
+    run = experiment.submit(config)
+    with pytest.raises(ActivityFailedException, match="rank 1 has no data"):
+        run.wait_for_completion()
+    assert run.output_datasets == {}
+    with pytest.raises(Exception, match="fixed"):
+        Dataset.File.from_files((workspace.get_default_datastore(), "fixed/**")).to_path()

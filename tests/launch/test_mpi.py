@@ -29,7 +29,7 @@ def _spec(**more: object) -> RunSpec:
 )
 def test_mpirun_on_the_first_node(spec: RunSpec, expected: tuple[str, ...]) -> None:
     (process,) = launch.find("mpi")(spec, Place(**HERE))
-    assert process.argv == ("/p", "-c", BOOT, "run", *expected)
+    assert process.argv == ("/p", *BOOT, "run", *expected)
     assert process.rank == -1
     assert not process.expands
     assert process.env["AZ_BATCHAI_MPI_MASTER_NODE"] == "127.0.2.1"

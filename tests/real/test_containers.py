@@ -26,6 +26,7 @@ from roost import (
     DockerConfiguration,
     Environment,
     Experiment,
+    MpiConfiguration,
     OutputFileDatasetConfig,
     Run,
     ScriptRunConfig,
@@ -545,3 +546,27 @@ def test_data_in_and_out_of_a_container(
         "here": ["1.txt", "2.txt"],
         "variable": "/data/placed/1.txt",
     }
+
+
+def test_mpi_over_two_nodes_in_containers_and_its_cancel(submit: Callable[..., Run], tmp_path: Path) -> None:
+    """`mpirun` is in the container of the first node, its daemon and the ranks of the other in a container there."""
+    (tmp_path / "requirements.txt").write_text("mpi4py\nopenmpi\n")
+    made = Environment.from_docker_image("mpi", BASE, pip_requirements=str(tmp_path / "requirements.txt"))
+    made.python.conda_dependencies.set_python_version("3.11")
+    script = (Path(__file__).parents[2] / "examples" / "distributed" / "scripts" / "mpi_pi.py").read_text()
+    script += "import os\nrun.log('inside_%d' % world.rank, os.path.exists('/run/.containerenv'))\n"
+    run = submit(made, script, "--steps", 100000, distributed_job_config=MpiConfiguration(2, node_count=2))
+    text = shown(run)
+    assert run.get_status() == "Completed", text
+    metrics = run.get_metrics()
+    assert metrics["pi"] == pytest.approx(3.14159265, abs=1e-6)
+    assert [metrics[f"ranks_seen_by_{rank}"] for rank in range(4)] == [4] * 4
+    assert all(metrics[f"inside_{rank}"] for rank in range(4))
+    assert "[3] rank 3 of 4 on local-1" in text
+    waits = "from mpi4py import MPI\nfrom azureml.core import Run\nimport threading\n"
+    waits += "Run.get_context().log('here_%d' % MPI.COMM_WORLD.rank, 1)\nthreading.Event().wait()\n"
+    endless = submit(made, waits, distributed_job_config=MpiConfiguration(2, node_count=2))
+    until(lambda: len(endless.get_metrics()) == 4)
+    endless.cancel()
+    endless.wait_for_completion()
+    assert endless.get_status() == "Canceled"

@@ -341,12 +341,3 @@ class TestTensorflow:
         run.wait_for_completion()
         metrics = run.get_metrics()
         assert (metrics["total_seen_by_worker_0"], metrics["total_seen_by_worker_1"]) == (3.0, 3.0)
-
-
-@pytest.mark.parametrize("name", ["submit_ddp.py", "submit_mpi4py.py"])
-def test_examples_run_as_they_are(home: Path, name: str) -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Completed" in done.stdout or "accuracy" in done.stdout or "pi" in done.stdout

@@ -90,7 +90,7 @@ def rank(tmp_path: Path) -> dict[str, str]:
 
 
 def _rank(env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
-    argv = [sys.executable, "-c", mpi.BOOT, "rank", *words]
+    argv = [sys.executable, *mpi.BOOT, "rank", *words]
     return subprocess.run(argv, env=env, capture_output=True, text=True, cwd="/", timeout=60, check=False)
 
 
@@ -130,3 +130,39 @@ def test_a_program_that_is_not_there(rank: dict[str, str]) -> None:
     assert _rank(rank, "--", "./missing").returncode == 127
     assert "'./missing' cannot be started" in Path(rank["ROOST_LOGS"], "3.txt").read_text()
     assert Path(rank["ROOST_LOGS"], "3" + mpi.FAILED).read_text() == "127"
+
+
+@pytest.mark.parametrize(("real", "beside", "version"), [("orterun", "", 4), ("mpirun", "prterun", 5)])
+def test_the_version_is_seen_without_asking(tmp_path: Path, real: str, beside: str, version: int) -> None:
+    _program(tmp_path / real, "#!/bin/sh\nexit 9\n")
+    if beside:
+        _program(tmp_path / beside, "#!/bin/sh\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mpirun").symlink_to(tmp_path / real)
+    assert mpi.version_of(str(tmp_path / "bin" / "mpirun"))[0] == version
+
+
+def test_what_stands_before_a_rank_loads_little() -> None:
+    code = "import sys, roost_job.mpi; print([name for name in ('re', 'typing', 'subprocess', 'enum') if name in sys.modules])"
+    env = {**os.environ, "PYTHONPATH": str(Path(mpi.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_polite_end_is_passed_on_to_the_rank(rank: dict[str, str]) -> None:
+    argv = [
+        sys.executable,
+        *mpi.BOOT,
+        "rank",
+        "--",
+        "sh",
+        "-c",
+        "trap 'echo polite; exit 3' TERM; echo ready; while :; do sleep 0.05; done",
+    ]
+    with subprocess.Popen(argv, env=rank, stderr=subprocess.PIPE) as process:
+        log = Path(rank["ROOST_LOGS"], "3.txt")
+        while not (log.exists() and "ready" in log.read_text()):
+            assert process.poll() is None
+        process.terminate()
+        assert process.wait(30) == 3
+    assert log.read_text() == "ready\npolite\n"

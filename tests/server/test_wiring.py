@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.contracts.store import WS, event, submission
 
+from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunStatus
 from roost.domain.workspaces import Experiment, Workspace
 from roost.server import home, wiring
@@ -53,3 +54,29 @@ def test_where_data_may_be(tmp_path: Path, given: dict[str, Any], roots: object,
     house = wiring.build(settings, "one")
     assert (house.data_roots, house.data_endpoints) == (roots, endpoints)
     house.store.close()
+
+
+HOST = '[[host]]\naddress = "10.0.0.2"\ncommand = ["ssh", "gpu-1"]\npython = "python3"\nhome = "/var/lib/roost"\n'
+
+
+def test_hosts_are_an_engine_when_a_file_names_some(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, host="10.0.0.1")
+    home.prepare(settings)
+    assert wiring.read_hosts(settings) == {}
+    settings.hosts_file.write_text(HOST)
+    house = wiring.build(settings, "one")
+    house.store.close()
+    assert (house.engines, house.hosts) == (("hosts", "inline", "local"), {"hosts": ("10.0.0.2",)})
+    assert set(wiring.engines(settings, ["hosts"])) == {"hosts"}
+
+
+@pytest.mark.parametrize("listens", ["127.0.0.1", "0.0.0.0"])
+def test_hosts_that_could_not_reach_the_control_plane_are_refused(tmp_path: Path, listens: str) -> None:
+    settings = Settings(home=tmp_path, host=listens)
+    settings.hosts_file.write_text(HOST)
+    with pytest.raises(InvalidInput, match=f"it listens on {listens}"):
+        wiring.read_hosts(settings)
+    settings.hosts_file.write_text(f'url = "http://10.0.0.1:8700"\n{HOST}')
+    assert wiring.read_hosts(settings) == {"hosts": ("10.0.0.2",)}
+    with pytest.raises(InvalidInput, match="is not there"):
+        wiring.read_hosts(replace(settings, hosts=str(tmp_path / "none.toml")))

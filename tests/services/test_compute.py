@@ -1,5 +1,7 @@
 """Compute targets: what is refused before anything is made, what a repeated call finds, what is said of their state."""
 
+from dataclasses import replace
+
 import pytest
 from tests.services.houses import ANN, Clock, submit
 
@@ -98,3 +100,12 @@ def test_every_change_wakes_the_loop_and_those_who_wait(house: House) -> None:
         assert loop.wait(0) and watcher.wait(0)
         compute.delete(house, "vision", "gpu")
         assert loop.wait(0) and watcher.wait(0)
+
+
+def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(house: House) -> None:
+    house = replace(house, engines=("scripted", "hosts"), hosts={"hosts": ("10.0.0.2", "10.0.0.3")})
+    with pytest.raises(InvalidCompute, match="has 2 hosts, and the cluster is to have up to 4 nodes"):
+        create(house, engine="hosts")
+    create(house, engine="hosts", max_nodes=2)
+    with pytest.raises(InvalidCompute, match="has 2 hosts"):
+        compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=3))

@@ -75,6 +75,7 @@ def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[
         end=folder.root / "box" / name / "code",
         mark=folder.mark,
         wishes=containers.wishes(definition, plan.spec.docker),
+        hostname=plan.node if plan.spec.node_count > 1 else "",
     )
     content.end.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     content.log.touch(mode=0o600)

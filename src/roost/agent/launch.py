@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roost import launch
-from roost.agent import contained, ranks
+from roost.agent import contained, limits, ranks
 from roost.agent.folder import Folder
 from roost.agent.processes import Running, Started
 from roost.domain.errors import RoostError
@@ -59,8 +59,9 @@ def start_one(
     """One process, on the node itself or in a container; `name` is one that no other of this agent has."""
     if plan.image:
         return contained.start(folder, plan, argv, environment, log, name)
+    held = limits.inside(limits.group(folder.mark), argv, environment.get("PATH", os.defpath))
     try:
-        return Started(argv, folder=folder.work, environment=environment, log=log)
+        return Started(held, folder=folder.work, environment=environment, log=log)
     except (OSError, ValueError) as error:
         raise _explain(tuple(argv), error) from error
 

@@ -7,12 +7,13 @@ door is open.
 import itertools
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import commands, contained, environments, inputs, launch, outcomes, outputs
+from roost.agent import commands, contained, environments, inputs, launch, limits, outcomes, outputs
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
@@ -143,6 +144,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             crew.data.contained = True
             crew.tree.everywhere = True
             crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
+        limits.make(crew.folder.mark, prepared.plan)
         place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)
         processes = launch.start(crew.folder, prepared.plan, prepared.environment, place)
     except (RoostError, OSError, ValueError) as error:
@@ -165,11 +167,11 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     served = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
     if several:
         served.start()
-    outcome = _watch(crew, processes)
+    ahead = _Ahead(crew, several)
+    outcome = _watch(crew, processes, ahead)
     served.close()
     vitals.stop()
-    if several and outcome.to is RunStatus.FAILED and not crew.orders.halted:
-        _say_failed(crew, outcome)
+    ahead.close(outcome)
     syncing.close()
     return outcome
 
@@ -180,12 +182,35 @@ def _command(crew: _Crew, prepared: Prepared, numbers: Iterator[int], argv: Sequ
     return launch.start_one(crew.folder, prepared.plan, argv, prepared.environment, crew.folder.std_log, name)
 
 
-def _say_failed(crew: _Crew, outcome: Outcome) -> None:
-    """At once: the other nodes need not wait until this one has shipped what it made."""
-    try:
-        crew.link.say(RunStatus.FINALIZING, outcome.reason, outcome.message, outcome.exit_code)
-    except RoostError as error:
-        log.warning("The failure is not told ahead: %s", error.message)
+class _Ahead:
+    """Tells the end of one of several nodes as soon as it is known: the others need not wait until this one has tidied up and
+    shipped what it made."""
+
+    def __init__(self, crew: _Crew, several: bool) -> None:
+        self._crew = crew
+        self._several = several
+        self._thread: threading.Thread | None = None
+
+    def tell(self, outcome: Outcome) -> None:
+        """Returns at once: nobody may be there to hear it."""
+        if self._several and self._thread is None:
+            self._thread = threading.Thread(target=self._say, args=(outcome,), name="ahead", daemon=True)
+            self._thread.start()
+
+    def close(self, outcome: Outcome) -> None:
+        """Returns when it is told: what follows must not be overtaken by it."""
+        if outcome.to is RunStatus.FAILED and not self._crew.orders.halted:
+            self.tell(outcome)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _say(self, outcome: Outcome) -> None:
+        failed = outcome.to is RunStatus.FAILED
+        said = (outcome.reason, outcome.message, outcome.exit_code) if failed else (Reason.SCRIPT_ENDED, "", None)
+        try:
+            self._crew.link.say(RunStatus.FINALIZING, *said)
+        except RoostError as error:
+            log.warning("The end is not told ahead: %s", error.message)
 
 
 def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
@@ -200,10 +225,11 @@ def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
         box.remove()
     if crew.tree.everywhere and not boxes:
         contained.clear(crew.folder)
+    limits.remove(crew.folder.mark)
     return left
 
 
-def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
+def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome:
     """Waits for the script's end, or brings it about; then ends whatever it left behind. A failure that comes with a halt is
     taken for what came of that: a rank whose peers are ended already fails on its own."""
     limit = crew.plan.spec.timeout_seconds
@@ -218,6 +244,7 @@ def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
     if ended is not None and (ended[0] == 0 or (in_time and not halted)):
         outcome = _own_end(crew, *ended)
         _note(crew.folder, outcome)  # before anything else: from here on a salvage pass can tell it
+        ahead.tell(outcome)
         left = _end(crew, processes)
         if left:
             log.info("%d processes that the script left behind were ended.", left)
@@ -256,7 +283,11 @@ def _ended(processes: Sequence[Launched]) -> tuple[int, Launched] | None:
 
 def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     log.info("The script ended with %d.", code)
-    memory = contained.memory_words(process.running) if isinstance(process.running, Box) else ""
+    memory = (
+        contained.memory_words(process.running)
+        if isinstance(process.running, Box)
+        else limits.memory_words(crew.folder.mark, crew.plan.memory)
+    )
     who = f"Rank {process.rank}" if process.log != crew.folder.std_log else "The script"
     outcome = outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
     more = [outcomes.of_ranks(crew.folder, crew.masks.hide), launch.advise(crew.plan.spec)] if code else []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from roost.agent import contained, inputs
+from roost.agent import contained, inputs, sharing
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.domain import names
@@ -41,7 +41,10 @@ def _place(folder: Folder, output: Output) -> Path:
 
 def deliver(folder: Folder, plan: Plan, link: Link, say: Callable[[str], None]) -> list[str]:
     """Uploads every output, and has it noted and registered. What could not be, in words; none when all is well. Safe twice."""
-    problems = []
+    problems: list[str] = []
+    if plan.spec.node_count > 1 and not sharing.turn(link, plan):
+        say("Outputs: nothing is delivered, since another node of the run has not ended well.")
+        return problems
     for output in plan.spec.outputs:
         try:
             _deliver(folder, plan, link, output, say)
@@ -54,6 +57,10 @@ def deliver(folder: Folder, plan: Plan, link: Link, say: Callable[[str], None]) 
 def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callable[[str], None]) -> None:
     began = time.monotonic()
     found = written(_real(folder, output), output.globs)
+    moved: list[str] = []
+    several = plan.spec.node_count > 1
+    if several:
+        found, moved = sharing.beside(found, sharing.taken(link, plan, output.name), plan.node_rank)
     workspace = ("workspaces", plan.workspace)
     store = output.datastore or str(link.client.call("GET", path_of(*workspace, "default-datastore"))["name"])
     target = destination(output, plan.run_id)
@@ -68,8 +75,14 @@ def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callab
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="output") as pool:
         total = sum(pool.map(send, found))
-    said = {"path": "", "mode": output.mode.value}
-    use = persist(lambda: link.client.call("POST", link.path("outputs", output.name), json=said), seconds=_PATIENCE)
+    said, use = {"path": "", "mode": output.mode.value}, {}
+    if several:
+        sharing.note(link, plan, output.name, found)
+    if plan.node_rank == plan.spec.node_count - 1:  # what the nodes before have delivered is part of it
+        use = persist(lambda: link.client.call("POST", link.path("outputs", output.name), json=said), seconds=_PATIENCE)
+    if moved:
+        also = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
+        say(f"Output {output.name}: {moved[0]}{also} is another on an earlier node; this one is beside it.")
     took = time.monotonic() - began
     what = f"{inputs.files(len(found))}, {inputs.size(total)}" if found else "nothing was written"
     registered = f", registered as {output.register_as!r}" if use.get("dataset_id") else ""

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from roost.agent import contained, datasets, door, outcomes, ranks
+from roost.agent import contained, datasets, door, limits, outcomes, ranks
 from roost.agent.finish import finish, remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -31,6 +31,7 @@ def salvage(folder: Folder) -> None:
         place.mkdir(mode=0o700, exist_ok=True)
     count = Tree(folder.mark).end()  # the agent's keeper may be gone too: what is left is found by its mark
     contained.clear(folder)
+    limits.remove(folder.mark)
     datasets.clear(folder)
     door.remove(door.place(folder))
     log.info("Salvage: %d processes were left.", count)

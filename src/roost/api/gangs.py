@@ -10,7 +10,7 @@ from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheHouse
 from roost.api.runs import After, Wait, changed
 from roost.api.waiting import LONGEST_HEARTBEAT, until
-from roost.domain.gangs import Member, all_met
+from roost.domain.gangs import Member, all_met, may_deliver
 from roost.domain.runs import Run
 from roost.services import gangs, runs
 from roost.services.gangs import Meeting, MemberReport, Order
@@ -40,8 +40,16 @@ class CommandEnd:
 
 
 @desk.route("GET", "/api/runs/{run_id}/agents", Access.RUN, answer=MemberList)
-def listing(house: TheHouse, run_id: str) -> Response:
-    return answer(_list(tuple(gangs.members(house, run_id))))
+async def listing(house: TheHouse, run_id: str, before: int | None = None, wait: Wait = 0) -> Response:
+    """With `before`, once the node of that rank may deliver its data or need not any more, or when `wait` seconds are over."""
+
+    def read() -> tuple[Member, ...]:
+        return tuple(gangs.members(house, run_id))
+
+    def ready(members: tuple[Member, ...]) -> bool:
+        return before is None or may_deliver(members, before) is not None
+
+    return answer(_list(await until(house, gang_topic(run_id), wait, read, ready)))
 
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Access.RUN, body=Meeting, answer=MemberList)

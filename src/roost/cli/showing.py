@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from roost.cli import rendering
-from roost.domain import codec
+from roost.domain import codec, topology
 from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import NotFound
+from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunSpec, RunStatus
 from roost.sdk import downloads, records
@@ -29,6 +30,7 @@ def show(run: Run, as_json: bool) -> None:
     found = _summaries(run)
     files = downloads.listing(run._connection, run.id)
     children = _children(run)
+    nodes = records.members(client, run.id) if record.spec.node_count > 1 else []
     if as_json:
         rendering.as_json(
             {
@@ -37,6 +39,7 @@ def show(run: Run, as_json: bool) -> None:
                 "why": why,
                 "metrics": found,
                 "files": codec.encode(files),
+                "nodes": codec.encode(nodes),
                 "children": [
                     {"id": child.id, "status": child.status.value, "display_name": child.display_name}
                     for child in children
@@ -49,6 +52,8 @@ def show(run: Run, as_json: bool) -> None:
         parent = records.get(client, record.parent_id)
         print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
     _story(record, events)
+    if nodes:
+        _gang(record, nodes)
     if children:
         _family(children, f"roost run show {run.id} --json")
     if found:
@@ -88,6 +93,28 @@ def _children(run: Run) -> list[RunRecord]:
     """Those right below it, in the order they were made."""
     answer = run._connection.client.call("GET", path_of("runs", run.id, "children"))
     return sorted((codec.decode(RunRecord, item) for item in answer["runs"]), key=lambda child: child.created_at)
+
+
+def _gang(run: RunRecord, nodes: list[Member]) -> None:
+    """Where each of its nodes is, with the ranks on it, and how it stands or ended."""
+    rows = []
+    for each in nodes:
+        ended = each.to.value if each.to is not None and each.phase is Phase.ENDED else each.phase.value
+        code = "" if each.exit_code is None else str(each.exit_code)
+        rows.append(
+            (
+                each.node,
+                str(each.node_rank),
+                topology.ranks_on(run.spec.launch, run.spec.node_count, run.spec.topology, each.node_rank),
+                each.address,
+                ended,
+                code,
+            )
+        )
+    print("Nodes")
+    rendering.table(
+        ("node", "rank", "processes", "address", "state", "exit code"), rows, drop=("exit code", "processes")
+    )
 
 
 def _family(children: list[RunRecord], command: str) -> None:

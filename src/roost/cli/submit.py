@@ -10,6 +10,7 @@ import typer
 from roost.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from roost.sdk.distributed import Distributed
     from roost.sdk.runs import Run
 
 PASS_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
@@ -26,6 +27,10 @@ def submit(
     environment: str = typer.Option(
         "", "--environment", help="A registered or curated environment, or a requirements or conda file."
     ),
+    nodes: int = typer.Option(1, "--nodes", help="How many nodes it gets, all at once."),
+    processes: int = typer.Option(1, "--processes-per-node", help="How many processes each node has."),
+    launch: str = typer.Option("", "--launch", help="How they find each other: pytorch, mpi or tensorflow."),
+    servers: int = typer.Option(0, "--parameter-servers", help="Of TensorFlow, beside a worker on each node."),
     name: str = typer.Option("", help="A display name."),
     tag: list[str] = typer.Option([], help="k=v, repeated."),
     timeout: float | None = typer.Option(None, help="Seconds it may run."),
@@ -45,6 +50,7 @@ def submit(
     tags = asking.tags(tag)
     if environment:
         asking.environment_file(environment)
+    job = _distributed(launch, nodes, processes, servers)
     _check(script, source)
     folder = source if source is not None else Path(script).parent
     config = ScriptRunConfig(
@@ -53,13 +59,51 @@ def submit(
         arguments=args or [],
         compute_target=target,
         max_run_duration_seconds=timeout,
+        distributed_job_config=job,
     )
+    if job is None:
+        config.run_config.node_count = nodes
     config.check()
     ws = session.workspace()
     if environment:
         config.run_config.environment = environments.chosen(ws, environment)
     run = Experiment(ws, experiment or _experiment(script)).submit(config, tags=tags, display_name=name)
     follow(run, detach, as_json)
+
+
+def _distributed(launch: str, nodes: int, processes: int, servers: int) -> "Distributed | None":
+    """What these options mean; None for the script once on each node. InvalidInput for what they cannot mean together."""
+    from roost.sdk import distributed  # noqa: PLC0415 - loaded when called: main.py
+
+    for option, count, least in (
+        ("--nodes", nodes, 1),
+        ("--processes-per-node", processes, 1),
+        ("--parameter-servers", servers, 0),
+    ):
+        if count < least:
+            raise InvalidInput(f"{option} must be at least {least}, got {count}.")
+    if servers and launch != "tensorflow":
+        raise InvalidInput("--parameter-servers are TensorFlow's.", hint="Add --launch tensorflow.")
+    match launch:
+        case "pytorch":
+            return distributed.PyTorchConfiguration(process_count=nodes * processes, node_count=nodes)
+        case "mpi":
+            return distributed.MpiConfiguration(process_count_per_node=processes, node_count=nodes)
+        case "tensorflow" if processes == 1:
+            return distributed.TensorflowConfiguration(worker_count=nodes, parameter_server_count=servers)
+        case "tensorflow":
+            raise InvalidInput(
+                "With --launch tensorflow each node has one worker.", hint="Leave --processes-per-node out."
+            )
+        case "" if processes == 1:
+            return None
+        case "":
+            raise InvalidInput(
+                f"{processes} processes on a node have to be started somehow.",
+                hint="Add --launch pytorch or --launch mpi.",
+            )
+        case _:
+            raise InvalidInput(f"There is no launch {launch!r}.", hint="--launch pytorch, mpi or tensorflow.")
 
 
 def _check(script: str, source: Path | None) -> None:

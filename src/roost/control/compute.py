@@ -27,7 +27,7 @@ class ComputeControl:
         for compute in self._house.store.computes.list():
             if compute.kind is ComputeKind.LOCAL:
                 self._fill(compute)
-            else:
+            elif compute.engine in self._house.engines:  # nothing moves while the engine is not there
                 self._scale(compute)
 
     def _fill(self, compute: Compute) -> None:
@@ -47,8 +47,12 @@ class ComputeControl:
 
         def decide(current: Compute, load: Load) -> Adjustment:
             change = adjust(current, load.nodes, load.held, load.asked, now)
+            if change.add and hosts is not None:  # what GPUs a host has is seen there
+                return replace(change, add=min(change.add, len(free)), addresses=hosts)
             return replace(change, gpus=self._house.machine.gpus) if change.add else change
 
+        hosts = self._house.hosts.get(compute.engine)
+        free = set(hosts or ()) - store.addresses() if hosts else set()
         load = store.load(compute, most=compute.max_nodes)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.
         change = decide(compute, load)

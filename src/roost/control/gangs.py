@@ -8,6 +8,7 @@ import logging
 
 from roost.control.environments import AGAIN_SECONDS, BuildWatch
 from roost.control.watching import CANCEL_SECONDS, LOOK_SECONDS, QUIET_SECONDS, Finding, words_of
+from roost.domain import gangs as domain
 from roost.domain.errors import Conflict
 from roost.domain.gangs import Member, Phase
 from roost.domain.plans import Errand, seat
@@ -36,7 +37,12 @@ class GangWatch(BuildWatch):
             message = "Its nodes are not known any more."
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         pauses = [self._member(run, member) for member in members if member.phase is not Phase.ENDED]
-        gangs.settle(self._house, run.id)
+        now = gangs.settle(self._house, run.id)
+        silent = domain.silent(self._house.store.gangs.members(run.id), self._house.clock(), self._up_since)
+        if silent and now.status in (RunStatus.RUNNING, RunStatus.FINALIZING) and not now.ending:
+            names = ", ".join(member.name for member in silent)
+            message = f"Nothing has been heard from {names} for {domain.SILENT_SECONDS:.0f} s."
+            return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=min(pauses, default=LOOK_SECONDS))
 
     def _member(self, run: Run, member: Member) -> float:
@@ -50,6 +56,8 @@ class GangWatch(BuildWatch):
                 return self._give_up(run, member, "It was ended before its agent had started.")
             return self._begin_member(run, member)
         quiet = self._house.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
+        if quiet < QUIET_SECONDS and not ending:  # it was heard: the engine need not be asked
+            return QUIET_SECONDS - quiet + 0.1
         state = self._engine(run).status(member.handle) if member.handle else AgentState.GONE
         if state is AgentState.GONE and quiet >= QUIET_SECONDS:
             return self._member_lost(run, member)
@@ -58,7 +66,12 @@ class GangWatch(BuildWatch):
             return self._give_up(run, member, f"Its agent was started and did not come within {JOIN_SECONDS:.0f} s.")
         if ending and self._asked_ago(run) >= CANCEL_SECONDS and state is AgentState.ALIVE:
             self._stop_member(run, member)
-        return LOOK_SECONDS if ending or quiet >= QUIET_SECONDS else QUIET_SECONDS - quiet + 0.1
+        if state is AgentState.UNKNOWN and ending and min(quiet, self._asked_ago(run)) >= domain.SILENT_SECONDS:
+            words = (
+                f"Its node has not answered for {quiet:.0f} s; whether anything of the run is left there is not known."
+            )
+            return self._give_up(run, member, words, Reason.AGENT_LOST)
+        return LOOK_SECONDS
 
     def _begin_member(self, run: Run, member: Member) -> float:
         key = seat(run.id, member.node_rank, run.attempt)

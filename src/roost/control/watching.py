@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from roost.domain.compute import Compute, Priority, split_gpus
+from roost.domain import sizes
+from roost.domain.compute import Compute, ComputeKind, Priority, split_gpus
 from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailable
 from roost.domain.gangs import Member
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
@@ -86,12 +87,9 @@ class Watch:
         state = self._state(run)
         if state is AgentState.GONE:
             return self._lost(run)
-        if (
-            state is AgentState.ALIVE
-            and quiet > SILENT_SECONDS
-            and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING)
-        ):
-            message = f"Its agent is there but has not been heard for {quiet:.0f} s."
+        if quiet > SILENT_SECONDS and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING):
+            where = "is there but" if state is AgentState.ALIVE else "cannot be asked for, and"
+            message = f"Its agent {where} has not been heard for {quiet:.0f} s."
             return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=LOOK_SECONDS)
 
@@ -111,6 +109,10 @@ class Watch:
             return Finding(seconds=min(LOOK_SECONDS, CANCEL_SECONDS - waited))
         if state is AgentState.ALIVE:
             self.stop(run, run.handle)
+        elif min(quiet, waited) >= SILENT_SECONDS:
+            return self._end(
+                run, f"Its node has not answered for {quiet:.0f} s; whether anything is left there is not known."
+            )
         return Finding(seconds=LOOK_SECONDS)
 
     def _asked_ago(self, run: Run) -> float:
@@ -165,6 +167,8 @@ class Watch:
         own = nodes.get(member.node) if member else next(iter(nodes.values()), None)
         gpus = self._house.machine.gpus
         workspace = self._house.store.workspaces.get(run.workspace)
+        compute = self._compute(run)
+        size = sizes.find(compute.vm_size) if compute.kind is ComputeKind.CLUSTER else None
         plan = Plan(
             run_id=run.id,
             workspace=workspace.name,
@@ -176,9 +180,11 @@ class Watch:
             lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
             node_rank=member.node_rank if member else 0,
             attempt=run.attempt,
-            preemptible=self._compute(run).priority is Priority.LOW,
+            preemptible=compute.priority is Priority.LOW,
             node=own.id if own else member.node if member else "",
             gpus=own.gpus if own else split_gpus(gpus, run.spec.node_count, member.node_rank) if member else (),
+            cores=size.cores if size else 0,
+            memory=int(size.memory_gb * 2**30) if size else 0,
             address=own.address if own else member.address if member else LOOPBACK,
         )
         return self._engine(run).start(plan, self._access(token))

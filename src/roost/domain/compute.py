@@ -95,7 +95,7 @@ class Node:
     workspace: str
     compute: str
     address: str
-    """A loopback address of its own, so that the runs of two nodes can both have the same port."""
+    """That of its host; of a logical one a loopback address of its own, so that runs of two nodes can have the same port."""
     state: NodeState
     since: float
     """When it came into this state."""
@@ -138,6 +138,8 @@ class Adjustment:
     add: int = 0
     gpus: int = 0
     """How many the machine of the new nodes has: each gets its share of them."""
+    addresses: tuple[str, ...] | None = None
+    """Hosts that new nodes can be, each one at a time; None where nodes are logical and get a loopback address each."""
 
     def __bool__(self) -> bool:
         return bool(self.states or self.remove or self.add)

@@ -66,6 +66,20 @@ ECHOES = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
 """Ends of members that were told to end, for what happened elsewhere."""
 
 
+SILENT_SECONDS = 60.0
+"""A member that has spoken, and then not for so long, is not responding."""
+
+
+def silent(members: Sequence[Member], now: float, since: float = 0.0) -> list[Member]:
+    """Those that should be heard and are not; silence counts from `since` at the earliest."""
+    return [
+        member
+        for member in members
+        if member.phase not in (Phase.GIVEN, Phase.ENDED)
+        and now - max(member.heard_at or 0.0, member.given_at, since) > SILENT_SECONDS
+    ]
+
+
 def all_met(members: Sequence[Member]) -> bool:
     """Whether all may start. One that has come further has met the others before; one that ended with no ports never came."""
     waiting = (Phase.GIVEN, Phase.PREPARING)
@@ -105,6 +119,17 @@ def end(members: Sequence[Member], *, canceled: bool = False) -> End | None:
         return End(to=RunStatus.FAILED, reason=Reason.PREEMPTED, message="Its nodes were taken away.")
     told = next(member for member in members if member.to is not RunStatus.COMPLETED)
     return End(to=RunStatus.FAILED, reason=told.reason, message=_words(told, members), exit_code=told.exit_code)
+
+
+def may_deliver(members: Sequence[Member], node_rank: int) -> bool | None:
+    """Whether a node whose script has ended well may deliver its data; None while it has to wait: for the scripts of all others,
+    and for the deliveries of those before it. Never when another has not ended well."""
+    others = [member for member in members if member.node_rank != node_rank]
+    if any(member.to not in (None, RunStatus.COMPLETED) for member in others):
+        return False
+    done = all(member.phase in (Phase.FINALIZING, Phase.SERVING, Phase.ENDED) for member in others)
+    first = all(member.phase is Phase.ENDED for member in others if member.node_rank < node_rank)
+    return True if done and first else None
 
 
 def _cause(members: Sequence[Member]) -> Member | None:

@@ -59,6 +59,9 @@ class Plan:
     """Whether its node may be taken away: then `./outputs` is kept while the script runs."""
     gpus: tuple[int, ...] = ()
     """Indexes of the GPUs that the script sees; empty for all that the node has."""
+    cores: int = 0
+    memory: int = 0
+    """What a node of its cluster's size has, memory in bytes; held to where the node allows it. 0 for no limit."""
     address: str = LOOPBACK
     """Where other nodes of this machine reach it."""
 

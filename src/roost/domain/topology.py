@@ -66,6 +66,16 @@ def by_rank(launch: str, node_count: int, topology: Topology) -> bool:
     return node_count > 1 or topology.processes_per_node > 1 or launch == LaunchKind.MPI
 
 
+def ranks_on(launch: str, node_count: int, topology: Topology, node_rank: int) -> str:
+    """Which processes a node has, in words: `2-3`, `0, 2`; empty for none."""
+    if launch == LaunchKind.TENSORFLOW:
+        own = range(node_rank, topology.workers + topology.parameter_servers, node_count)
+        return ", ".join(map(str, own))
+    first = node_rank * topology.processes_per_node
+    last = first + topology.processes_per_node - 1
+    return f"{first}-{last}" if last > first else str(first)
+
+
 def ports_on_a_node(launch: str, node_count: int, topology: Topology) -> int:
     """How many free ports each node's agent looks for: one for each of its processes, and one beside."""
     tasks = topology.workers + topology.parameter_servers

@@ -23,7 +23,7 @@ def mpi(spec: RunSpec, place: Place) -> tuple[Process, ...]:
         *(["--one-machine"] if on_one_machine(place) else []),
         *(["--shell"] if spec.shell else []),
     ]
-    argv = (spec.interpreter, "-c", BOOT, "run", *words, "--", *argv_of(spec))
+    argv = (spec.interpreter, *BOOT, "run", *words, "--", *argv_of(spec))
     return (Process(argv=argv, env=_variables(place), rank=MPIRUN, expands=False),)
 
 

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from roost.domain import codec, names
 from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.gangs import Member
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus
 from roost.sdk.connections import Connection
 from roost.transport.client import Client, path_of
@@ -20,6 +21,12 @@ def get(client: Client, run_id: str, *, after: int | None = None, wait: float = 
     """The run; with `after`, once its revision has passed that, or when `wait` seconds are over."""
     params = {"after": after, "wait": wait} if after is not None else None
     return codec.decode(Run, client.call("GET", path_of("runs", run_id), params=params, timeout=wait + 30.0))
+
+
+def members(client: Client, run_id: str) -> list[Member]:
+    """The agents of a run that has several nodes, by rank; empty before it was given them."""
+    answer = client.call("GET", run_path(run_id, "agents"))
+    return [codec.decode(Member, each) for each in answer["members"]]
 
 
 def find(connection: Connection, run_id: str, workspace: str) -> Run:

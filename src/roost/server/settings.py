@@ -69,6 +69,12 @@ class Settings:
             "Empty: any while the server listens on loopback, none otherwise.",
         ),
     )
+    hosts: str = field(
+        default="",
+        metadata=_about(
+            "ROOST_HOSTS", "File of the machines that the engine `hosts` has; empty: hosts.toml in the home."
+        ),
+    )
     user: str = field(
         default="",
         metadata=_about("ROOST_USER", "Name that stands on what is made; empty for the user of this process."),
@@ -90,6 +96,10 @@ class Settings:
     @property
     def blob_folder(self) -> Path:
         return self.home / "blobs"
+
+    @property
+    def hosts_file(self) -> Path:
+        return Path(self.hosts).expanduser() if self.hosts else self.home / "hosts.toml"
 
     @property
     def log_file(self) -> Path:

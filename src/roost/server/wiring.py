@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from roost.blobs.folder import FolderBlobs
+from roost.domain import hosts
 from roost.domain.compute import LOCAL, Compute, Machine
 from roost.domain.errors import InvalidInput
 from roost.domain.workspaces import DEFAULT_WORKSPACE, Workspace
@@ -23,12 +24,15 @@ from roost.store import open_store
 
 INLINE = "inline"
 """The engine for debugging is there whatever the settings say: it needs nothing."""
+HOSTS = "hosts"
+"""The engine of other machines is there when a file names some."""
 
 
 def build(settings: Settings, instance: str) -> House:
     """The house of this server: store opened, the user's token known, the default workspace and target there."""
     started_at = time.time()
     token = home.token(settings)
+    reached = read_hosts(settings)
     store = open_store(settings.store)
     if not settings.store_url:
         store.runs.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
@@ -43,7 +47,8 @@ def build(settings: Settings, instance: str) -> House:
         data_roots=settings.data_roots if settings.data_roots or settings.is_shared else None,
         data_endpoints=settings.data_endpoints if settings.data_endpoints or settings.is_shared else None,
         engine=settings.local_engine,
-        engines=tuple(sorted({settings.local_engine, INLINE, *in_use})),
+        engines=tuple(sorted({settings.local_engine, INLINE, *reached, *(in_use - {HOSTS})})),
+        hosts=reached,
         machine=machine(),
         facts=Facts(
             instance=instance,
@@ -69,6 +74,22 @@ def engines(settings: Settings, names: Iterable[str]) -> dict[str, Engine]:
         engine: Engine = importlib.import_module(ENGINES[name]).make(settings)
         made[name] = engine
     return made
+
+
+def read_hosts(settings: Settings) -> dict[str, tuple[str, ...]]:
+    """The addresses of other machines, by engine. InvalidInput when they could not reach this control plane."""
+    if not settings.hosts_file.exists():
+        if settings.hosts:
+            raise InvalidInput(f"The file of hosts {settings.hosts} is not there.", hint="ROOST_HOSTS names it.")
+        return {}
+    found = hosts.read(settings.hosts_file.read_text(), str(settings.hosts_file))
+    if not found.url and (not settings.is_shared or settings.host in ("0.0.0.0", "::")):  # noqa: S104 read, not bound
+        raise InvalidInput(
+            f"{settings.hosts_file} names other machines, and nothing says at which address they reach this control plane: it "
+            f"listens on {settings.host}.",
+            hint="Listen on an address of their network (ROOST_HOST), or give `url` in that file.",
+        )
+    return {HOSTS: tuple(host.address for host in found.hosts)} if found.hosts else {}
 
 
 def machine() -> Machine:

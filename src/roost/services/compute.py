@@ -38,6 +38,7 @@ def create(house: House, caller: Caller, workspace: str, name: str, spec: Comput
             f"Roost has no engine {engine!r}.",
             hint=f"The engines that can be attached are: {', '.join(house.engines)}.",
         )
+    _check_hosts(house, engine, spec.max_nodes)
     now = house.clock()
     compute, new = house.store.computes.create(
         Compute(
@@ -91,6 +92,7 @@ def update(house: House, workspace: str, name: str, changes: ComputeChanges) -> 
             description=after.description,
         )
     )
+    _check_hosts(house, after.engine, after.max_nodes)
     compute = house.store.computes.update(after)
     _ring(house, compute)
     return compute
@@ -196,6 +198,18 @@ def _busy(load: Load) -> int:
 def _check(spec: ComputeSpec) -> None:
     check(spec)
     submissions.check_labels(spec.tags, {})
+
+
+def _check_hosts(house: House, engine: str, max_nodes: int) -> None:
+    """A node that is a host is one of those there are."""
+    hosts = house.hosts.get(engine)
+    if hosts is not None and max_nodes > len(hosts):
+        raise InvalidCompute(
+            f"The engine {engine!r} has {len(hosts)} host{'s' if len(hosts) != 1 else ''}, and the cluster is to have up to "
+            f"{max_nodes} nodes.",
+            hint="Lower max_nodes, or add hosts to the control plane's file of hosts.",
+            cli_hint="Lower --max, or add hosts to the control plane's file of hosts.",
+        )
 
 
 def _cluster(compute: Compute, deed: str) -> Compute:

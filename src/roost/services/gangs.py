@@ -74,6 +74,8 @@ def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Ru
         house.store.gangs.update(run_id, node_rank, heard_at=now, phase=Phase.PREPARING, attempt=attempt)
     else:
         house.store.gangs.update(run_id, node_rank, heard_at=now, attempt=attempt)
+    if run.status is RunStatus.NOT_RESPONDING and gangs.silent(house.store.gangs.members(run_id), now):
+        return house.store.runs.heard(run_id, now)  # another is the silent one
     return runs.heartbeat(house, run_id)
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -69,6 +69,8 @@ class House:
     """Names of the engines that clusters can be made on."""
     machine: Machine
     """What the nodes of the embedded engine share."""
+    hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By engine, the addresses of the machines that its nodes can be; an engine of logical nodes is not in it."""
     facts: Facts
     spools: Shelf[tuple[str, str], SpoolState] = field(default_factory=lambda: Shelf(1024))
     """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""

@@ -7,7 +7,7 @@
 Times are passed in; a store has no clock.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -247,6 +247,9 @@ class Computes(Protocol):
         that asks for more than the cluster can have is passed over."""
 
     def nodes_of(self, run_id: str) -> Sequence[Node]: ...
+    def addresses(self) -> Set[str]:
+        """Those that a node of any cluster has, or a run that has not ended."""
+
     def preempt(self, compute: Compute, node_id: str, *, at: float) -> Node:
         """The node is taken away: it goes as soon as its run has left it. NotFound when there is no such node."""
 

@@ -71,6 +71,8 @@ class Content:
     mark: str
     """Of the run, by which its containers are found again."""
     wishes: Wishes = field(default_factory=Wishes)
+    hostname: str = ""
+    """Of the node, where a run has several: Open MPI takes nodes of one name for one. Empty for the engine's own choice."""
 
 
 class Box:
@@ -225,6 +227,8 @@ def _settings(engine: Engine, content: Content) -> dict[str, Any]:
         "ulimits": [types.Ulimit(name=name, soft=soft, hard=hard) for name, soft, hard in wishes.ulimits],
         "extra_hosts": dict(wishes.hosts),
     }
+    if content.hostname:
+        settings["hostname"] = content.hostname
     if wishes.ipc == "host":
         settings["ipc_mode"] = "host"
     else:

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -236,6 +236,9 @@ class SqlComputes:
     def nodes_of(self, run_id: str) -> Sequence[Node]:
         return self._database.read(lambda connection: [_node(row) for row in _OF_RUN.all(connection, run=run_id)])
 
+    def addresses(self) -> Set[str]:
+        return self._database.read(gangs.addresses)
+
     def preempt(self, compute: Compute, node_id: str, *, at: float) -> Node:
         def work(connection: sa.Connection) -> Node:
             key = {"ws": compute.workspace, "target": compute.name}
@@ -345,28 +348,30 @@ def _apply(connection: sa.Connection, row: rows.Row, load: Load, change: Adjustm
         _SET_NODE.run(connection, **key, which=_number(node_id), to=state.value, at=at, run=run_id)
     for node_id in change.remove:
         connection.execute(t.nodes.delete().where(_THE_NODE), {**key, "which": _number(node_id)})
-    if change.add:
-        _add(connection, row, change.add, change.gpus, at)
-    moved = bool(change.add or change.remove)
+    added = _add(connection, row, change, at) if change.add else 0
+    moved = bool(added or change.remove)
     connection.execute(
         t.computes.update().where(t.computes.c.workspace == row.workspace, t.computes.c.name == row.name),
         {
             "revision": row.revision + 1,
-            "node_number": row.node_number + change.add,
+            "node_number": row.node_number + added,
             "scaled_at": at if moved else row.scaled_at,
         },
     )
 
 
-def _add(connection: sa.Connection, row: rows.Row, count: int, gpus: int, at: float) -> None:
+def _add(connection: sa.Connection, row: rows.Row, change: Adjustment, at: float) -> int:
+    """How many: where nodes are hosts there may be fewer than are wanted."""
     taken = gangs.addresses(connection)
+    hosts = None if change.addresses is None else [each for each in change.addresses if each not in taken]
+    count = change.add if hosts is None else min(change.add, len(hosts))
     held = [
         index for text in connection.execute(sa.select(t.nodes.c.gpus)).scalars() for index in json.loads(text or "[]")
     ]
     for number in range(row.node_number + 1, row.node_number + 1 + count):
-        address = next_address(taken)
+        address = hosts.pop(0) if hosts else next_address(taken)
         taken.add(address)
-        own = next_gpus(gpus, row.max_nodes, held)
+        own = next_gpus(change.gpus, row.max_nodes, held)
         held += own
         values = {
             "address": address,
@@ -378,6 +383,7 @@ def _add(connection: sa.Connection, row: rows.Row, count: int, gpus: int, at: fl
         connection.execute(
             t.nodes.insert(), {"workspace": row.workspace, "compute": row.name, "number": number, **values}
         )
+    return count
 
 
 def _number(node_id: str) -> int:
