@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from roost.domain.environments import EnvironmentUse
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidEndpoint
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]{1,30}[a-z0-9])")
 MAX_REPLICAS = 64
@@ -24,6 +24,8 @@ class EndpointKind(StrEnum):
     LOCAL = "Local"
     ACI = "ACI"
     AKS = "AKS"
+    AKS_ENDPOINT = "AKSENDPOINT"
+    """Several versions that share the requests."""
 
 
 class EndpointState(StrEnum):
@@ -145,7 +147,7 @@ class Replica:
 def checked_name(name: object) -> str:
     """A service's name as the SDK has it: it becomes part of an address and of a folder's name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidInput(
+        raise InvalidEndpoint(
             f"Service name {name!r} is not allowed.",
             hint="Use 3 to 32 lowercase letters, digits or dashes, the first a letter, the last no dash.",
         )
