@@ -82,9 +82,9 @@ class _Unusable(type):
         cls._refuse("%s.%s" % (cls.__name__, name))
 
     def _refuse(cls, what):
-        from roost_job.exceptions import UserErrorException  # on use: the job library is not needed to import a path
+        from roost_job.outside import NotInRoost  # on use: the job library is not needed to import a path
 
-        raise UserErrorException("%s %s" % (what, cls._fact), hint=cls._hint)
+        raise NotInRoost("%s %s" % (what, cls._fact), hint=cls._hint)
 
 
 class _Explainer(object):

@@ -14,8 +14,11 @@ from typing import Any, Dict, Optional, Type
 from roost_job.exceptions import (
     AzureMLException,
     ComputeTargetException,
+    ModelNotFoundException,
+    ModelPathNotFoundException,
     ServiceException,
     UserErrorException,
+    WebserviceException,
 )
 
 CONNECT_SECONDS = 30.0
@@ -30,6 +33,10 @@ _BY_CODE: Dict[str, Type[AzureMLException]] = {
     "too_large": UserErrorException,
     "forbidden": UserErrorException,
     "compute_not_found": ComputeTargetException,
+    "model_not_found": ModelNotFoundException,
+    "model_path_not_found": ModelPathNotFoundException,
+    "model_conflict": WebserviceException,
+    "invalid_model": WebserviceException,
 }
 
 

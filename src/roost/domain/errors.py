@@ -4,16 +4,20 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
                                                             cli_hint (the same in words of the command line, where those differ)
 ├── InvalidInput (a UserErrorException)  invalid_input      400
 │   ├── InvalidCompute (a ComputeTargetException)  invalid_compute   400
+│   ├── InvalidModel (a WebserviceException)  invalid_model  400
 │   └── InvalidEndpoint (a WebserviceException)  invalid_endpoint   400
 ├── Unauthorized                         unauthorized       401
 ├── Forbidden                            forbidden          403
 ├── NotFound                             not_found          404
 │   ├── ComputeNotFound (a ComputeTargetException)          404
 │   ├── DataNotFound (a UserErrorException)  data_not_found  404
+│   ├── ModelNotFound (a ModelNotFoundException)  model_not_found  404
+│   ├── ModelPathNotFound (a ModelPathNotFoundException)  model_path_not_found  404
 │   └── EndpointNotFound (a WebserviceException)  endpoint_not_found  404
 ├── Conflict                             conflict           409
 │   ├── ComputeConflict (a ComputeTargetException)  compute_conflict 409
 │   ├── DataConflict (a UserErrorException)  data_conflict   409
+│   ├── ModelConflict (a WebserviceException)  model_conflict  409
 │   └── EndpointConflict (a WebserviceException)  endpoint_conflict  409
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
@@ -29,6 +33,8 @@ from typing import Any, ClassVar, NoReturn
 from roost_job.exceptions import (
     AzureMLException,
     ComputeTargetException,
+    ModelNotFoundException,
+    ModelPathNotFoundException,
     ServiceException,
     UserErrorException,
     WebserviceException,
@@ -65,6 +71,12 @@ class InvalidEndpoint(InvalidInput, WebserviceException):
     """A service that cannot be deployed or changed like that."""
 
     code = "invalid_endpoint"
+
+
+class InvalidModel(InvalidInput, WebserviceException):
+    """A model that cannot be registered or asked for like that."""
+
+    code = "invalid_model"
 
 
 class Unauthorized(RoostError):
@@ -106,6 +118,18 @@ class EndpointNotFound(NotFound, WebserviceException):
     code = "endpoint_not_found"
 
 
+class ModelNotFound(NotFound, ModelNotFoundException):
+    """No model of that name and version."""
+
+    code = "model_not_found"
+
+
+class ModelPathNotFound(NotFound, ModelPathNotFoundException):
+    """The run has no files at the path that is to become a model."""
+
+    code = "model_path_not_found"
+
+
 class Conflict(RoostError):
     """The thing exists already, or is not in a state that allows this."""
 
@@ -129,6 +153,12 @@ class EndpointConflict(Conflict, WebserviceException):
     """A service of that name is there already, or what is asked does not fit the state it is in."""
 
     code = "endpoint_conflict"
+
+
+class ModelConflict(Conflict, WebserviceException):
+    """A model that is deployed, or a property of one that has another value already."""
+
+    code = "model_conflict"
 
 
 class TooLarge(RoostError):

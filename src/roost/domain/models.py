@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidModel
 
 FRAMEWORKS = ("Custom", "TensorFlow", "ScikitLearn", "Onnx", "PyTorch", "TFKeras", "MLflow")
 """What `Model.Framework` spells; another word is kept as it is, and cannot be deployed without code."""
@@ -35,7 +35,7 @@ class Model:
     manifest: str
     """Blob hash of the list of its files (`domain/files.py`)."""
     path: str
-    """The segment that all its files are in, or the one file that it is."""
+    """The segment that all its files are in, or the one file that it is; empty for several that stand beside each other."""
     size: int = 0
     framework: str = "Custom"
     framework_version: str = ""
@@ -64,7 +64,7 @@ class Model:
 
 def checked_name(name: object) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidInput(
+        raise InvalidModel(
             f"Model name {name!r} is not allowed.",
             hint="Use 1 to 255 letters, digits, `_`, `-` or `.`, the first a letter or digit.",
         )
@@ -77,5 +77,5 @@ def parse_id(text: object) -> tuple[str, int | None]:
     if not mark:
         return checked_name(text), None
     if not version.isascii() or not version.isdigit() or not 0 < int(version[:12]) < 1 << 31:
-        raise InvalidInput(f"{text!r} names no version of a model.", hint="Write NAME or NAME:VERSION, such as net:3.")
+        raise InvalidModel(f"{text!r} names no version of a model.", hint="Write NAME or NAME:VERSION, such as net:3.")
     return checked_name(name), int(version)
