@@ -5,16 +5,25 @@ Changing a version makes its next generation: the new one is brought up beside t
 A replica is a run, of the kind `replica`, that belongs to one generation of one version. Pure.
 """
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import InvalidEndpoint
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]{1,30}[a-z0-9])")
+_VERSION = re.compile(r"[a-zA-Z](?:[a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?")
+HANDLERS = ("script", "onnx", "sklearn", "tensorflow", "torchscript", "mlflow")
 MAX_REPLICAS = 64
+MAX_VERSIONS = 16
+MAX_MODELS = 64
+MAX_CONCURRENCY = 256
+MAX_REQUEST_BYTES = 2 * 1024**3
+MAX_TEXT = 20_000
+MAX_SECONDS = 24 * 3600.0
 DEFAULT = "default"
 
 
@@ -50,7 +59,8 @@ class Limits:
     """What a version may use and how long it may take."""
 
     cpu: float = 0.1
-    memory_gb: float = 0.5
+    memory_gb: float = 0.0
+    """Of a replica with all its processes: one that has more is ended and begun anew. 0 for no limit."""
     gpu: int = 0
     min_replicas: int = 1
     max_replicas: int = 1
@@ -64,6 +74,8 @@ class Limits:
     queue_seconds: float = 5.0
     """That a request may wait for a replica; then 503."""
     max_request_bytes: int = 100 * 1024 * 1024
+    start_seconds: float = 600.0
+    """That `init()` may take, from the start of a replica's process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +152,47 @@ class Replica:
     run_id: str
     version: str
     generation: int
+    socket: str = ""
+    """Where its process answers the front."""
+    leaving: bool = False
+    """It is given nothing new, and ends when it has answered what it has."""
+    created_at: float = 0.0
+    status: str = ""
+    """Of its run, where it was looked up."""
     ready: bool = False
     message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedModel:
+    """A model as a replica's node lays it out."""
+
+    name: str
+    version: int
+    manifest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """What the run of a replica has beside what every run has."""
+
+    endpoint: str
+    version: str
+    generation: int
+    socket: str
+    """That its process listens at once `init()` has returned; at most 100 bytes long."""
+    handler: str = "script"
+    models: tuple[ServedModel, ...] = ()
+    concurrency: int = 1
+    memory_gb: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """What opens an endpoint; either one does, so that they can be changed one after the other."""
+
+    primary: str
+    secondary: str
 
 
 def checked_name(name: object) -> str:
@@ -152,3 +203,94 @@ def checked_name(name: object) -> str:
             hint="Use 3 to 32 lowercase letters, digits or dashes, the first a letter, the last no dash.",
         )
     return name
+
+
+def checked(spec: EndpointSpec) -> EndpointSpec:
+    """InvalidEndpoint says which rule is broken, and by which value. What is in the store (models, snapshot) is not looked at."""
+    if not 1 <= len(spec.versions) <= MAX_VERSIONS:
+        raise InvalidEndpoint(f"An endpoint has 1 to {MAX_VERSIONS} versions, got {len(spec.versions)}.")
+    named = [version.name for version in spec.versions]
+    for version in spec.versions:
+        _check_version(version)
+        if named.count(version.name) > 1:
+            raise InvalidEndpoint(f"There are {named.count(version.name)} versions named {version.name!r}.")
+    total = sum(version.traffic for version in spec.versions)
+    if total != 100:
+        raise InvalidEndpoint(f"The versions' shares of the requests add up to {total} percent, not to 100.")
+    if spec.port and not 1024 <= spec.port <= 65535:
+        raise InvalidEndpoint(
+            f"The port of an endpoint is 1024 to 65535, got {spec.port}.", hint="0 takes one that is free."
+        )
+    _within("recorded", spec.recorded, 0, 1)
+    if len(spec.description) > MAX_TEXT:
+        raise InvalidEndpoint(f"The description has {len(spec.description)} characters; at most {MAX_TEXT} are kept.")
+    return spec
+
+
+def _check_version(version: Version) -> None:
+    if not _VERSION.fullmatch(version.name):
+        raise InvalidEndpoint(
+            f"Version name {version.name!r} is not allowed.",
+            hint="Use 1 to 32 letters, digits or dashes, the first a letter, the last no dash.",
+        )
+    if version.handler not in HANDLERS:
+        raise InvalidEndpoint(f"There is no handler {version.handler!r}.", hint=f"It is one of: {', '.join(HANDLERS)}.")
+    if (version.handler == "script") is not bool(version.entry_script):
+        raise InvalidEndpoint(
+            f"A version has an entry script or a handler that needs none, got {version.entry_script!r} and "
+            f"{version.handler!r}."
+        )
+    if len(version.models) > MAX_MODELS:
+        raise InvalidEndpoint(f"A version has at most {MAX_MODELS} models, got {len(version.models)}.")
+    _within("traffic", version.traffic, 0, 100)
+    limits = version.limits
+    _within("cpu", limits.cpu, 0, 4096)
+    _within("memory_gb", limits.memory_gb, 0, 1 << 20)
+    _within("gpu", limits.gpu, 0, 1024)
+    _within("min_replicas", limits.min_replicas, 1, MAX_REPLICAS)
+    _within("max_replicas", limits.max_replicas, limits.min_replicas, MAX_REPLICAS)
+    _within("target_utilization", limits.target_utilization, 0.01, 1)
+    _within("concurrency", limits.concurrency, 1, MAX_CONCURRENCY)
+    _within("timeout_seconds", limits.timeout_seconds, 0.001, MAX_SECONDS)
+    _within("queue_seconds", limits.queue_seconds, 0, MAX_SECONDS)
+    _within("start_seconds", limits.start_seconds, 0.1, MAX_SECONDS)
+    _within("max_request_bytes", limits.max_request_bytes, 1, MAX_REQUEST_BYTES)
+
+
+def _within(what: str, value: float, least: float, most: float) -> None:
+    if not (math.isfinite(value) and least <= value <= most):
+        raise InvalidEndpoint(f"{what} is {least:g} to {most:g}, got {value:g}.")
+
+
+def begun_anew(before: Version, after: Version) -> bool:
+    """Whether a change asks for new replicas; shares of requests, their number and time limits do not."""
+    return _of_replicas(before) != _of_replicas(after)
+
+
+def _of_replicas(version: Version) -> Version:
+    kept = Limits(
+        cpu=version.limits.cpu,
+        memory_gb=version.limits.memory_gb,
+        gpu=version.limits.gpu,
+        concurrency=version.limits.concurrency,
+    )
+    return replace(version, generation=0, traffic=0, limits=kept, description="", tags={})
+
+
+def numbered(wanted: EndpointSpec, former: Sequence[EndpointSpec], last: int) -> tuple[EndpointSpec, int]:
+    """The spec with the generation of each of its versions, and the last that was given: a version that is as it was, in what was
+    asked for or in what serves, keeps its own."""
+    known = [version for spec in former for version in spec.versions]
+    versions = []
+    for version in wanted.versions:
+        same = [each for each in known if each.name == version.name and not begun_anew(each, version)]
+        last = last if same else last + 1
+        versions.append(replace(version, generation=same[0].generation if same else last))
+    return replace(wanted, versions=tuple(versions)), last
+
+
+def scaled(limits: Limits, replicas: int, busy: float) -> int:
+    """How many replicas a version should have, when it has so many and so many requests are in work or wait."""
+    wanted = math.ceil(busy / (limits.concurrency * limits.target_utilization))
+    # Those that come take the load from the others: it grows by at most so many at once as there are.
+    return min(max(wanted, limits.min_replicas), limits.max_replicas, max(2 * replicas, limits.min_replicas))
