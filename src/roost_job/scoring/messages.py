@@ -82,14 +82,13 @@ class Response(object):
 
 
 def response_of(value: Any) -> Response:
-    """What a handler gave back, as an answer: text as it is, bytes as they are, everything else as JSON (NumPy by `tolist`).
+    """What a handler gave back, as an answer: bytes as they are, everything else as JSON (NumPy by `tolist`).
 
+    Text is a JSON string, as Azure's hosts had it: what `run()` gives is what `service.run()` gives.
     TypeError for what has no form as JSON.
     """
     if isinstance(value, Response):
         return value
-    if isinstance(value, str):
-        return Response(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return Response(value, headers={"content-type": "application/octet-stream"})
     if isinstance(value, Iterator):

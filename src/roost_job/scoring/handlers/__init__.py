@@ -29,9 +29,9 @@ class Handler(object):
     """True: it wants every method on /score, GET and OPTIONS too. False: the body of a POST (and the query of a GET)."""
 
     def answer(self, request: Request) -> Any:
-        """The answer to one request: a `messages.Response`, or what `messages.response_of` makes one of: text (sent as it is, as
-        JSON), bytes, or a value for JSON. `messages.Refused` is the caller's mistake (400, with its message); any other
-        exception is the model's (502, with its text; the traceback goes to the log).
+        """The answer to one request: a `messages.Response`, or what `messages.response_of` makes one of: bytes, sent as they are,
+        or a value for JSON (text is a JSON string). `messages.Refused` is the caller's mistake (400, with its message); any
+        other exception is the model's (502, with its text; the traceback goes to the log).
         """
         raise NotImplementedError
 
