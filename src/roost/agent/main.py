@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import contained, environments, inputs, launch, outcomes, outputs
+from roost.agent import contained, environments, inputs, launch, models, outcomes, outputs
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
@@ -90,6 +90,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     tell = Teller(folder.std_log).say
     data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
     door.ops.update(data.ops)
+    door.ops.update(models.ops(door, plan))
     tree.spared = data.pids
     return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data)
 

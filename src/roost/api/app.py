@@ -18,6 +18,7 @@ from roost.api import (
     files,
     gangs,
     metrics,
+    models,
     runs,
     secrets,
     server,
@@ -49,6 +50,7 @@ DESKS = (
     secrets.desk,
     datastores.desk,
     datasets.desk,
+    models.desk,
     sessions.desk,
     upkeep.desk,
 )

@@ -83,7 +83,7 @@ class Carrier:
         """Makes the manifest's files in an empty folder, each a copy of its own; how many. Nothing lands outside it. What
         `meanwhile` raises ends the work."""
         entries = files.read_manifest(self.get(manifest))
-        source = self.shared or self._fetched(entries, meanwhile)
+        source = self.source(entries, meanwhile)
         for place in sorted({os.path.dirname(entry.path) for entry in entries if "/" in entry.path}):
             os.makedirs(folder / place, exist_ok=True)
         plain = [entry for entry in entries if entry.kind is files.EntryKind.FILE]
@@ -107,6 +107,10 @@ class Carrier:
             elif entry.kind is files.EntryKind.LINK:
                 os.symlink(entry.content, folder / entry.path)
         return len(entries)
+
+    def source(self, entries: Sequence[files.Entry], meanwhile: Meanwhile = lambda: None) -> FolderBlobs:
+        """Where the content of these can be copied from on this machine; fetched before, if it has to be."""
+        return self.shared or self._fetched(entries, meanwhile)
 
     def _missing(self, wanted: Iterable[str]) -> list[str]:
         every = list(wanted)
