@@ -14,6 +14,8 @@ _IN_JOBS = {
     "Dataset": "roost_job.datasets",
     "FileDataset": "roost_job.datasets",
     "TabularDataset": "roost_job.datasets",
+    "Model": "roost_job.models",
+    "ResourceConfiguration": "roost_job.models",
 }
 """Names that the job library has too."""
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         RemoteCompute,
         SynapseCompute,
     )
+    from roost.sdk.models import Model, ResourceConfiguration
     from roost.sdk.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
     from roost.sdk.runs import Run
     from roost.sdk.secrets import Keyvault
@@ -115,6 +116,7 @@ __all__ = [
     "Keyvault",
     "KubernetesCompute",
     "MMLBaseEstimator",
+    "Model",
     "Mpi",
     "MpiConfiguration",
     "MsiAuthentication",
@@ -127,6 +129,7 @@ __all__ = [
     "PyTorchConfiguration",
     "PythonSection",
     "RemoteCompute",
+    "ResourceConfiguration",
     "Run",
     "RunConfiguration",
     "RunDetails",
@@ -191,6 +194,7 @@ _HOMES = {
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
     "MMLBaseEstimator": "roost.sdk.estimators",
+    "Model": "roost.sdk.models",
     "Mpi": "roost.sdk.distributed",
     "MpiConfiguration": "roost.sdk.distributed",
     "MsiAuthentication": "roost.sdk.authentication",
@@ -203,6 +207,7 @@ _HOMES = {
     "PyTorchConfiguration": "roost.sdk.distributed",
     "PythonSection": "roost.sdk.sections",
     "RemoteCompute": "roost.sdk.foreign_compute",
+    "ResourceConfiguration": "roost.sdk.models",
     "Run": "roost.sdk.runs",
     "RunConfiguration": "roost.sdk.runconfigs",
     "RunDetails": "roost.sdk.widgets",

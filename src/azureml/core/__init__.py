@@ -18,5 +18,6 @@ lend(
     ContainerRegistry="ContainerRegistry",
     Dataset="Dataset",
     Datastore="Datastore",
+    Model="Model",
 )
-announce(globals(), "Image", "Model", "Webservice")
+announce(globals(), "Image", "Webservice")

@@ -1,6 +1,6 @@
-"""`azureml.core.model`: on its way; each name says so when it is used."""
+"""`azureml.core.model`: Model; InferenceConfig is on its way, and says so when it is used."""
 
 from azureml._lending import announce, lend
 
-lend(globals())
-announce(globals(), "InferenceConfig", "Model")
+lend(globals(), Model="Model")
+announce(globals(), "InferenceConfig")

@@ -23,7 +23,7 @@ def ops(door: Door, plan: Plan) -> dict[str, Callable[[Request], object]]:
         reach=lambda path: door.reach(path),
         settle=door.settle,
     )
-    return {name: _checked(name, op) for name, op in models.ops.items() if name != "model_delete"}
+    return {name: _checked(name, op) for name, op in models.ops.items()}
 
 
 def _checked(name: str, op: Callable[[Request], object]) -> Callable[[Request], object]:

@@ -11,11 +11,7 @@ def not_yet(what: str) -> NoReturn:
 
 
 class ComingOfWorkspace:
-    """Of a workspace: models and services."""
-
-    @property
-    def models(self) -> Any:
-        not_yet("Workspace.models")
+    """Of a workspace: services."""
 
     @property
     def webservices(self) -> Any:
@@ -23,10 +19,3 @@ class ComingOfWorkspace:
 
     def get_mlflow_tracking_uri(self) -> NoReturn:
         not_yet("Workspace.get_mlflow_tracking_uri")
-
-
-class ComingOfRun:
-    """Of a run: models."""
-
-    def register_model(self, model_name: str, model_path: str | None = None, **kwargs: object) -> NoReturn:  # noqa: ARG002
-        not_yet(f"Run.register_model({model_name!r})")

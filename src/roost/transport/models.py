@@ -19,19 +19,15 @@ from roost.transport.client import Client, path_of
 
 Request = Mapping[str, Any]
 _FILES_AT_ONCE = 500
-_NEW = (
-    "name key run_id run_path framework framework_version description tags properties datasets sample_input sample_output "
-    "resources parent"
-).split()
-_CHANGES = (
-    "tags remove_tags replace_tags properties description datasets sample_input sample_output resources"
-).split()
+_ABOUT = ("datasets", "description", "properties", "resources", "sample_input", "sample_output", "tags")
+_NEW = (*_ABOUT, "name", "key", "run_id", "run_path", "framework", "framework_version", "parent")
+_CHANGES = (*_ABOUT, "remove_tags", "replace_tags")
 _FILTERS = ("name", "run_id", "dataset_id", "framework", "limit")
 
 
 class Models:
-    """`ask(op, **fields)`. `reach` finds from here what a script names; `settle` returns when what it uploaded has arrived; `told`
-    hears how many files and bytes were carried."""
+    """`ask(op, **fields)`. `reach` finds from here what a script names; `settle` returns when what it uploaded has arrived;
+    `told` hears how many files and bytes were carried."""
 
     def __init__(
         self,
