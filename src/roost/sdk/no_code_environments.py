@@ -100,7 +100,7 @@ def of_run(workspace: "Workspace", model: Model, loader: str, modules: Sequence[
     found = next((each for name in PACKAGES[loader] if (each := _version(installed, name)) is not None), None)
     if found is None:
         return None
-    notes = ()
+    notes: tuple[str, ...] = ()
     declared = model.framework_version
     if declared and found and loader != "onnx" and numbers(found)[: len(numbers(declared))] != numbers(declared):
         notes = (
