@@ -1,5 +1,6 @@
 """`Model` outside of jobs: the job library's Model (`roost_job.models`) with its run, its datasets and its domain record."""
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from roost.domain import codec
 from roost.domain import models as domain
 from roost.domain.errors import DataNotFound, NotFound
 from roost.sdk import telling
+from roost.sdk.deploying import DeployingOfModel
 from roost.transport.models import Models
 from roost_job import models as job
 from roost_job.context import JobWorkspace
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Framework", "Model", "ResourceConfiguration"]
 
 
-class Model(job.Model):
+class Model(DeployingOfModel, job.Model):
     """A registered model."""
 
     @property
@@ -33,15 +35,15 @@ class Model(job.Model):
     @property
     def run(self) -> "Run | None":
         """The run that made it; None for one that somebody brought, or whose run is deleted."""
-        if self.run_id is None or isinstance(self._workspace, JobWorkspace):
-            found: Run | None = super().run
-            return found
         from roost.sdk.runs import Run  # noqa: PLC0415 - runs register models: no circle
 
-        try:
-            return Run.get(self._workspace, self.run_id)
-        except NotFound:
-            return None
+        found: Run | None = None
+        if self.run_id is not None and isinstance(self._workspace, JobWorkspace):
+            found = super().run
+        elif self.run_id is not None:
+            with contextlib.suppress(NotFound):
+                found = Run.get(self._workspace, self.run_id)
+        return found
 
     def _dataset(self, dataset_id: str | None) -> "FileDataset | TabularDataset | None":
         if not dataset_id:

@@ -56,7 +56,7 @@ def warn_if_large(root: str, fresh: Mapping[str, os.stat_result]) -> None:
 
 
 class Progress:
-    """How much of a snapshot or model has been taken in, on a terminal or in a notebook, when it takes a while. A `with` block."""
+    """How much of a snapshot or model has been taken in, on a terminal or in a notebook, when that takes long. A `with` block."""
 
     def __init__(self, files: int, size: int, what: str = "Snapshot") -> None:
         self._files, self._size, self._what = files, size, what

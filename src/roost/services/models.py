@@ -214,8 +214,16 @@ def _changed(model: Model, changes: ModelChanges, now: float) -> Model:
 
 
 def delete(house: House, workspace: str, name: str, version: int) -> bool:
-    """Whether it was there. Its content is freed by the next sweep, unless something else has it too."""
+    """Whether it was there; ModelConflict while a service uses it. Its content is freed by the next sweep, unless something else
+    has it too."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
+    services = house.store.endpoints.using(place, f"{checked_name(name)}:{_version(version)}")
+    if services:
+        raise ModelConflict(
+            f"Model {name}:{version} is deployed: {', '.join(services[:_SHOWN])}.",
+            hint="Delete the service first, or deploy another model there: Webservice(workspace, name).delete().",
+            cli_hint=f"Delete the service first: roost endpoint delete {services[0]}",
+        )
     return house.store.models.delete(place, checked_name(name), _version(version))
 
 
