@@ -5,6 +5,7 @@ The request may name another method of the model: {"data": […], "method": "pre
 
 import importlib
 import pickle
+import warnings
 from typing import Any, Dict, Optional
 
 from roost_job.scoring.handlers import Handler, files, forms
@@ -28,6 +29,8 @@ class ScikitLearnModel(Handler):
                 )
             method = self._methods[0]
         self._method = method
+        # Rows that name their columns are good for a model that was fitted to arrays as well: nothing to say at each request.
+        warnings.filterwarnings("ignore", message="X has feature names, but")
 
     def answer(self, request: Request) -> Response:
         form, rows, rest = self._columns.read(request)

@@ -57,7 +57,7 @@ def _loaded(path: str, device: Any) -> Any:
     try:
         return torch.jit.load(path, map_location=device)
     except (RuntimeError, ValueError) as error:
-        text = str(error).strip().splitlines()[0]
+        text = str(error).strip().splitlines()[0].partition(". ")[0]
     raise RuntimeError(
         "%s is no TorchScript file (%s). A module that torch.save wrote has no code in it: save torch.jit.script(model) or "
         "torch.jit.trace(model, example) with .save('model.pt'), or deploy it with an entry script." % (path, text)
@@ -66,9 +66,8 @@ def _loaded(path: str, device: Any) -> Any:
 
 def _inputs(model: Any) -> List[Field]:
     """Names from the signature of `forward`; types and widths as far as its first operations tell."""
-    names = [
-        each.name for each in model.forward.schema.arguments if each.name != "self" and not each.has_default_value()
-    ]
+    arguments = model.forward.schema.arguments[1:]  # the first is the module itself
+    names = [each.name for each in arguments if not each.has_default_value()]
     floats = [each.dtype for each in model.parameters() if each.dtype.is_floating_point]
     usual = "float64" if floats and floats[0] == torch.float64 else "float32"
     told = _told(model)
