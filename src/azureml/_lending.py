@@ -68,6 +68,13 @@ def announce(module, *names):
     module["__all__"] = sorted(set(names) | set(module.get("__all__", ())))
 
 
+def leave_out(module, instead, *names):
+    """Names that Roost leaves out on purpose: using one says what to do instead."""
+    for name in names:
+        module[name] = _unusable(name, "is left out of Roost on purpose.", instead)
+    module["__all__"] = sorted(set(names) | set(module.get("__all__", ())))
+
+
 def _unusable(name, fact, hint):
     return _Unusable(name, (object,), {"__doc__": "%s %s" % (name, fact), "_fact": fact, "_hint": hint})
 

@@ -7,6 +7,7 @@ from roost import version
 TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
 if TYPE_CHECKING:
     from roost.domain import errors
+    from roost.sdk.aks_endpoints import AksEndpoint
     from roost.sdk.authentication import (
         AbstractAuthentication,
         Audience,
@@ -53,7 +54,9 @@ if TYPE_CHECKING:
         RemoteCompute,
         SynapseCompute,
     )
+    from roost.sdk.inference import InferenceConfig
     from roost.sdk.models import Model, ResourceConfiguration
+    from roost.sdk.profiling import ModelProfile
     from roost.sdk.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
     from roost.sdk.runs import Run
     from roost.sdk.secrets import Keyvault
@@ -67,6 +70,18 @@ if TYPE_CHECKING:
     )
     from roost.sdk.submissions import ScriptRunConfig
     from roost.sdk.tabular_datasets import TabularDataset
+    from roost.sdk.webservice_kinds import AciWebservice, AksWebservice, LocalWebservice
+    from roost.sdk.webservice_settings import (
+        AciServiceDeploymentConfiguration,
+        AksEndpointDeploymentConfiguration,
+        AksServiceDeploymentConfiguration,
+        AutoScaler,
+        ContainerResourceRequirements,
+        DataCollection,
+        LocalWebserviceDeploymentConfiguration,
+        WebserviceDeploymentConfiguration,
+    )
+    from roost.sdk.webservices import Webservice
     from roost.sdk.widgets import RunDetails
     from roost.sdk.workspaces import Workspace
 
@@ -76,13 +91,20 @@ __all__ = [
     "DEFAULT_GPU_IMAGE",
     "AbstractAuthentication",
     "AbstractDataset",
+    "AciServiceDeploymentConfiguration",
+    "AciWebservice",
     "AdlaCompute",
     "AksCompute",
+    "AksEndpoint",
+    "AksEndpointDeploymentConfiguration",
     "AksProvisioningConfiguration",
+    "AksServiceDeploymentConfiguration",
+    "AksWebservice",
     "AmlCompute",
     "AmlComputeProvisioningConfiguration",
     "AmlComputeStatus",
     "Audience",
+    "AutoScaler",
     "AzureCliAuthentication",
     "BatchCompute",
     "Chainer",
@@ -90,6 +112,8 @@ __all__ = [
     "ComputeTarget",
     "CondaDependencies",
     "ContainerRegistry",
+    "ContainerResourceRequirements",
+    "DataCollection",
     "DataFactoryCompute",
     "DataPath",
     "DataPathComputeBinding",
@@ -112,11 +136,15 @@ __all__ = [
     "Gloo",
     "HDInsightCompute",
     "HistoryConfiguration",
+    "InferenceConfig",
     "InteractiveLoginAuthentication",
     "Keyvault",
     "KubernetesCompute",
+    "LocalWebservice",
+    "LocalWebserviceDeploymentConfiguration",
     "MMLBaseEstimator",
     "Model",
+    "ModelProfile",
     "Mpi",
     "MpiConfiguration",
     "MsiAuthentication",
@@ -144,6 +172,8 @@ __all__ = [
     "TensorFlow",
     "TensorflowConfiguration",
     "TokenAuthentication",
+    "Webservice",
+    "WebserviceDeploymentConfiguration",
     "Workspace",
     "__version__",
     "errors",
@@ -152,13 +182,20 @@ __all__ = [
 _HOMES = {
     "AbstractAuthentication": "roost.sdk.authentication",
     "AbstractDataset": "roost.sdk.datasets",
+    "AciServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
+    "AciWebservice": "roost.sdk.webservice_kinds",
     "AdlaCompute": "roost.sdk.foreign_compute",
     "AksCompute": "roost.sdk.foreign_compute",
+    "AksEndpoint": "roost.sdk.aks_endpoints",
+    "AksEndpointDeploymentConfiguration": "roost.sdk.webservice_settings",
     "AksProvisioningConfiguration": "roost.sdk.foreign_compute",
+    "AksServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
+    "AksWebservice": "roost.sdk.webservice_kinds",
     "AmlCompute": "roost.sdk.compute",
     "AmlComputeProvisioningConfiguration": "roost.sdk.compute_settings",
     "AmlComputeStatus": "roost.sdk.compute_settings",
     "Audience": "roost.sdk.authentication",
+    "AutoScaler": "roost.sdk.webservice_settings",
     "AzureCliAuthentication": "roost.sdk.authentication",
     "BatchCompute": "roost.sdk.foreign_compute",
     "Chainer": "roost.sdk.estimators",
@@ -166,8 +203,10 @@ _HOMES = {
     "ComputeTarget": "roost.sdk.compute",
     "CondaDependencies": "roost.sdk.conda_dependencies",
     "ContainerRegistry": "roost.sdk.sections",
+    "ContainerResourceRequirements": "roost.sdk.webservice_settings",
     "DEFAULT_CPU_IMAGE": "roost.sdk.sections",
     "DEFAULT_GPU_IMAGE": "roost.sdk.sections",
+    "DataCollection": "roost.sdk.webservice_settings",
     "DataFactoryCompute": "roost.sdk.foreign_compute",
     "DataPath": "roost.sdk.datapaths",
     "DataPathComputeBinding": "roost.sdk.datapaths",
@@ -190,11 +229,15 @@ _HOMES = {
     "Gloo": "roost.sdk.distributed",
     "HDInsightCompute": "roost.sdk.foreign_compute",
     "HistoryConfiguration": "roost.sdk.runconfigs",
+    "InferenceConfig": "roost.sdk.inference",
     "InteractiveLoginAuthentication": "roost.sdk.authentication",
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
+    "LocalWebservice": "roost.sdk.webservice_kinds",
+    "LocalWebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "MMLBaseEstimator": "roost.sdk.estimators",
     "Model": "roost.sdk.models",
+    "ModelProfile": "roost.sdk.profiling",
     "Mpi": "roost.sdk.distributed",
     "MpiConfiguration": "roost.sdk.distributed",
     "MsiAuthentication": "roost.sdk.authentication",
@@ -222,6 +265,8 @@ _HOMES = {
     "TensorFlow": "roost.sdk.estimators",
     "TensorflowConfiguration": "roost.sdk.distributed",
     "TokenAuthentication": "roost.sdk.authentication",
+    "Webservice": "roost.sdk.webservices",
+    "WebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "Workspace": "roost.sdk.workspaces",
 }
 

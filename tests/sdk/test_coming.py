@@ -6,12 +6,6 @@ from roost.domain.errors import InvalidInput
 from roost.sdk.coming import ComingOfWorkspace
 
 
-@pytest.mark.parametrize("name", ["webservices"])
-def test_what_a_workspace_will_have(name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"Workspace.{name} is not in Roost yet"):
-        getattr(ComingOfWorkspace(), name)
-
-
 def test_what_a_workspace_will_do() -> None:
     with pytest.raises(InvalidInput, match="get_mlflow_tracking_uri"):
         ComingOfWorkspace().get_mlflow_tracking_uri()

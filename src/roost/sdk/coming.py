@@ -1,7 +1,7 @@
 """What scripts of the Azure ML SDK v1 ask for and Roost does not have yet: asked for, it says so. A name leaves this page when
 its part is there."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from roost.domain.errors import InvalidInput
 
@@ -11,11 +11,7 @@ def not_yet(what: str) -> NoReturn:
 
 
 class ComingOfWorkspace:
-    """Of a workspace: services."""
-
-    @property
-    def webservices(self) -> Any:
-        not_yet("Workspace.webservices")
+    """Of a workspace: its address for MLflow."""
 
     def get_mlflow_tracking_uri(self) -> NoReturn:
         not_yet("Workspace.get_mlflow_tracking_uri")
