@@ -7,11 +7,11 @@ import itertools
 import logging
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import contained, environments, inputs, launch, models, outcomes, outputs
+from roost.agent import contained, environments, inputs, launch, models, outcomes, outputs, replicas
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
@@ -100,6 +100,9 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
     try:
         plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
         prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path, crew.orders.check)
+        if plan.spec.serving:
+            served = replicas.lay_out(crew.folder, plan.spec, crew.link.carrier, crew.orders.check)
+            prepared = replace(prepared, environment={**prepared.environment, **served})
         restore(crew.folder, plan, crew.link, crew.orders.check)
         prepared = _supply(crew, prepared)
     except (RoostError, OSError) as error:
@@ -143,7 +146,8 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             crew.tree.everywhere = True
             crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
         place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)
-        processes = launch.start(crew.folder, prepared.plan, prepared.environment, place)
+        start = partial(launch.start, crew.folder, prepared.plan, prepared.environment, place)
+        processes = [] if crew.plan.spec.serving else start()
     except (RoostError, OSError) as error:
         _end(crew, ())
         return (
@@ -153,7 +157,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
         )
     log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
     crew.ship.syncing = Syncing(crew.folder, crew.link) if crew.plan.preemptible else None
-    crew.ship.serving = not any(process.waited_for for process in processes)
+    crew.ship.serving = not crew.plan.spec.serving and not any(process.waited_for for process in processes)
     crew.ship.start()
     several = crew.plan.spec.node_count > 1
     members = partial(crew.tree.members, marks=crew.tree.everywhere)
@@ -162,7 +166,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     commands = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
     if several:
         commands.start()
-    outcome = _watch(crew, processes)
+    outcome = _serve(crew, start) if crew.plan.spec.serving else _watch(crew, processes)
     commands.close()
     vitals.stop()
     if several and outcome.to is RunStatus.FAILED and not crew.orders.halted:
@@ -221,6 +225,26 @@ def _watch(crew: _Crew, processes: Sequence[Launched]) -> Outcome:
     else:
         words = f"The script ran longer than its limit of {limit:g} s and was ended."
         outcome = outcomes.failed(Reason.TIMED_OUT, words, code)
+    _note(crew.folder, outcome)
+    return outcome
+
+
+def _serve(crew: _Crew, start: Callable[[], Sequence[Launched]]) -> Outcome:
+    """A replica's worker, begun again and again until nobody wants it any more."""
+    serving = crew.plan.spec.serving
+    assert serving is not None
+    members = partial(crew.tree.members, marks=crew.tree.everywhere)
+    keeper = replicas.Supervisor(serving, crew.orders, members, Teller(crew.folder.std_log).say)
+    try:
+        outcome = keeper.run(start, lambda workers: _end(crew, workers))
+    except (RoostError, OSError) as error:
+        _end(crew, ())
+        outcome = outcomes.failed(Reason.START_FAILED, str(error))
+    finally:
+        replicas.clear(crew.plan.spec)
+    if outcome is None and crew.orders.halted:
+        outcome = _halted(crew.orders.halted, None)
+    assert outcome is not None
     _note(crew.folder, outcome)
     return outcome
 

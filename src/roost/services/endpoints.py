@@ -12,7 +12,7 @@ from typing import Any
 
 from roost.domain import endpoints as rules
 from roost.domain import names
-from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, Keys, Replica, checked_name
+from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_name
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
 from roost.services import files, fronts, replicas, secrets, submissions, vault
@@ -86,7 +86,8 @@ def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> 
                 f"Endpoint {name!r} keeps its port {before.endpoint.port}, got {spec.port}.",
                 hint="Delete it first, or give no port.",
             )
-        former = [before.endpoint.spec, *([before.good] if before.good else [])]
+        failed = before.endpoint.state is EndpointState.FAILED  # then it is tried anew, though it be the same
+        former = [*([before.good] if before.good else []), *([] if failed else [before.endpoint.spec])]
         numbered, last = rules.numbered(spec, former, before.generations)
         with contextlib.suppress(EndpointConflict):  # somebody else was quicker: what counts is what is asked for last
             after = house.store.endpoints.ask(

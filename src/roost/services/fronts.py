@@ -43,7 +43,7 @@ def folder_of(home: str, workspace: str, name: str) -> Path:
 
 
 def socket_for(folder: Path, mark: str) -> str:
-    """Where the worker of a replica listens: short enough for a socket, in a folder of its own, so that a container sees no other's."""
+    """Where the worker of a replica listens: short enough for a socket; in a folder of its own, for its container to see."""
     path = folder / mark / "s"
     if len(os.fsencode(path)) > _LONGEST_SOCKET:
         short = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]

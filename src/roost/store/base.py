@@ -540,7 +540,7 @@ class EndpointLease:
 
 
 class Endpoints(Protocol):
-    """By (workspace, name). One that is being deleted is there for its loop alone; its name and port are taken until it is gone."""
+    """By (workspace, name). One that is being deleted is there for its loop alone; its name and port are taken until then."""
 
     def create(self, endpoint: Endpoint, sealed: bytes, *, generations: int) -> Endpoint:
         """EndpointConflict when there is one of that name, or with that port."""
