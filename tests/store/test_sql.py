@@ -8,6 +8,7 @@ from tests.contracts.data import DataContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
+from tests.contracts.models import ModelsContract
 from tests.contracts.people import PeopleContract
 from tests.contracts.runs import RunsContract
 from tests.contracts.secrets import SecretsContract
@@ -28,6 +29,7 @@ class EveryNoun(
     PeopleContract,
     SecretsContract,
     DataContract,
+    ModelsContract,
 ):
     """All of them on one store."""
 
