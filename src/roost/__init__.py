@@ -7,6 +7,7 @@ from roost import version
 TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
 if TYPE_CHECKING:
     from roost.domain import errors
+    from roost.sdk.aks_compute import AksCompute, AksProvisioningConfiguration
     from roost.sdk.aks_endpoints import AksEndpoint
     from roost.sdk.authentication import (
         AbstractAuthentication,
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from roost.sdk.experiments import Experiment
     from roost.sdk.foreign_compute import (
         AdlaCompute,
-        AksCompute,
-        AksProvisioningConfiguration,
         BatchCompute,
         ComputeInstance,
         DatabricksCompute,
@@ -185,10 +184,10 @@ _HOMES = {
     "AciServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "AciWebservice": "roost.sdk.webservice_kinds",
     "AdlaCompute": "roost.sdk.foreign_compute",
-    "AksCompute": "roost.sdk.foreign_compute",
+    "AksCompute": "roost.sdk.aks_compute",
     "AksEndpoint": "roost.sdk.aks_endpoints",
     "AksEndpointDeploymentConfiguration": "roost.sdk.webservice_settings",
-    "AksProvisioningConfiguration": "roost.sdk.foreign_compute",
+    "AksProvisioningConfiguration": "roost.sdk.aks_compute",
     "AksServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "AksWebservice": "roost.sdk.webservice_kinds",
     "AmlCompute": "roost.sdk.compute",
