@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.data import DataContract
+from tests.contracts.endpoints import EndpointsContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
@@ -29,6 +30,7 @@ class EveryNoun(
     PeopleContract,
     SecretsContract,
     DataContract,
+    EndpointsContract,
     ModelsContract,
 ):
     """All of them on one store."""
