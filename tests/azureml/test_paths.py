@@ -41,7 +41,8 @@ PATHS = {
     "azureml.core.compute_target": ["ComputeTarget"],
     "azureml.data": ["DataType", "FileDataset", "TabularDataset", "OutputFileDatasetConfig"],
     "azureml.widgets": ["RunDetails"],
-    "azureml.core.model": ["InferenceConfig"],
+    "azureml.core.model": ["InferenceConfig", "Model"],
+    "azureml.core.resource_configuration": ["ResourceConfiguration"],
     "azureml.core.webservice": [
         "Webservice",
         "AciWebservice",
