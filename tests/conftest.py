@@ -49,7 +49,10 @@ def end_all(home: Path) -> None:
     marks = {Folder(run).mark for run in (home / "runs").iterdir()} if (home / "runs").is_dir() else set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
+            if "roost.serving" in process.cmdline() and any(str(home) in word for word in process.cmdline()):
+                process.terminate()  # the front of an endpoint, which lives on without its control plane
+                _end(process)
+            elif marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
                 _end(process)
 
 

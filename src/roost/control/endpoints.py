@@ -97,11 +97,9 @@ class EndpointsControl:
         good = standing.good
         kept = {group_of(version) for version in good.versions} if good else set()
         coming = [version for version in endpoint.spec.versions if group_of(version) not in kept]
-        if (why := seats.failure(map(group_of, coming))) or (why := self._ensure_front(standing, seats, folder)):
-            return self._failed(standing, why)
         status = fronts.status(folder) or {}
         ready = status.get("ready") or {}
-        if why := seats.slow(coming, ready):
+        if why := seats.failure(map(group_of, coming)) or seats.slow(coming, ready):
             return self._failed(standing, why)
         try:
             self._populate(standing, seats, status)
@@ -110,13 +108,16 @@ class EndpointsControl:
                 return self._failed(standing, error.message)
             raise
         seats.look()
+        # The front starts while the first replicas load their models.
+        if why := self._ensure_front(standing, seats, folder):
+            return self._failed(standing, why)
         self._tell(standing, seats, folder)
         changing = endpoint.state is EndpointState.TRANSITIONING
         if changing and all(_is_up(seats, version, ready) for version in endpoint.spec.versions):
             return self._switch(standing, seats, folder)
         leaving = self._see_off(endpoint, seats, status)
         if changing or leaving:
-            fronts.wait(folder, int(status.get("version") or 0), CHANGING_SECONDS)
+            fronts.wait(folder, int(status.get("change") or 0), CHANGING_SECONDS)
             return Verdict(after=standing, seconds=0.0 if changing else END_SECONDS)
         return self._judge(standing, seats, ready)
 
@@ -220,7 +221,9 @@ class EndpointsControl:
         versions = [_front(version, seats) for version in serving.versions]
         known = {group_of(version) for version in serving.versions}
         coming = [version for version in endpoint.spec.versions if group_of(version) not in known]
-        versions += [replace(_front(version, seats), traffic=0) for version in coming]
+        versions += [
+            replace(_front(version, seats), traffic=0, name=f"{version.name}@{version.generation}") for version in coming
+        ]
         fronts.tell(folder, self._config(endpoint, serving, versions))
 
     def _config(self, endpoint: Endpoint, serving: EndpointSpec, versions: Sequence[FrontVersion]) -> FrontConfig:
