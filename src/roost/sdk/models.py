@@ -55,6 +55,15 @@ class Model(DeployingOfModel, job.Model):
         except DataNotFound:
             return None
 
+    def to_onnx(
+        self, sample_input: object = None, opset: int | None = None, name: str | None = None, show_output: bool = False
+    ) -> "Model":
+        """The same model as ONNX, registered as made from this one: a run in its environment exports it and checks that ONNX
+        Runtime gives the same numbers for `sample_input` (an array, a frame, nested lists, or several by name)."""
+        from roost.sdk import onnx_exports  # noqa: PLC0415 - for those who export
+
+        return onnx_exports.export(self, sample_input, opset, name, show_output)
+
     @staticmethod
     def print_configuration(
         models: Sequence[Any],

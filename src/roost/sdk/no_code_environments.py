@@ -69,7 +69,7 @@ def choose(workspace: "Workspace", model: Model, handler: str, paths: Sequence[s
     folder = _folder(workspace, model, paths) if handler == "mlflow" else None
     loader = folder.loader if folder is not None else handler
     variables = {mlflow_folders.VARIABLE: folder.told} if folder is not None else {}
-    room = of_run(workspace, model, loader) if model.run_id else None
+    room = _of_run(workspace, model, loader)
     if room is None and folder is not None and folder.requirements:
         room = Room(environment=_of_folder(folder)._use())
     if room is None:
@@ -82,31 +82,52 @@ def choose(workspace: "Workspace", model: Model, handler: str, paths: Sequence[s
     )
 
 
-def of_run(workspace: "Workspace", model: Model, loader: str, modules: Sequence[str] = ()) -> Room | None:
-    """Where the model was made, when what loads it is there; None otherwise, or when the run is not there any more."""
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """Where a model was made."""
+
+    environment: Environment
+    installed: str
+    """What is in it, as a lock or as requirements; empty for an interpreter as it is."""
+    version: str
+    """Of the framework; empty when that is not known."""
+
+
+def made_in(workspace: "Workspace", model: Model, loader: str, modules: Sequence[str] = ()) -> Made | None:
+    """Where the model was made, when what loads it is there; None otherwise, or when the run is not there any more. An
+    interpreter as it is must have the other modules too."""
     from roost.sdk.runs import Run  # noqa: PLC0415 - runs know environments: no circle
 
     try:
-        run = Run.get(workspace, model.run_id)
-        made = run.get_environment()
+        found = Run.get(workspace, model.run_id).get_environment() if model.run_id else None
     except NotFound:
-        return None
-    if made.python.user_managed_dependencies:
-        there = (
-            _here(made.python.interpreter_path, (MODULES[loader], *modules)) if not made.docker.base_image else False
-        )
-        return Room(interpreter=made.python.interpreter_path) if there else None
-    installed = made.lock or "\n".join(_lines(made))
-    found = next((each for name in PACKAGES[loader] if (each := _version(installed, name)) is not None), None)
+        found = None
     if found is None:
         return None
+    if found.python.user_managed_dependencies:
+        there = not found.docker.base_dockerfile and _here(found.python.interpreter_path, (MODULES[loader], *modules))
+        return Made(environment=found, installed="", version="") if there else None
+    installed = found.lock or "\n".join(_lines(found))
+    for package in PACKAGES[loader]:
+        if (said := version_in(installed, package)) is not None:
+            return Made(environment=found, installed=installed, version=said)
+    return None
+
+
+def _of_run(workspace: "Workspace", model: Model, loader: str) -> Room | None:
+    made = made_in(workspace, model, loader)
+    if made is None:
+        return None
+    if made.environment.python.user_managed_dependencies:
+        return Room(interpreter=made.environment.python.interpreter_path)
     notes: tuple[str, ...] = ()
-    declared = model.framework_version
-    if declared and found and loader != "onnx" and numbers(found)[: len(numbers(declared))] != numbers(declared):
+    declared = numbers(model.framework_version)
+    if declared and made.version and loader != "onnx" and numbers(made.version)[: len(declared)] != declared:
         notes = (
-            f"registered for {model.framework} {declared}, and served with {found}: that of the run that made it.",
+            f"registered for {model.framework} {model.framework_version}, and served with {made.version}: "
+            "that of the run that made it.",
         )
-    return Room(environment=made._use(), notes=notes)
+    return Room(environment=made.environment._use(), notes=notes)
 
 
 def _here(interpreter: str, modules: Sequence[str]) -> bool:
@@ -125,7 +146,7 @@ def _lines(environment: Environment) -> list[str]:
     return [*packages.conda_packages, *packages.pip_packages]
 
 
-def _version(installed: str, package: str) -> str | None:
+def version_in(installed: str, package: str) -> str | None:
     """Of a package in a lock or in requirements: its version, empty when none is said; None when it is not there."""
     name = re.escape(package).replace(r"\-", "[-_.]")
     found = re.search(rf"(?im)(?<![\w.-]){name}(?:\[[^\]]*\])?(?:\s*(?:==?|-)\s*(\d[\w.]*)|\s*$|\s*[<>~!])", installed)
