@@ -152,7 +152,11 @@ def local_files(model_path: Any, child_paths: Optional[Sequence[Any]] = None) ->
         )
     root = os.path.abspath(os.path.expanduser(given))
     if not os.path.exists(root):
-        raise WebserviceException('Error, provided model path "%s" cannot be found' % given)
+        raise WebserviceException(
+            'The provided model path "%s" cannot be found.' % given,
+            hint="Looked from %s. A path among the files of a run: run.register_model(name, path)" % os.getcwd(),
+            cli_hint="Looked from %s. A path among the files of a run needs --run ID." % os.getcwd(),
+        )
     if child_paths is not None:
         return _children(root, child_paths)
     found = _below(root, os.path.basename(root))
@@ -168,7 +172,7 @@ def _children(root: str, child_paths: Sequence[Any]) -> List[List[str]]:
     for child in child_paths:
         full = os.path.normpath(os.path.join(root, os.fsdecode(child)))
         if not full.startswith(root.rstrip(os.sep) + os.sep) or not os.path.exists(full):
-            raise WebserviceException('Error, provided child path "%s" cannot be found in %s' % (child, root))
+            raise WebserviceException('The provided child path "%s" cannot be found in %s.' % (child, root))
         found += _below(full, os.path.basename(full))
     names = [name for name, _ in found]
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -257,7 +257,7 @@ def test_a_run_that_asks_for_a_model_has_used_it(house: House) -> None:
     for name in ("net", "other", "other"):
         models.get(house, caller, "vision", name)
     assert models.of_run(house, run.id) == ([own], ["other:1"])
-    assert models.users(house, "vision", "other", 1) == [run.id]
+    assert models.users(house, "vision", "other", 1) == ([run.id], [])
     assert other.run_id == ""
 
 

@@ -32,6 +32,8 @@ class ModelCount:
 class ModelUsers:
     runs: tuple[str, ...]
     """Ids of those that asked for it, newest first."""
+    services: tuple[str, ...]
+    """Names of those that it is deployed to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,8 @@ def delete(house: TheHouse, workspace: str, name: str, version: int) -> Response
 
 @desk.route("GET", _ONE + "/users", Access.PERSON, answer=ModelUsers)
 def users(house: TheHouse, workspace: str, name: str, version: int) -> Response:
-    return answer(ModelUsers(runs=tuple(models.users(house, workspace, name, version))))
+    runs, services = models.users(house, workspace, name, version)
+    return answer(ModelUsers(runs=tuple(runs), services=tuple(services)))
 
 
 @desk.route("GET", "/api/runs/{run_id}/models", Access.RUN, answer=ModelsOfRun)

@@ -29,6 +29,7 @@ def show(run: Run, as_json: bool) -> None:
     found = _summaries(run)
     files = downloads.listing(run._connection, run.id)
     children = _children(run)
+    models = client.call("GET", path_of("runs", run.id, "models"))
     if as_json:
         rendering.as_json(
             {
@@ -37,6 +38,7 @@ def show(run: Run, as_json: bool) -> None:
                 "why": why,
                 "metrics": found,
                 "files": codec.encode(files),
+                "models": models,
                 "children": [
                     {"id": child.id, "status": child.status.value, "display_name": child.display_name}
                     for child in children
@@ -48,6 +50,10 @@ def show(run: Run, as_json: bool) -> None:
     if record.parent_id is not None:
         parent = records.get(client, record.parent_id)
         print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
+    for each in reversed(models["registered"]):
+        print(f"  model       {each['name']}:{each['version']}, registered from it")
+    for used in models["used"]:
+        print(f"  model       {used}, used")
     _story(record, events)
     if children:
         _family(children, f"roost run show {run.id} --json")

@@ -227,10 +227,11 @@ def delete(house: House, workspace: str, name: str, version: int) -> bool:
     return house.store.models.delete(place, checked_name(name), _version(version))
 
 
-def users(house: House, workspace: str, name: str, version: int) -> Sequence[str]:
-    """The runs that asked for it, newest first."""
+def users(house: House, workspace: str, name: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
+    """The runs that asked for it, newest first, and the services that it is deployed to."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
-    return house.store.models.users(place, f"{checked_name(name)}:{version}", MAX_USERS)
+    model_id = f"{checked_name(name)}:{_version(version)}"
+    return house.store.models.users(place, model_id, MAX_USERS), house.store.endpoints.using(place, model_id)
 
 
 def of_run(house: House, run_id: str) -> tuple[Sequence[Model], Sequence[str]]:
