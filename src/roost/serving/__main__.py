@@ -33,8 +33,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder.resolve()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
-    os.chdir(folder)  # so that the control socket's address is short, wherever the folder is
-    lock = os.open(configuration.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder / configuration.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -56,13 +55,11 @@ def main() -> int:
 
 
 async def _serve(folder: Path, config: FrontConfig, listener: socket.socket) -> None:
-    Path(configuration.SOCKET).unlink(missing_ok=True)
     front = Front(folder, config)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, front.stop)
     await front.run(listener)
-    Path(configuration.SOCKET).unlink(missing_ok=True)
 
 
 def _listener(config: FrontConfig) -> socket.socket:

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import logging
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from roost.domain.errors import RoostError
@@ -20,8 +22,14 @@ class Control:
     def __init__(self, ops: dict[str, Op]) -> None:
         self._ops = ops
 
-    async def listen(self, path: str) -> asyncio.Server:
-        return await asyncio.start_unix_server(self._serve, path, limit=LONGEST_LINE)
+    async def listen(self, folder: Path, name: str) -> asyncio.Server:
+        """In the place of a socket that a killed front left there."""
+        (folder / name).unlink(missing_ok=True)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:  # by way of the open folder: its path may be longer than a socket's address
+            return await asyncio.start_unix_server(self._serve, f"/proc/self/fd/{opened}/{name}", limit=LONGEST_LINE)
+        finally:
+            os.close(opened)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -280,7 +280,7 @@ class Front:
         self._tick()
         server = await loop.create_server(lambda: Client(self), sock=listener, backlog=1024)
         self.port = listener.getsockname()[1]
-        control = await Control(ops).listen(configuration.SOCKET)
+        control = await Control(ops).listen(self.folder, configuration.SOCKET)
         log.info(
             "The front of %s/%s serves at %s:%d.", self.config.workspace, self.config.name, self.config.host, self.port
         )
@@ -289,6 +289,7 @@ class Front:
         server.close()
         await self._drain()
         control.close()
+        (self.folder / configuration.SOCKET).unlink(missing_ok=True)
         for queue in self.queues.values():
             queue.close()
         if self._ticking is not None:

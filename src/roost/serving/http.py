@@ -5,6 +5,7 @@ read. What can be refused is refused at once: key, path and length before the bo
 """
 
 import asyncio
+import re
 import time
 from collections import deque
 from http import HTTPStatus
@@ -27,6 +28,8 @@ SWALLOWED = 256 * 1024
 LINGER_SECONDS = 2.0
 _STATUS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _BODILESS = (204, 304)
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+_UPGRADE_WITHIN = 16 * 1024
 
 
 class Desk(Protocol):
@@ -64,6 +67,7 @@ class Client(asyncio.Protocol):
         """Of what the connection does now: idle, sending a request, leaving an answer unread."""
         self._paused = False
         self._held = 0
+        self._messages = 0
         self._new_message()
 
     def _new_message(self) -> None:
@@ -71,6 +75,7 @@ class Client(asyncio.Protocol):
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
         self._header_count = 0
+        self._head_seen = 0
         self._pieces: list[bytes] = []
         self._size = 0
         self._refused: Answer | None = None
@@ -94,19 +99,21 @@ class Client(asyncio.Protocol):
         if not self._in_message:
             self._in_message = True
             self._since = time.monotonic()
+        if not self._head_done and b"pgrade" in data[:_UPGRADE_WITHIN]:
+            data = _without_upgrade(data)
+        before = self._messages
         try:
-            while True:
-                try:
-                    self._parser.feed_data(data)
-                    break
-                except httptools.HttpParserUpgrade as upgrade:  # a wish to speak another protocol: not heard
-                    self._parser = httptools.HttpRequestParser(self)
-                    data = data[upgrade.args[0] :]
-                    if not data:
-                        break
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._over = (
+                True  # a wish that `_without_upgrade` did not find: the request is answered, what follows is not read
+            )
         except httptools.HttpParserError as error:
-            if not self._over:
-                self._fail(400, f"The request is no HTTP: {error}.")
+            self._fail(400, f"The request is no HTTP: {error}.")
+        if not self._head_done and self._messages == before:
+            self._head_seen += len(data)
+            if self._head_seen > MOST_HEADER_BYTES + LONGEST_URL:
+                self._fail(431, f"The request's head has more than {MOST_HEADER_BYTES + LONGEST_URL} bytes.")
 
     def eof_received(self) -> bool:
         self._over = True  # it has said all, and may still wait for answers
@@ -220,6 +227,7 @@ class Client(asyncio.Protocol):
             self._desk.request_id(self._headers),
             self._deliver,
         )
+        self._messages += 1
         refused, keep = self._refused, self._parser.should_keep_alive()
         self._new_message()
         if self._current is None and not self._unsent and not self._early:
@@ -252,7 +260,7 @@ class Client(asyncio.Protocol):
         self._since = time.monotonic()
         if not keep:
             self._end(linger=self._in_message)
-        elif more and not self._unsent:
+        elif (more or self._paused) and not self._unsent:
             self._next()
 
     def _next(self) -> None:
@@ -353,6 +361,12 @@ class Client(asyncio.Protocol):
         """The service is about to end: an idle connection is closed, a busy one with its answer."""
         if self._current is None and not self._in_message and not self._over:
             self._end(linger=False)
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """A request that asks for another protocol, without that wish: the parser would take its body for the other protocol's."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"\r\nx-grade:", head) + end + rest
 
 
 def _nobody(exchange: Exchange, answer: Answer) -> None:
