@@ -76,10 +76,10 @@ def token(workspace: "Workspace", name: str) -> tuple[str, datetime, datetime]:
     return str(said["token"]), _moment(said["refresh_at"]), _moment(said["expires_at"])
 
 
-def logs(workspace: "Workspace", name: str, lines: int) -> str:
-    """The last lines of what its replicas printed."""
-    said = workspace._connection.client.call("GET", route(workspace, name, "logs"), params={"lines": lines})
-    return str(said["text"])
+def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> str:
+    """The last lines of what a replica printed: that one, else one that serves, else the newest."""
+    params = {"lines": lines, "replica": replica or None}
+    return str(workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)["text"])
 
 
 def replicas(workspace: "Workspace", name: str) -> list[Replica]:

@@ -22,14 +22,16 @@ class Answer:
 
     def value(self) -> Any:
         """What the script gave: the value of JSON; else text, else the bytes."""
-        try:
-            return json.loads(self.body)
-        except ValueError:
-            pass
-        try:
-            return self.body.decode("utf-8")
-        except UnicodeDecodeError:
-            return self.body
+        for read in (json.loads, lambda body: body.decode("utf-8")):
+            try:
+                return read(self.body)
+            except ValueError:
+                continue
+        return self.body
+
+    def text(self) -> str:
+        """For people."""
+        return self.body.decode("utf-8", "replace")
 
 
 class Caller:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from roost.domain.endpoints import Endpoint, EndpointState
 from roost.domain.errors import InvalidEndpoint
@@ -17,53 +17,66 @@ _FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed"}
 
 
 def wait(workspace: "Workspace", name: str, kind: str, show_output: bool, timeout: float | None) -> None:
-    """Returns when it serves as it was last asked to; WebserviceException says why it does not, or that the time is over."""
-    deadline = time.monotonic() + _seconds(timeout)
+    """As the SDK has it: returns when it serves as it was last asked to."""
+    seconds = _seconds(timeout)
     if show_output:
         print(
             "Tips: You can try get_logs() to see what the service prints while it starts.\nRunning", end="", flush=True
         )
+    record = until_settled(workspace, name, Told(workspace, name, sys.stdout) if show_output else None, seconds)
+    ended = "Failed" if record.error else _FINAL[record.state]
+    if show_output:
+        print(f"\n{ended}", flush=True)
+    raise_for_failure(record)
+    print(f'{kind} service creation operation finished, operation "{ended}"')
+
+
+def until_settled(
+    workspace: "Workspace", name: str, told: "Told | None" = None, seconds: float = float("inf")
+) -> Endpoint:
+    """The endpoint once it serves or has failed; WebserviceException when the time is over first."""
+    deadline = time.monotonic() + seconds
     record = endpoints.get(workspace, name)
-    told = Told(workspace, name) if show_output else None
     while record.state not in _FINAL:
         left = deadline - time.monotonic()
         if left <= 0:
             raise WebserviceException(
-                f"Deployment polling exceeded timeout override of {timeout}s. Current status: {record.state.value}",
+                f"Deployment polling exceeded timeout override of {seconds:g}s. Current status: {record.state.value}",
                 hint="It goes on by itself: update_deployment_state() fetches its latest state, get_logs() what it prints.",
             )
         record = endpoints.get(workspace, name, after=record.revision, wait=min(_DOT_SECONDS, left))
         if told is not None:
             told.step()
-    ended = "Failed" if record.error else _FINAL[record.state]
-    if show_output:
-        print(f"\n{ended}", flush=True)
-    if ended != "Succeeded":
-        raise _failure(record)
-    print(f'{kind} service creation operation finished, operation "{ended}"')
+    return record
 
 
 class Told:
     """A dot for each while, and a line when a replica comes to something new."""
 
-    def __init__(self, workspace: "Workspace", name: str) -> None:
+    def __init__(self, workspace: "Workspace", name: str, out: TextIO) -> None:
         self._workspace = workspace
         self._name = name
+        self._out = out
         self._known: dict[str, str] = {}
 
     def step(self) -> None:
-        sys.stdout.write(".")
+        self._out.write(".")
         for replica in endpoints.replicas(self._workspace, self._name):
+            if replica.leaving:
+                continue
             now = "ready" if replica.ready else replica.status
             if now and self._known.get(replica.run_id, "NotStarted") != now:
-                sys.stdout.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {replica.run_id}: {now}")
+                self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {replica.run_id}: {now}")
             self._known[replica.run_id] = now
-        sys.stdout.flush()
+        self._out.flush()
 
 
-def _failure(record: Endpoint) -> WebserviceException:
+def raise_for_failure(record: Endpoint) -> None:
+    """WebserviceException for one that does not serve as it was last asked to."""
+    if record.state is EndpointState.HEALTHY and not record.error:
+        return
     served = record.state is EndpointState.HEALTHY
-    return WebserviceException(
+    raise WebserviceException(
         "Service deployment polling reached non-successful terminal state, current service state: "
         f"{record.state.value}\n"
         + ("The update failed; what was deployed before still serves.\n" if served else "")
