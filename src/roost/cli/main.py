@@ -20,6 +20,7 @@ from roost.cli import (
     endpoints,
     environments,
     models,
+    onnx,
     runs,
     secrets,
     server,
@@ -54,6 +55,7 @@ app.add_typer(environments.app, name="env")
 app.add_typer(compute.app, name="compute")
 app.add_typer(secrets.app, name="secret")
 app.add_typer(data.app, name="data")
+models.app.command("export-onnx")(onnx.export_onnx)
 app.add_typer(models.app, name="model")
 app.add_typer(datastores.app, name="datastore")
 app.add_typer(endpoints.app, name="endpoint")
