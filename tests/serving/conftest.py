@@ -87,6 +87,8 @@ class Host:
             "AZUREML_MODEL_DIR": str(self.folder),
             **(variables or {}),
         }
+        if name in self.workers:
+            self.workers[name].wait(20)
         with open(self.folder / f"{name}.log", "ab") as log:
             self.workers[name] = subprocess.Popen(
                 [python, "-m", "roost_job.scoring"], cwd=source, env=env, stdout=log, stderr=log
