@@ -132,7 +132,7 @@ def datasets(given: Any) -> List[List[str]]:
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise WebserviceException("datasets is a list of (what for, dataset), got %.80r in it." % (pair,))
         purpose = getattr(pair[0], "value", pair[0])
-        found.append([str(purpose), str(dataset_id("dataset %r" % str(purpose), pair[1]))])
+        found.append([str(purpose), str(dataset_id("dataset %r" % str(purpose), pair[1] or ""))])
     return found
 
 

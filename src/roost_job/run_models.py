@@ -9,9 +9,10 @@ from roost_job.model_settings import ResourceConfiguration, new_key
 
 
 class RunModels(object):
-    """The model calls of a run. `_job` and `_kin` come from the run."""
+    """The model calls of a run. `_job`, `_kin` and `_outputs` come from the run."""
 
     _job: Any
+    _outputs: Optional[str]
     _kin: bool
 
     @property
@@ -38,7 +39,7 @@ class RunModels(object):
         **kwargs: Any,
     ) -> Any:
         """A file or folder of the run as the next version of a name; `model_path` is the name itself when it is left out. Where
-        there is neither, all files whose names begin so. What the running script has in ./outputs is kept first, if need be."""
+        there is neither, all files whose names begin so. What is still in the run's folder for outputs is kept first."""
         from roost_job.models import described, link_of  # for those who use models
 
         path = _normalised(model_name if model_path is None else model_path)
@@ -65,13 +66,15 @@ class RunModels(object):
         return self._model(facts)
 
     def _keep(self, path: str) -> bool:
-        """Uploads what the script of this very job has at that path in ./outputs, which is else kept at its end."""
-        if self._job is None or self._kin or not (path == "outputs" or path.startswith("outputs/")):
+        """Uploads what this very process, or its job, has at that path in its outputs, which are else kept at the run's end."""
+        root = self._outputs or ("outputs" if self._job is not None and not self._kin else None)
+        if root is None or not (path == "outputs" or path.startswith("outputs/")):
             return False
-        if os.path.isfile(path):
-            self.upload_file(path, path)
-        elif os.path.isdir(path) and any(files for _, _, files in os.walk(path)):
-            self.upload_folder(path, path)
+        here = os.path.normpath(os.path.join(root, path[len("outputs/") :]))
+        if os.path.isfile(here):
+            self.upload_file(path, here)
+        elif os.path.isdir(here) and any(files for _, _, files in os.walk(here)):
+            self.upload_folder(path, here)
         else:
             return False
         return True

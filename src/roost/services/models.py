@@ -138,8 +138,14 @@ def get(house: House, caller: Caller, workspace: str, name: str, version: int | 
     place = _place(house, caller, workspace)
     model = house.store.models.get(place, checked_name(name), None if version is None else _version(version))
     if caller.is_run and caller.run_id != model.run_id:
-        house.store.models.note_use(caller.run_id, model.id, house.clock())
+        _note_use(house, caller.run_id, model.id)
     return model
+
+
+def _note_use(house: House, run_id: str, model_id: str) -> None:
+    """Looks first: most who ask have asked before, and reading takes nobody's turn to write."""
+    if model_id not in house.store.models.used_by_run(run_id):
+        house.store.models.note_use(run_id, model_id, house.clock())
 
 
 def resolve(house: House, workspace: str, model_id: str) -> Model:
