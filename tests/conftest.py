@@ -1,5 +1,6 @@
 """Fixtures for tests that need a control plane of their own: each has its own ROOST_HOME, and leaves no process behind."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -46,14 +47,30 @@ def end_all(home: Path) -> None:
             server.send_signal(signal.SIGCONT)
             server.terminate()
             _end(server)
+    for run in (home / "runs").glob("endpoint-*"):
+        _kill_agent(run)  # a replica goes on for ever, and its agent begins it anew
     marks = {Folder(run).mark for run in (home / "runs").iterdir()} if (home / "runs").is_dir() else set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if "roost.serving" in process.cmdline() and any(str(home) in word for word in process.cmdline()):
                 process.terminate()  # the front of an endpoint, which lives on without its control plane
                 _end(process)
+            elif process.environ().get("ROOST_MARK", "").startswith("endpoint-"):
+                if process.environ()["ROOST_MARK"] in marks:
+                    process.kill()
+                    process.wait(15)
             elif marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
                 _end(process)
+
+
+def _kill_agent(run: Path) -> None:
+    """The agent of this folder and its keeper."""
+    with suppress(OSError, ValueError, psutil.Error):
+        agent = psutil.Process(json.loads((run / "agent.json").read_bytes())["pid"])
+        for process in (agent.parent(), agent):
+            if process and any("roost.agent" in word for word in process.cmdline()):
+                process.kill()
+                process.wait(15)
 
 
 def _end(process: psutil.Process) -> None:

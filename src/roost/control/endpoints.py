@@ -18,6 +18,7 @@ from roost.services.house import House
 from roost.services.signals import CONTROL, endpoint_topic
 from roost.serving import keys
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
+from roost.serving.finding import is_alive
 from roost.store.base import EndpointLease, Standing
 
 log = logging.getLogger("roost.control")
@@ -124,7 +125,7 @@ class EndpointsControl:
     def _ensure_front(self, standing: Standing, seats: Seats, folder: Path) -> str:
         """A front that is not there is started, at the port that the endpoint has; why one that never served cannot have one."""
         endpoint = standing.endpoint
-        if fronts.is_alive(folder):
+        if is_alive(folder):
             return ""
         self._tell(standing, seats, folder)
         try:
@@ -222,7 +223,8 @@ class EndpointsControl:
         known = {group_of(version) for version in serving.versions}
         coming = [version for version in endpoint.spec.versions if group_of(version) not in known]
         versions += [
-            replace(_front(version, seats), traffic=0, name=f"{version.name}@{version.generation}") for version in coming
+            replace(_front(version, seats), traffic=0, name=f"{version.name}@{version.generation}")
+            for version in coming
         ]
         fronts.tell(folder, self._config(endpoint, serving, versions))
 

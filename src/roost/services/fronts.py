@@ -5,7 +5,6 @@ its `front.json`; whoever starts it again, starts it with that.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -26,6 +25,7 @@ from roost.domain.errors import EndpointConflict, Unavailable
 from roost.serving import configuration
 from roost.serving.asking import ask
 from roost.serving.configuration import FrontConfig
+from roost.serving.finding import is_alive
 
 _LONGEST_SOCKET = 100  # sun_path has 108 bytes
 _START_SECONDS = 20.0
@@ -77,21 +77,6 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def is_alive(folder: Path) -> bool:
-    """Whether a front has the folder."""
-    try:
-        lock = os.open(folder / configuration.LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
 
 
 def tell(folder: Path, config: FrontConfig) -> None:
