@@ -90,7 +90,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     tell = Teller(folder.std_log).say
     data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
     door.ops.update(data.ops)
-    door.ops.update(models.ops(door, plan))
+    door.ops.update(models.ops(door, plan.workspace))
     tree.spared = data.pids
     return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data)
 

@@ -6,20 +6,19 @@ from typing import Any
 from roost.agent.door import Door
 from roost.agent.family import absolute
 from roost.domain.errors import InvalidInput
-from roost.domain.plans import Plan
 from roost.transport.models import Models
 
 Request = Mapping[str, Any]
 _PATHS = ("model_download", "model_place")
 
 
-def ops(door: Door, plan: Plan) -> dict[str, Callable[[Request], object]]:
+def ops(door: Door, workspace: str) -> dict[str, Callable[[Request], object]]:
     """For the door of a run. Paths that the script names are absolute, and found from here as the door finds them."""
     link = door.link
     models = Models(
         lambda: link.client,
         lambda: link.carrier,
-        plan.workspace,
+        workspace,
         reach=lambda path: door.reach(path),
         settle=door.settle,
     )
@@ -30,7 +29,10 @@ def _checked(name: str, op: Callable[[Request], object]) -> Callable[[Request], 
     def asked(request: Request) -> object:
         if name in _PATHS:
             absolute(request.get("path"))
-        for pair in request.get("files") or ():
+        files = request.get("files")
+        if files is not None and not isinstance(files, list):
+            raise InvalidInput(f"`files` must be a list of [name, path], got {type(files).__name__}.")
+        for pair in files or ():
             if not (isinstance(pair, list) and len(pair) == 2):
                 raise InvalidInput(f"`files` must be a list of [name, path], got {pair!r} in it.")
             absolute(pair[1])

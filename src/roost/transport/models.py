@@ -57,8 +57,7 @@ class Models:
         return path_of("workspaces", self._workspace, "models", *map(str, parts))
 
     def _get(self, request: Request) -> Any:
-        version = request.get("version")
-        params = None if version is None else {"version": int(version)}
+        params = None if request.get("version") is None else {"version": _version(request)}
         return self._client().call("GET", self._path(checked_name(request.get("name"))), params=params)
 
     def _list(self, request: Request) -> Any:
@@ -103,7 +102,7 @@ class Models:
         return self._client().call("DELETE", self._one(request))["count"]
 
     def _one(self, request: Request) -> str:
-        return self._path(checked_name(request.get("name")), int(request.get("version") or 0))
+        return self._path(checked_name(request.get("name")), _version(request))
 
     def _download(self, request: Request) -> list[str]:
         """Its files into a folder, each whole or not at all; their paths in it. Nothing is written when one is there already and
@@ -161,6 +160,13 @@ def _write(source: FolderBlobs, entry: Entry, target: Path, part: Path) -> None:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def _version(request: Request) -> int:
+    given = request.get("version")
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise InvalidModel(f"{given!r} is not the version of a model.", hint="Versions count from 1.")
+    return given
 
 
 def _labels(wanted: object) -> list[str] | None:
