@@ -12,7 +12,8 @@ from roost.domain.errors import InvalidCompute
 from roost.sdk.compute import AKS_MARK, ComputeTarget
 from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration
 
-_AGENTS = 3
+_AGENTS, _SIZE = 3, "Standard_D3_v2"
+"""What the SDK takes when nothing is said."""
 _TLS = "Services of Roost speak plain HTTP, to this machine only: there is nothing to certify."
 _PURPOSES = ("FastProd", "DevTest")
 
@@ -45,7 +46,7 @@ class AksProvisioningConfiguration(AmlComputeProvisioningConfiguration):
                 f"cluster_purpose cannot be {cluster_purpose!r}.", hint=f"One of: {', '.join(_PURPOSES)}."
             )
         super().__init__(
-            vm_size=vm_size, max_nodes=_AGENTS if agent_count is None else agent_count, tags={AKS_MARK: "AKS"}
+            vm_size=vm_size or _SIZE, max_nodes=_AGENTS if agent_count is None else agent_count, tags={AKS_MARK: "AKS"}
         )
         self.agent_count = self.scale_settings.maximum_node_count
         self.cluster_purpose = cluster_purpose

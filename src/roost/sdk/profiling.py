@@ -137,7 +137,7 @@ def _measure(run: "Run", service: "Webservice", rows: Sequence[bytes], limits: L
     """The whole of it, in a thread of its own: whatever happens, the run ends and the service goes."""
     workspace, name = service.workspace, service.name
     try:
-        service.wait_for_deployment()
+        service._settle(False, None)
         caller = scoring.Caller(service._address(), lambda: None)
         begun = time.monotonic()
         taken, failed = _send(caller, rows)

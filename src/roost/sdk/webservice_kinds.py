@@ -299,13 +299,13 @@ class LocalWebservice(Webservice):
 
     def wait_for_deployment(self, show_output: bool = False, timeout_sec: float | None = None) -> None:
         """Waits until it serves; WebserviceException says why it does not."""
-        super().wait_for_deployment(show_output, timeout_sec)
+        self._settle(show_output, timeout_sec)
         print(f"Local webservice is {self.state} at http://localhost:{self.port}")
 
     def run(self, input_data: object) -> Any:
         """The service's answer; waits for one that is being deployed."""
         if self._record.state is EndpointState.TRANSITIONING:
-            super().wait_for_deployment()
+            self._settle(False, None)
         return super().run(input_data)
 
     def reload(self, wait: bool = False) -> None:

@@ -83,6 +83,7 @@ class WebserviceDeploymentConfiguration:
         """InvalidEndpoint (a WebserviceException) says which value breaks which rule."""
         texts("tags", self.tags)
         texts("properties", self.properties)
+        self.settings()
         self.limits()
         self.auth()
 
@@ -307,8 +308,9 @@ def _replicas(given: Mapping[str, Any], now: Limits, scaled: bool) -> dict[str, 
     if not (enabled or said or scaled):
         return {}
     least = _count("autoscale_min_replicas", said.get("autoscale_min_replicas", now.min_replicas), 1, MAX_REPLICAS)
-    own = now.max_replicas if now.max_replicas > now.min_replicas else min(_MOST_BY_ITSELF, os.cpu_count() or 1)
-    most = _count("autoscale_max_replicas", said.get("autoscale_max_replicas", max(least, own)), 1, MAX_REPLICAS)
+    grows = now.max_replicas > now.min_replicas
+    own = now.max_replicas if grows else max(least, min(_MOST_BY_ITSELF, os.cpu_count() or 1))
+    most = _count("autoscale_max_replicas", said.get("autoscale_max_replicas", own), 1, MAX_REPLICAS)
     if least > most:
         raise InvalidEndpoint(f"autoscale_min_replicas {least} is more than autoscale_max_replicas {most}.")
     target = _count(

@@ -16,7 +16,7 @@ _DOT_SECONDS = 5.0
 _FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed"}
 
 
-def wait(workspace: "Workspace", name: str, kind: str, show_output: bool, timeout: float | None) -> None:
+def wait(workspace: "Workspace", name: str, show_output: bool, timeout: float | None) -> None:
     """As the SDK has it: returns when it serves as it was last asked to."""
     seconds = _seconds(timeout)
     if show_output:
@@ -24,11 +24,9 @@ def wait(workspace: "Workspace", name: str, kind: str, show_output: bool, timeou
             "Tips: You can try get_logs() to see what the service prints while it starts.\nRunning", end="", flush=True
         )
     record = until_settled(workspace, name, Told(workspace, name, sys.stdout) if show_output else None, seconds)
-    ended = "Failed" if record.error else _FINAL[record.state]
     if show_output:
-        print(f"\n{ended}", flush=True)
+        print(f"\n{'Failed' if record.error else _FINAL[record.state]}", flush=True)
     raise_for_failure(record)
-    print(f'{kind} service creation operation finished, operation "{ended}"')
 
 
 def until_settled(

@@ -172,8 +172,12 @@ class Webservice(AskingOfService):
 
     def wait_for_deployment(self, show_output: bool = False, timeout_sec: float | None = None) -> None:
         """Waits until it serves, or the last update does; WebserviceException says why it does not."""
+        self._settle(show_output, timeout_sec)
+        print(f'{self._webservice_type} service creation operation finished, operation "Succeeded"')
+
+    def _settle(self, show_output: bool, timeout_sec: float | None) -> None:
         try:
-            webservice_waiting.wait(self.workspace, self.name, self._webservice_type, show_output, timeout_sec)
+            webservice_waiting.wait(self.workspace, self.name, show_output, timeout_sec)
         finally:
             self.update_deployment_state()
 
