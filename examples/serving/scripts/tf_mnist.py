@@ -31,8 +31,9 @@ model = tf.keras.Sequential(
         tf.keras.layers.Dense(10, activation="softmax"),
     ]
 )
-model.compile(tf.keras.optimizers.SGD(args.learning_rate), "sparse_categorical_crossentropy", ["accuracy"])
-history = model.fit(images, labels, args.batch_size, args.epochs, verbose=2)
+optimizer = tf.keras.optimizers.SGD(learning_rate=args.learning_rate)
+model.compile(optimizer=optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+history = model.fit(images, labels, batch_size=args.batch_size, epochs=args.epochs, verbose=2)
 
 run = Run.get_context()
 for accuracy in history.history["accuracy"]:

@@ -73,7 +73,7 @@ def fits(shape: Sequence[int], wanted: Shape) -> bool:
         return True
     if wanted and wanted[0] is Ellipsis:
         behind = len(wanted) - 1
-        return len(shape) > behind and fits(shape[len(shape) - behind :], wanted[1:])
+        return len(shape) >= behind and fits(shape[len(shape) - behind :], wanted[1:])
     return len(shape) == len(wanted) and all(want is None or have == want for have, want in zip(shape, wanted))
 
 
