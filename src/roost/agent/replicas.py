@@ -29,6 +29,10 @@ MODELS = "azureml-models"
 SOCKET = "ROOST_SERVING_SOCKET"
 LOOK_SECONDS = 0.2
 """Between looks whether a worker is ready, and whether it has too much memory."""
+IDLE_SECONDS = 5.0
+"""Between looks at one that is ready, and has no limit of memory."""
+LOG_BYTES, LOG_KEPT = 64 * 2**20, 8 * 2**20
+"""A replica goes on for months: a log that is longer than this is cut down to its last part."""
 PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 GOOD_SECONDS = 60.0
 """A worker that has lived so long begins the pauses from the first again."""
@@ -122,8 +126,9 @@ class Supervisor:
         """Until it ends, or has to: why, when that is not its own doing."""
         running = [worker.running for worker in workers]
         while not self._orders.halted and running[0].exit_code() is None:
-            looks = not self._ready or self._limit
-            wait(running, self._orders.wake, time.monotonic() + LOOK_SECONDS if looks else None)
+            pause = LOOK_SECONDS if self._limit or not self._ready else IDLE_SECONDS
+            wait(running, self._orders.wake, time.monotonic() + pause)
+            trim(workers[0].log)
             if not self._ready and self._socket.exists():
                 self._ready = self._ever_ready = True
                 log.info("The worker is ready.")
@@ -146,6 +151,18 @@ class Supervisor:
     def _halted_within(self, seconds: float) -> bool:
         wait((), self._orders.wake, time.monotonic() + seconds)
         return self._orders.halted is not None
+
+
+def trim(path: Path, most: int = LOG_BYTES, kept: int = LOG_KEPT) -> None:
+    """Cuts a log that is appended to down to whole lines of its last part. What is printed in that very moment may go with it."""
+    if not path.exists() or path.stat().st_size <= most:
+        return
+    with open(path, "r+b") as file:
+        file.seek(-kept, os.SEEK_END)
+        last = file.read().partition(b"\n")[2]
+        file.truncate(0)
+    with open(path, "ab", buffering=0) as file:
+        file.write(b"(What was printed before is not kept.)\n" + last)
 
 
 def _fate(code: int | None) -> str:

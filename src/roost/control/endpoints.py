@@ -35,6 +35,7 @@ DRAIN_SECONDS = 10.0
 CALM_SECONDS = 30.0
 """Load must be lower for so long before a replica goes."""
 FRONT_TRIES = 3
+DUMB_SECONDS = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,8 @@ class EndpointsControl:
         self._calm: dict[tuple[str, str], float] = {}
         """Since when a version has had more replicas than it needs."""
         self._front_failures: dict[str, int] = {}
+        self._dumb: dict[str, float] = {}
+        """Since when a front has not answered."""
         self._ending: dict[str, float] = {}
 
     def key(self, work: EndpointLease) -> str:
@@ -98,7 +101,7 @@ class EndpointsControl:
         good = standing.good
         kept = {group_of(version) for version in good.versions} if good else set()
         coming = [version for version in endpoint.spec.versions if group_of(version) not in kept]
-        status = fronts.status(folder) or {}
+        status = self._status(endpoint, folder)
         ready = status.get("ready") or {}
         if why := seats.failure(map(group_of, coming)) or seats.slow(coming, ready):
             return self._failed(standing, why)
@@ -109,10 +112,12 @@ class EndpointsControl:
                 return self._failed(standing, error.message)
             raise
         seats.look()
-        # The front starts while the first replicas load their models.
-        if why := self._ensure_front(standing, seats, folder):
-            return self._failed(standing, why)
-        self._tell(standing, seats, folder)
+        try:
+            # The front starts while the first replicas load their models.
+            self._tell(standing, seats, folder)
+            self._ensure_front(endpoint, folder)
+        except RoostError as error:
+            return self._without_front(standing, error)
         changing = endpoint.state is EndpointState.TRANSITIONING
         if changing and all(_is_up(seats, version, ready) for version in endpoint.spec.versions):
             return self._switch(standing, seats, folder)
@@ -122,22 +127,35 @@ class EndpointsControl:
             return Verdict(after=standing, seconds=0.0 if changing else END_SECONDS)
         return self._judge(standing, seats, ready)
 
-    def _ensure_front(self, standing: Standing, seats: Seats, folder: Path) -> str:
-        """A front that is not there is started, at the port that the endpoint has; why one that never served cannot have one."""
-        endpoint = standing.endpoint
-        if is_alive(folder):
-            return ""
-        self._tell(standing, seats, folder)
-        try:
+    def _status(self, endpoint: Endpoint, folder: Path) -> Mapping[str, Any]:
+        """What the front says; nothing when there is none. One that is there and stays dumb is ended, and then started anew."""
+        status = fronts.status(folder)
+        if status is not None or not is_alive(folder):
+            self._dumb.pop(endpoint.id, None)
+            return status or {}
+        now = self._house.clock()
+        if now - self._dumb.setdefault(endpoint.id, now) > DUMB_SECONDS:
+            log.warning("the front of endpoint %s has not answered for %.0f s: ended", endpoint.id, DUMB_SECONDS)
+            fronts.kill(folder)
+        return {}
+
+    def _ensure_front(self, endpoint: Endpoint, folder: Path) -> None:
+        """A front that is not there is started, at the port that the endpoint has."""
+        if not is_alive(folder):
             fronts.start(folder)
+        self._front_failures.pop(endpoint.id, None)
+
+    def _without_front(self, standing: Standing, error: RoostError) -> Verdict:
+        """The front cannot be started or does not listen to us: tried again, but one that never served fails for it."""
+        endpoint = standing.endpoint
+        failures = self._front_failures[endpoint.id] = self._front_failures.get(endpoint.id, 0) + 1
+        log.warning("endpoint %s: %s", endpoint.id, error.message)
+        if standing.good is None and failures >= FRONT_TRIES:
             self._front_failures.pop(endpoint.id, None)
-            return ""
-        except RoostError as error:
-            failures = self._front_failures[endpoint.id] = self._front_failures.get(endpoint.id, 0) + 1
-            if standing.good is None and failures >= FRONT_TRIES:
-                self._front_failures.pop(endpoint.id, None)
-                return error.message
-            raise
+            return self._failed(standing, error.message)
+        if standing.good is not None and endpoint.state is not EndpointState.TRANSITIONING:
+            endpoint = replace(endpoint, state=EndpointState.UNHEALTHY, error=error.message)
+        return Verdict(after=replace(standing, endpoint=endpoint), seconds=min(failures * LOOK_SECONDS, FAILED_SECONDS))
 
     def _populate(self, standing: Standing, seats: Seats, status: Mapping[str, Any]) -> None:
         """As many replicas of each version as there should be; those that nobody wants any more are dismissed."""

@@ -21,7 +21,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from roost.domain.errors import EndpointConflict, Unavailable
+from roost.domain.errors import EndpointConflict, InvalidInput, Unavailable
 from roost.serving import configuration
 from roost.serving.asking import ask
 from roost.serving.configuration import FrontConfig
@@ -34,6 +34,7 @@ _STOP_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
 _LOG_BYTES = 64 * 1024
 LOG = "front.log"
+_UNTOLD = "front.untold"
 _FIRST_PORT, _LAST_PORT = 20_000, 65_000
 
 
@@ -82,14 +83,18 @@ def is_free(port: int) -> bool:
 def tell(folder: Path, config: FrontConfig) -> None:
     """Writes what the front should do, if that is new, and has it read by a front that lives."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with contextlib.suppress(Exception):  # one that cannot be read is written anew
-        if configuration.read(folder) == config:
-            return
+    untold = folder / _UNTOLD
+    if not untold.exists():
+        with contextlib.suppress(InvalidInput):  # one that cannot be read is written anew
+            if configuration.read(folder) == config:
+                return
+        untold.touch(mode=0o600)  # until the front has heard of it, whoever is killed in between
     configuration.write(folder, config)
     if is_alive(folder):
         answer = ask(folder, "reload", timeout=_ASK_SECONDS)
         if not answer.get("ok"):
             raise Unavailable(f"The front in {folder} does not take its configuration: {answer.get('error')}.")
+    untold.unlink(missing_ok=True)
 
 
 def start(folder: Path) -> None:
