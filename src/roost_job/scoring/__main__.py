@@ -12,17 +12,19 @@ not be loaded: the traceback is then in `<socket>.failed` too, for whoever has t
 
 import faulthandler
 import gc
+import io
 import os
 import sys
+from typing import cast
 
 from roost_job.scoring import frames, handlers, traces
 from roost_job.scoring.worker import Worker
 
 
 def main() -> int:
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(line_buffering=True)  # a log that is read while it grows
+    encoding = sys.stdout.encoding
+    buffer = cast(io.TextIOWrapper, sys.stdout).detach()  # Python 3.6 has no `reconfigure`
+    sys.stdout = io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=True)  # read while it grows
     faulthandler.enable()
     path = os.environ["ROOST_SERVING_SOCKET"]
     failed = path + ".failed"
