@@ -99,8 +99,8 @@ class ModelDesk(Models):
     def __init__(self, connection: "Connection", workspace: str) -> None:
         super().__init__(lambda: connection.client, lambda: connection.bytes.carrier, workspace)
 
-    def _carry(self, given: Sequence[Sequence[str]]) -> str:
+    def _carry(self, given: Sequence[Sequence[str]], model: str) -> str:
         sizes = [Path(path).stat().st_size for _, path in given]
         with telling.Progress(len(sizes), sum(sizes), "Model") as progress:
             self._told = progress.step
-            return super()._carry(given)
+            return super()._carry(given, model)

@@ -4,7 +4,7 @@ missing, small ones many to a request. `lay_out` makes a run's working copy of a
 
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -51,10 +51,11 @@ class Carrier:
             self._client.call("PUT", path_of("blobs", name), body=data)
         return name
 
-    def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
-        """Stores files; hash and size of each, in the order given."""
+    def carry(self, paths: Sequence[Path], likely: Container[int] = ()) -> list[tuple[str, int]]:
+        """Stores files; hash and size of each, in the order given. Files of a size that is `likely` are probably stored already:
+        they are hashed before anything is copied."""
         if self.shared:
-            return [self.shared.put_file(path) for path in paths]
+            return [_stored(self.shared, path, likely) or self.shared.put_file(path) for path in paths]
         hashed = [(hash_file(path), path.stat().st_size) for path in paths]
         by_name = dict(zip((name for name, _ in hashed), paths, strict=True))
         small: list[tuple[str, Path]] = []
@@ -145,6 +146,15 @@ class Carrier:
                 if cache.put(data) != name:
                     raise InvalidInput(f"Blob {name} arrived damaged.")
         return cache
+
+
+def _stored(blobs: FolderBlobs, path: Path, likely: Container[int]) -> tuple[str, int] | None:
+    size = path.stat().st_size
+    if size <= SMALL or size not in likely:
+        return None
+    name = hash_file(path)
+    found = blobs.keep(name)
+    return None if found is None else (name, found)
 
 
 def _batches(small: Sequence[tuple[str, Path]]) -> Iterator[bytes]:

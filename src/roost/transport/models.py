@@ -72,20 +72,21 @@ class Models:
         checked_name(body.get("name"))
         given = request.get("files")
         if given is not None:
-            body["manifest"] = self._carry(given)
+            body["manifest"] = self._carry(given, body["name"])
         else:
             self._settle()
         return self._client().call("POST", self._path(), json=body)
 
-    def _carry(self, given: Sequence[Sequence[str]]) -> str:
+    def _carry(self, given: Sequence[Sequence[str]], model: str) -> str:
         """Puts files that are new, and the manifest of all of them; its name."""
+        likely = self._sizes(model)
         wanted = {names.path(name): self._reach(Path(path)) for name, path in given}
         entries: list[Entry] = []
         paths = list(wanted.items())
         try:
             for start in range(0, len(paths), _FILES_AT_ONCE):
                 some = paths[start : start + _FILES_AT_ONCE]
-                carried = self._carrier().carry([path for _, path in some])
+                carried = self._carrier().carry([path for _, path in some], likely)
                 for (name, path), (content, size) in zip(some, carried, strict=True):
                     mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
                     entries.append(Entry(path=name, mode=mode, size=size, content=content))
@@ -93,6 +94,12 @@ class Models:
         except OSError as error:
             raise InvalidModel(f"{error.filename} cannot be read: {error.strerror or error}.") from None
         return self._carrier().put(write_manifest(entries))
+
+    def _sizes(self, model: str) -> frozenset[int]:
+        """Of the files of its newest version: a file of such a size may well be the same one."""
+        for newest in self._list({"name": model, "limit": 1}):
+            return frozenset(entry.size for entry in self._entries(newest))
+        return frozenset()
 
     def _change(self, request: Request) -> Any:
         body = {key: request[key] for key in _CHANGES if request.get(key) is not None}
