@@ -160,10 +160,10 @@ def test(name: str = _NAME, data: str = _DATA, content_type: str = _CONTENT, as_
     body = payload(data)
     service = Webservice(session.workspace(), name)
     held = service._credential()
-    caller = scoring.Caller(service._address(), lambda: held)
     begun = time.perf_counter()
     try:
-        answer = caller.post(body, content_type)
+        with scoring.Caller(service._address(), lambda: held) as caller:
+            answer = caller.post(body, content_type)
     except OSError as error:
         raise InvalidEndpoint(
             f"Nobody answers at {service.scoring_uri}: {error}. It is {service.state}.",

@@ -37,31 +37,44 @@ class Answer:
 class Caller:
     """Asks one address. `credential` is asked for what the service wants, and asked again when that is refused."""
 
-    def __init__(self, address: str, credential: Callable[[], str | None], *, timeout: float = _SECONDS) -> None:
+    def __init__(
+        self,
+        address: str,
+        credential: Callable[[], str | None],
+        *,
+        held: str | None = None,
+        timeout: float = _SECONDS,
+    ) -> None:
+        """`held`: what was good the last time; it is asked for when nothing is held."""
         parts = urlsplit(address)
+        self.held = held
         self._path = parts.path or "/"
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
         self._credential = credential
-        self._held: str | None = None
-        self._asked = False
 
     def post(self, body: bytes, content_type: str = "application/json") -> Answer:
         """The answer; a key that was changed meanwhile is asked for once more. OSError when nobody answers."""
-        if not self._asked:
-            self._held, self._asked = self._credential(), True
+        if self.held is None:
+            self.held = self._credential()
         answer = self._send(body, content_type)
-        if answer.status == 401 and (fresh := self._credential()) != self._held:
-            self._held = fresh
+        if answer.status == 401 and (fresh := self._credential()) != self.held:
+            self.held = fresh
             answer = self._send(body, content_type)
         return answer
+
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self._connection.close()
 
     def _send(self, body: bytes, content_type: str) -> Answer:
         headers = {"Content-Type": content_type, "Accept": "application/json"}
-        if self._held:
-            headers["Authorization"] = f"Bearer {self._held}"
+        if self.held:
+            headers["Authorization"] = f"Bearer {self.held}"
         used = self._connection.sock is not None
         try:
             return self._exchange(body, headers)

@@ -21,7 +21,8 @@ class AskingOfService:
     error: str | None
     scoring_uri: str | None
     _record: Endpoint
-    _caller: scoring.Caller | None
+    _held: str | None
+    """The key or token that was good the last time."""
 
     def update_deployment_state(self) -> None:
         raise NotImplementedError
@@ -29,12 +30,11 @@ class AskingOfService:
     def run(self, input_data: object) -> Any:
         """The service's answer: text or bytes are sent as they are, everything else as JSON."""
         body = scoring.body_of(input_data)
-        if self._caller is None:
-            self._caller = scoring.Caller(self._address(), self._credential)
         try:
-            answer = self._caller.post(body)
+            with scoring.Caller(self._address(), self._credential, held=self._held) as caller:
+                answer = caller.post(body)
+                self._held = caller.held
         except OSError as error:
-            self._caller = None
             self.update_deployment_state()
             raise WebserviceException(
                 f"Nobody answers at {self.scoring_uri}: {error}. Current state: {self.state}.",

@@ -50,7 +50,7 @@ class Webservice(AskingOfService):
 
     def __init__(self, workspace: Workspace, name: str) -> None:
         self.workspace = workspace
-        self._caller = None
+        self._held = None
         self._take(self._record)
 
     @classmethod
@@ -190,7 +190,7 @@ class Webservice(AskingOfService):
     def delete(self) -> None:
         """Ends it: when this returns its processes are gone."""
         endpoints.delete(self.workspace, self.name)
-        self._caller = None
+        self._held = None
         self.state = "Deleting"
 
     def add_tags(self, tags: Mapping[str, str]) -> None:
