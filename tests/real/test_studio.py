@@ -131,8 +131,10 @@ def test_children_and_lines_that_are_rewritten(browser: Browser, workspace: Work
     tree(folder, {"train.py": text})
     run = Experiment(workspace, "bars").submit(ScriptRunConfig(source_directory=str(folder), script="train.py"))
     run.wait_for_completion()
+    run.register_model("bars", "user_logs/std_log.txt")
     let_in(browser, workspace, run.id)
     browser.shows("last", place="#log")
+    browser.shows("bars, version 1", place="#models")
     assert browser.run("return document.getElementById('log').textContent") == " 90 %\nnext\nlast"
     assert not browser.is_shown("#children-part")
 
