@@ -21,7 +21,7 @@ from roost import (
     ScriptRunConfig,
     Workspace,
 )
-from roost.sdk import upkeep
+from roost.sdk import discovery, upkeep
 from roost_job.exceptions import ModelPathNotFoundException, WebserviceException
 
 pytestmark = pytest.mark.slow
@@ -260,3 +260,25 @@ def test_deleting_frees_and_a_backup_has_it(workspace: Workspace, home: Path) ->
     assert upkeep.sweep(connection)["bytes"] > 100_000
     with pytest.raises(WebserviceException, match="ModelNotFound"):
         Model(workspace, "net")
+
+
+def test_a_killed_control_plane_forgets_nothing(workspace: Workspace, home: Path) -> None:
+    tree(Path("net"), {"a": "1"})
+    first = Model.register(workspace, "net", "net", tags={"k": "v"})
+    record = discovery.read_record(home)
+    assert record is not None
+    os.kill(record.pid, signal.SIGKILL)
+    again = Workspace()
+    assert Model(again, "net").serialize() == first.serialize()
+    assert Model.register(again, "net", "net").version == 2
+
+
+def test_an_interactive_run_registers_what_is_still_in_its_folder(experiment: Experiment) -> None:
+    outputs = tree(Path("results"), {"m.pt": "weights", "sub/a": "1"})
+    run = experiment.start_logging(outputs=str(outputs))
+    assert run.register_model("net", "outputs/m.pt").version == 1
+    assert run.register_model("net", "outputs/sub")._record.path == "sub"
+    with pytest.raises(ModelPathNotFoundException):
+        run.register_model("net", "outputs/none")
+    assert [each.id for each in Model.list(experiment.workspace, run_id=run.id)] == ["net:2", "net:1"]
+    run.complete()
