@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -53,12 +54,10 @@ def end_all(home: Path) -> None:
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if "roost.serving" in process.cmdline() and any(str(home) in word for word in process.cmdline()):
-                process.terminate()  # the front of an endpoint, which lives on without its control plane
-                _end(process)
+                _kill(process)  # the front of an endpoint, which lives on without its control plane
             elif process.environ().get("ROOST_MARK", "").startswith("endpoint-"):
                 if process.environ()["ROOST_MARK"] in marks:
-                    process.kill()
-                    process.wait(15)
+                    _kill(process)
             elif marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
                 _end(process)
 
@@ -69,8 +68,15 @@ def _kill_agent(run: Path) -> None:
         agent = psutil.Process(json.loads((run / "agent.json").read_bytes())["pid"])
         for process in (agent.parent(), agent):
             if process and any("roost.agent" in word for word in process.cmdline()):
-                process.kill()
-                process.wait(15)
+                _kill(process)
+
+
+def _kill(process: psutil.Process) -> None:
+    """Returns when it has ended, whether its parent has heard of that or not."""
+    process.kill()
+    deadline = time.monotonic() + 15
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _end(process: psutil.Process) -> None:

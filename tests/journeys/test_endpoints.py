@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,19 +38,20 @@ def echo(text: str) -> str:
 
 
 def processes(service: Service) -> list[int]:
-    """All that an endpoint has on this machine: its front, and whatever carries the mark of one of its replicas."""
-    home = service.folder.parent.parent
-    runs = home / "runs"
-    marks = {Folder(run).mark for run in runs.iterdir() if run.name.startswith("endpoint-")} if runs.is_dir() else set()
-    found = []
+    """All that an endpoint has on this machine: its front, what carries the mark of a replica, and those who look after it."""
+    runs = list((service.folder.parent.parent / "runs").glob("endpoint-*"))
+    marks = {Folder(run).mark for run in runs}
+    found: set[int] = set()
     for process in psutil.process_iter():
-        try:
+        with suppress(psutil.Error, OSError):
             front = "roost.serving" in process.cmdline() and str(service.folder) in process.cmdline()
-            if (front or process.environ().get("ROOST_MARK") in marks) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-        except (psutil.Error, OSError):
-            continue
-    return found
+            if front or process.environ().get("ROOST_MARK") in marks:
+                found.add(process.pid)
+    for run in runs:
+        with suppress(psutil.Error, OSError, ValueError):
+            agent = psutil.Process(json.loads((run / "agent.json").read_bytes())["pid"])
+            found.update((agent.pid, agent.ppid()))
+    return [pid for pid in found if alive(pid) and pid > 1]
 
 
 def test_a_prediction_is_traced_to_its_model_and_run(service: Service, workspace: Workspace) -> None:
@@ -282,7 +284,7 @@ def test_after_a_restart_of_the_machine_the_endpoint_serves_again_at_its_port(se
 
 def test_deleting_ends_everything(service: Service) -> None:
     endpoint = service.deploy(echo("one "), limits=TWO)
-    assert len(processes(service)) >= 5
+    assert len(processes(service)) == 7  # the front; keeper, agent and worker of each replica
     assert service.delete()
     assert service.is_gone()
     assert processes(service) == []
