@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -392,10 +391,3 @@ def test_what_is_recorded_can_be_looked_at(service: Service) -> None:
     found = until(lambda: len(found := service.call("GET", "/records")["records"]) == 3 and found)
     assert "2" in json.dumps(found[0])
     assert len(service.call("GET", "/records", params={"limit": 1})["records"]) == 1
-
-
-def test_first_answer_comes_soon(service: Service) -> None:
-    began = time.monotonic()
-    endpoint = service.deploy(echo("one "))
-    assert score(endpoint.port).status == 200
-    print(f"deploy to first answer: {time.monotonic() - began:.2f} s")

@@ -80,7 +80,7 @@ class Control:
         self._house = house
         self._address = address
         self._loop: Loop[Lease, Finding] = Loop(house.signals)
-        self._endpoints: Loop[EndpointLease, Verdict] = Loop(house.signals)
+        self._endpoints: Loop[EndpointLease, Verdict] = Loop(house.signals, workers=4)
         self._engines: dict[str, Engine] = {}
 
     def start(self) -> None:

@@ -15,7 +15,7 @@ from roost.domain.errors import EndpointConflict, EndpointNotFound
 from roost.store.base import EndpointLease, Standing
 from roost.store.sql import rows
 from roost.store.sql import tables as t
-from roost.store.sql.engine import Database
+from roost.store.sql.engine import Database, insert
 
 _E = t.endpoints.c
 _R = t.endpoint_replicas.c
@@ -28,38 +28,35 @@ class SqlEndpoints:
         self._database = database
 
     def create(self, endpoint: Endpoint, sealed: bytes, *, generations: int) -> Endpoint:
+        values: dict[str, Any] = {
+            "workspace": endpoint.workspace,
+            "name": endpoint.name,
+            "spec": rows.dumps(endpoint.spec),
+            "good": "",
+            "state": endpoint.state.value,
+            "error": endpoint.error,
+            "port": endpoint.port,
+            "generations": generations,
+            "user": endpoint.user,
+            "created_at": endpoint.created_at,
+            "updated_at": endpoint.updated_at,
+            "revision": endpoint.revision,
+            "asked": 1,
+            "deleting": False,
+            "sealed": sealed,
+            "lease_token": "",
+            "lease_until": 0.0,
+            "due_at": 0.0,
+        }
+
         def work(connection: sa.Connection) -> Endpoint:
+            upsert = insert(connection, t.endpoints).values(values).on_conflict_do_nothing().returning(_E.name)
+            if connection.execute(upsert).first() is not None:
+                return endpoint
             found = connection.execute(_of(endpoint.workspace, endpoint.name)).one_or_none()
             if found is not None:
                 raise _there(found)
-            ports = connection.execute(sa.select(_E.workspace, _E.name).where(_E.port == endpoint.port)).first()
-            if ports is not None:
-                raise EndpointConflict(
-                    f"Port {endpoint.port} is that of endpoint {ports.name!r}.", hint="Give another."
-                )
-            connection.execute(
-                t.endpoints.insert().values(
-                    workspace=endpoint.workspace,
-                    name=endpoint.name,
-                    spec=rows.dumps(endpoint.spec),
-                    good="",
-                    state=endpoint.state.value,
-                    error=endpoint.error,
-                    port=endpoint.port,
-                    generations=generations,
-                    user=endpoint.user,
-                    created_at=endpoint.created_at,
-                    updated_at=endpoint.updated_at,
-                    revision=endpoint.revision,
-                    asked=1,
-                    deleting=False,
-                    sealed=sealed,
-                    lease_token="",
-                    lease_until=0.0,
-                    due_at=0.0,
-                )
-            )
-            return endpoint
+            raise EndpointConflict(f"Port {endpoint.port} is another endpoint's.", hint="Give another, or none.")
 
         return self._database.write(work)
 
