@@ -138,17 +138,15 @@ def _measure(run: "Run", service: "Webservice", rows: Sequence[bytes], limits: L
     workspace, name = service.workspace, service.name
     try:
         service._settle(False, None)
-        caller = scoring.Caller(service._address(), lambda: None)
-        begun = time.monotonic()
-        taken, failed = _send(caller, rows)
-        seconds = time.monotonic() - begun
-        used = _used(workspace, name)
-        while (
-            not all(used) and time.monotonic() - begun < _LONGEST_LOOK
-        ):  # nodes measure every few seconds: keep it busy
-            _send(caller, rows)
+        with scoring.Caller(service._address(), lambda: None) as caller:
+            begun = time.monotonic()
+            taken, failed = _send(caller, rows)
+            seconds = time.monotonic() - begun
             used = _used(workspace, name)
-        caller.close()
+            # Nodes measure every few seconds: it is kept busy until they have.
+            while not all(used) and time.monotonic() - begun < _LONGEST_LOOK:
+                _send(caller, rows)
+                used = _used(workspace, name)
         for key, value in results(taken, failed, seconds, used, limits).items():
             run.log(key, value)
         run.complete()
