@@ -106,28 +106,33 @@ def _environment(workspace: "Workspace", model: "Model", loader: str) -> Environ
     made = no_code_environments.made_in(workspace, record, loader, modules=extras)
     if made is not None and not made.installed:
         return made.environment
+    package = no_code_environments.PACKAGES[loader][0]
     if made is not None:
         base, version = made.environment, made.version
         missing = [each for each in extras if no_code_environments.version_in(made.installed, each) is None]
-        missing = _needed(missing, loader, version)
-        if not missing:
-            return base
-        pins = [f"{no_code_environments.PACKAGES[loader][0]}=={version}"] if version else []
+        pins = (
+            [f"{package}=={version}"] if version and f"{package}==" in made.installed else []
+        )  # no pip beside conda's own
     else:
-        name, _ = no_code_environments.curated_name(record, loader, machine.here())
-        base, pins = curated.get(name), []
-        version = next(iter(base.python.conda_dependencies.pip_packages), "").partition("==")[2]
-        missing = _needed(list(extras), loader, record.framework_version or version)
+        base = curated.get(no_code_environments.curated_name(record, loader, machine.here())[0])
+        lines = list(base.python.conda_dependencies.pip_packages)
+        version = next((line.partition("==")[2] for line in lines if line.startswith(f"{package}==")), "")
+        missing, pins = list(extras), []
+    missing = _possible(missing, base, loader, version)
+    if not missing:
+        return base
     copy = base.clone("onnx-export")
     for line in (*pins, *missing):
         copy.python.conda_dependencies.add_pip_package(line)
     return copy
 
 
-def _needed(missing: list[str], loader: str, version: str) -> list[str]:
-    """Older PyTorch exports without onnxscript, which has no wheels for its Pythons."""
+def _possible(missing: list[str], base: Environment, loader: str, version: str) -> list[str]:
+    """As there are wheels for older Pythons; PyTorch before 2 needs no onnxscript to export."""
     old = loader == "torchscript" and (2,) > numbers(version) > ()
-    return [each for each in missing if not (old and each == "onnxscript")]
+    python = numbers(base.python.conda_dependencies.get_python_version() or "")[:2]
+    capped = {"onnx": "onnx<1.12"} if python == (3, 6) else {}
+    return [capped.get(each, each) for each in missing if not (old and each == "onnxscript")]
 
 
 def _lay_out(workspace: "Workspace", model: "Model", folder: Path) -> str:

@@ -80,20 +80,25 @@ def export(model: Any, sample: Sample, path: str, opset: int) -> Tuple[float, Li
     """Writes the file; the largest difference on the sample, and lines that a person should know."""
     given, expected = _try(model, sample)
     names = [each or _names(model)[index] for index, each in enumerate(sample.names)]
-    notes = []
     for moving in (True, False):
         try:
             _write(model, given, expected, names, path, opset, moving)
         except Exception as error:  # noqa: BLE001 - exporters raise all sorts; each is why this model cannot be exported
             if moving:
                 continue
-            raise Refused("PyTorch %s cannot export it: %s" % (torch.__version__, _first_line(error)))
-        apart = comparing.largest(expected, comparing.scored(path, [each.numpy() for each in given]))
-        if not moving or (apart <= comparing.TOLERANCE and _takes_more(model, given, path)):
-            break
-    if not moving:
-        notes.append("It takes as many rows as the sample has, and no other number of them.")
-    return apart, notes
+            raise Refused("PyTorch %s cannot export it: %s" % (torch.__version__, first_line(error)))
+        try:
+            apart = comparing.largest(expected, comparing.scored(path, [each.numpy() for each in given]))
+        except Exception as error:  # noqa: BLE001 - of ONNX Runtime, which has an exception for everything
+            if moving:
+                continue
+            why = "ONNX Runtime cannot run what PyTorch %s wrote: %s" % (torch.__version__, first_line(error))
+            if isinstance(model, torch.jit.ScriptModule):
+                why += " The whole module, saved with torch.save(model, 'model.pt'), may do better than TorchScript"
+            raise Refused(why)
+        if moving and apart <= comparing.TOLERANCE and _takes_more(model, given, path):
+            return apart, []
+    return apart, ["It takes as many rows as the sample has, and no other number of them."]
 
 
 def _try(model: Any, sample: Sample) -> Tuple[List[Any], List[Any]]:
@@ -108,7 +113,7 @@ def _try(model: Any, sample: Sample) -> Tuple[List[Any], List[Any]]:
             with torch.no_grad():
                 return given, flat(model(*given))
         except Exception as error:  # noqa: BLE001 - the model's own code
-            why = why or _first_line(error)
+            why = why or first_line(error)
     shapes = ", ".join("%s %s" % (str(each.dtype), list(each.shape)) for each in usual)
     raise Refused("the model does not take the sample input (%s): %s" % (shapes, why))
 
@@ -169,6 +174,6 @@ def _names(model: Any) -> List[str]:
     return list(inspect.signature(model.forward).parameters)
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return "%s: %s" % (type(error).__name__, lines[0] if lines else "")
