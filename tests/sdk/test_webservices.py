@@ -80,6 +80,8 @@ class TestConfigurations:
             (AciWebservice, {"ssl_enabled": True}, "plain HTTP"),
             (AciWebservice, {"ssl_cert_pem_file": "cert.pem"}, "ssl_cert_pem_file"),
             (AciWebservice, {"auth_enabled": "yes"}, "must be True or False"),
+            (AciWebservice, {"auth_enabled": True, "primary_key": "short"}, "A key has 16 to 256"),
+            (AciWebservice, {"secondary_key": "a key with spaces in it"}, "without spaces"),
             (AksWebservice, {"num_replicas": 0}, "from 1 to 64, got 0"),
             (AksWebservice, {"num_replicas": 1000}, "got 1000"),
             (AksWebservice, {"num_replicas": 2.5}, "got 2.5"),

@@ -9,6 +9,7 @@ from roost.cli.models import origin_lines
 from roost.domain import codec
 from roost.domain.endpoints import Replica, Version
 from roost.domain.errors import NotFound
+from roost.domain.runs import RunStatus
 from roost.sdk import endpoints, tracing
 from roost.sdk.models import Model
 from roost.sdk.webservices import Webservice
@@ -46,7 +47,9 @@ def show(service: Webservice, as_json: bool) -> None:
     if record.spec.recorded:
         print(f"  recorded     {record.spec.recorded:.0%} of them: roost endpoint records {service.name}")
     for version in record.spec.versions:
-        _version(version, [each for each in replicas if each.version == version.name], origins)
+        _version(
+            version, [each for each in replicas if each.version == version.name and _counts(each, version)], origins
+        )
     if record.error:
         print("Error")
         for line in record.error.splitlines():
@@ -105,6 +108,12 @@ def _version(version: Version, replicas: Sequence[Replica], origins: Mapping[str
         print(f"  model        {each}")
         for line in origin_lines(origins[each]) if each in origins else ():
             print(f"  {line}")
+
+
+def _counts(replica: Replica, version: Version) -> bool:
+    """Those that live, and those that failed to become what is asked for now."""
+    ended = replica.status and RunStatus(replica.status).is_terminal
+    return not ended or (replica.generation == version.generation and not replica.leaving)
 
 
 def _traffic(status: Mapping[str, Any]) -> str | None:

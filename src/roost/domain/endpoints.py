@@ -24,6 +24,7 @@ MAX_CONCURRENCY = 256
 MAX_REQUEST_BYTES = 2 * 1024**3
 MAX_TEXT = 20_000
 MAX_SECONDS = 24 * 3600.0
+MAX_KEY = 256
 DEFAULT = "default"
 
 
@@ -203,6 +204,13 @@ def checked_name(name: object) -> str:
             hint="Use 3 to 32 lowercase letters, digits or dashes, the first a letter, the last no dash.",
         )
     return name
+
+
+def checked_key(key: str) -> str:
+    """A key that a person chose: what a header can carry, and not to be guessed."""
+    if not (16 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable() and " " not in key):
+        raise InvalidEndpoint(f"A key has 16 to {MAX_KEY} ASCII characters without spaces, got {len(key)} characters.")
+    return key
 
 
 def checked(spec: EndpointSpec) -> EndpointSpec:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from roost.domain.endpoints import DEFAULT, MAX_REPLICAS, Auth, EndpointKind, EndpointSpec, Limits
+from roost.domain.endpoints import DEFAULT, MAX_REPLICAS, Auth, EndpointKind, EndpointSpec, Limits, checked_key
 from roost.domain.errors import InvalidEndpoint
 
 Setting = str | float | bool | None
@@ -86,6 +86,8 @@ class WebserviceDeploymentConfiguration:
         self.settings()
         self.limits()
         self.auth()
+        for key in self.keys().values():
+            checked_key(key)
 
     def limits(self, now: Limits | None = None) -> Limits:
         """What it may use; `now` where nothing is said."""

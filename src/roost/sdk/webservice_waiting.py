@@ -44,7 +44,7 @@ def until_settled(
             )
         record = endpoints.get(workspace, name, after=record.revision, wait=min(_DOT_SECONDS, left))
         if told is not None:
-            told.step()
+            told.step(record)
     return record
 
 
@@ -57,10 +57,11 @@ class Told:
         self._out = out
         self._known: dict[str, str] = {}
 
-    def step(self) -> None:
+    def step(self, record: Endpoint) -> None:
         self._out.write(".")
+        wanted = {(version.name, version.generation) for version in record.spec.versions}
         for replica in endpoints.replicas(self._workspace, self._name):
-            if replica.leaving:
+            if replica.leaving or (replica.version, replica.generation) not in wanted:
                 continue
             now = "ready" if replica.ready else replica.status
             if now and self._known.get(replica.run_id, "NotStarted") != now:

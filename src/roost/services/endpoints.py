@@ -12,7 +12,7 @@ from typing import Any
 
 from roost.domain import endpoints as rules
 from roost.domain import names
-from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_name
+from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_key, checked_name
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
 from roost.services import files, fronts, replicas, secrets, submissions, vault
@@ -23,7 +23,6 @@ from roost.serving import keys as front_keys
 TOKEN_SECONDS = 12 * 3600.0
 REFRESH_SECONDS = 10 * 3600.0
 """A token should be asked for again after so long."""
-MAX_KEY = 256
 MAX_LINES = 100_000
 MAX_LOG_BYTES = 8 * 1024 * 1024
 MAX_RECORDS = 10_000
@@ -243,9 +242,8 @@ def regenerate(house: House, caller: Caller, workspace: str, name: str, which: W
     """Another key instead of this one: a given one, or a new one. The other stays good."""
     caller.require_program("change the keys of an endpoint")
     endpoint = get(house, workspace, name)
-    if key and not (16 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable() and " " not in key):
-        raise InvalidEndpoint(f"A key has 16 to {MAX_KEY} ASCII characters without spaces, got {len(key)} characters.")
-    fresh = replace(sealed_keys(house, endpoint), **{which.value.lower(): key or front_keys.new_key()})
+    chosen = checked_key(key) if key else front_keys.new_key()
+    fresh = replace(sealed_keys(house, endpoint), **{which.value.lower(): chosen})
     after = house.store.endpoints.annotate(
         endpoint.workspace, endpoint.name, _seal(house, endpoint.workspace, endpoint.name, fresh)
     )
