@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.journeys.endpoints import ECHO, Service, load, score
+from tests.journeys.endpoints import ECHO, Answer, Service, load, score
 from tests.journeys.kills import alive, server_pid, until
 
 from roost import Model, Workspace
@@ -98,6 +98,34 @@ def test_an_update_under_load_fails_no_request(service: Service) -> None:
     assert requests.answers[0].text == json.dumps('one "x"')
     assert {answer.text for answer in requests.answers[asked + 8 :]} == {json.dumps('two "x"')}
     until(lambda: len([each for each in service.replicas() if each.status == "Running"]) == 2)
+
+
+def test_what_is_being_worked_on_is_finished_before_its_replica_goes(service: Service, tmp_path: Path) -> None:
+    script = f"""
+import time
+
+def init():
+    pass
+
+def run(data):
+    with open({str(tmp_path / "calls")!r}, "a") as calls:
+        calls.write("x")
+    time.sleep(float(data))
+    return "slept"
+"""
+    endpoint = service.deploy(script)
+    answers: list[Answer] = []
+    slow = threading.Thread(target=lambda: answers.append(score(endpoint.port, "8")))
+    slow.start()
+    until((tmp_path / "calls").exists)
+    old = set(service.ready())
+    service.deploy(echo("two "), update=True)
+    assert score(endpoint.port).text == json.dumps('two "x"')
+    slow.join(60)
+    assert [answer.text for answer in answers] == ['"slept"']
+    assert (tmp_path / "calls").read_text() == "x"
+    until(lambda: not old & set(service.ready()))
+    until(lambda: len([each for each in service.replicas() if each.status == "Running"]) == 1)
 
 
 @pytest.mark.parametrize("change", ["import nothing_of_that_name\n", "def init(:\n"], ids=["import", "syntax"])

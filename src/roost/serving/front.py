@@ -44,6 +44,8 @@ class Front:
         self.clients: set[Client] = set()
         self.counts: dict[str, Counts] = {}
         self.queues: dict[str, Queue] = {}
+        self._closed: list[Queue] = []
+        """Of versions that are no more; kept for what their workers still have to answer."""
         self._change = 0
         self._changed = asyncio.Event()
         self._stopped = asyncio.Event()
@@ -79,6 +81,7 @@ class Front:
                 self.queues[name] = Queue(version, with_key, self.note_change)
                 self.counts.setdefault(name, Counts())
         gone = [self.queues.pop(name) for name in self.queues.keys() - wanted.keys()]
+        self._closed = [queue for queue in (*self._closed, *gone) if queue in gone or queue.parting or queue.waiting]
         self._split = Split({version.name: version.traffic for version in config.versions})
         for queue in gone:
             waiting = list(queue.waiting)
@@ -196,6 +199,7 @@ class Front:
             "ready": {
                 link.path: {"pid": link.pid, **link.hello, "pid_inside": link.hello.get("pid")} for link in links
             },
+            "draining": [path for queue in (*self.queues.values(), *self._closed) for path in queue.parting],
             "failed": {path: text for queue in self.queues.values() for path, text in queue.failed.items()},
             "in_flight": sum(each["in_flight"] for each in by_version.values()),
             "waiting": sum(each["waiting"] for each in by_version.values()),
@@ -318,7 +322,7 @@ class Front:
         now = time.monotonic()
         self.date = formatdate(usegmt=True).encode()
         self._stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        for queue in self.queues.values():
+        for queue in (*self.queues.values(), *self._closed):
             queue.tick(now)
         if now - self._swept >= IDLE_TICK:
             self._swept = now

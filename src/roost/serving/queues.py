@@ -48,6 +48,11 @@ class Queue:
         return [link for link in self.links.values() if link.ready and not link.leaving]
 
     @property
+    def parting(self) -> list[str]:
+        """Sockets of workers that get nothing more, and still have something to answer."""
+        return [link.path for link in self._parting]
+
+    @property
     def in_flight(self) -> int:
         return sum(len(link.sent) for link in (*self.links.values(), *self._parting))
 
