@@ -1,6 +1,7 @@
 """HTTP as clients speak it, well and badly, over real sockets."""
 
 import json
+import random
 import re
 import socket
 import threading
@@ -230,3 +231,30 @@ def test_a_script_cannot_break_the_answers_head(host: Host) -> None:
     answer = host.score({})
     assert (answer.status, answer.body, answer.headers["ok"]) == (200, b"body", "1")
     assert answer.headers["x-evil"] == "a  Set-Cookie: b" and "set-cookie" not in answer.headers
+
+
+def test_whatever_comes_the_front_lives_on(served: Host) -> None:
+    """Requests with bytes changed, cut, doubled and mixed: each connection ends, nothing is held, the next one is served."""
+    chance = random.Random(7)
+    whole = [
+        post(b'{"a": 1}', b"Content-Type: application/json"),
+        b"POST /score HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n"
+        + b'{"a": 1}\r\n0\r\n\r\n',
+        b"GET /swagger.json?version=3 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"OPTIONS /score HTTP/1.0\r\nConnection: keep-alive, upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ]
+    for _ in range(300):
+        data = bytearray(b"".join(chance.choices(whole, k=chance.randint(1, 4))))
+        for _ in range(chance.randint(0, 6)):
+            at = chance.randrange(len(data))
+            data[at : at + chance.choice((0, 1, 1, 5))] = chance.choice(
+                (b"", b"\r\n", b"\0", b"\xff", b" ", b":", b"99999999999", b"\r")
+            )
+        with served.connect() as connection:
+            connection.sendall(data[: chance.choice((len(data), chance.randrange(len(data) + 1)))])
+            connection.shutdown(socket.SHUT_WR)
+            read_until(connection)
+    assert served.score({"a": 1}).status == 200
+    while served.ask("status")["connections"]:
+        pass
+    assert served._front is not None and served._front.held == 0

@@ -24,8 +24,8 @@ from roost.version import VERSION
 log = logging.getLogger("roost.serving")
 MOST_CONNECTIONS = 4096
 BUSY_TICK, IDLE_TICK = 0.1, 1.0
-DRAIN_SECONDS = 30.0
-"""That requests may take once the front was told to stop; beyond the limits of their versions nobody waits."""
+DRAIN_SECONDS = 120.0
+"""That requests may take, at the most, once the front was told to stop."""
 _ACCESS_BYTES, _ACCESS_KEPT = 16 * 1024 * 1024, 4
 _REQUEST_ID = re.compile(rb"[\w.:-]{1,100}", re.ASCII)
 _WISH = b"azureml-model-deployment"
@@ -81,6 +81,9 @@ class Front:
                 self.queues[name] = Queue(version, with_key, self.note_change)
                 self.counts.setdefault(name, Counts())
         gone = [self.queues.pop(name) for name in self.queues.keys() - wanted.keys()]
+        for name in self.counts.keys() - wanted.keys():
+            if not self.counts[name].requests and not any(queue.in_flight for queue in gone):
+                del self.counts[name]  # it was only ever looked at
         self._closed = [queue for queue in (*self._closed, *gone) if queue in gone or queue.parting or queue.waiting]
         self._split = Split({version.name: version.traffic for version in config.versions})
         for queue in gone:
@@ -305,7 +308,8 @@ class Front:
         self._stopped.set()
 
     async def _drain(self) -> None:
-        end = time.monotonic() + DRAIN_SECONDS
+        limits = (version.timeout_seconds + version.queue_seconds for version in self.config.versions)
+        end = time.monotonic() + min(DRAIN_SECONDS, 5 + max(limits, default=0.0))
         for client in list(self.clients):
             client.drain()
         while self.clients and time.monotonic() < end:

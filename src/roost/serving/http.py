@@ -234,7 +234,7 @@ class Client(asyncio.Protocol):
             self._start(exchange, keep, refused)
             return
         self._early.append((exchange, keep, refused))
-        if not self._paused:
+        if not self._paused and not self._transport.is_closing():
             self._paused = True
             self._transport.pause_reading()
 
@@ -268,7 +268,7 @@ class Client(asyncio.Protocol):
         if self._early or self._last_answer is not None:
             # Not from within the answer before it: a thousand early ones would be a thousand calls deep.
             asyncio.get_running_loop().call_soon(self._start_early)
-        elif self._paused and not self._over:
+        elif self._paused and not self._over and not self._transport.is_closing():
             self._paused = False
             self._transport.resume_reading()
 
@@ -327,6 +327,8 @@ class Client(asyncio.Protocol):
         overtake the answer."""
         self._over = True
         self._since = time.monotonic()
+        if self._transport.is_closing():
+            return
         if linger and self._transport.can_write_eof():
             self._transport.write_eof()
             if self._paused:

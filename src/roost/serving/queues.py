@@ -208,7 +208,7 @@ class Queue:
 
     def _measure(self, ready: list[WorkerLink], since: float) -> None:
         """A share from 0 to 1 that follows the last seconds."""
-        places = len(ready) * self.concurrency
-        used = sum(min(len(link.sent), self.concurrency) for link in ready)
+        places = sum(link.concurrency for link in ready)
+        used = sum(min(len(link.sent), link.concurrency) for link in ready)
         share = 1.0 if self.waiting else (used / places if places else 0.0)
         self.utilization += (1 - math.exp(-since / _MEMORY_SECONDS)) * (share - self.utilization)

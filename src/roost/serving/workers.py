@@ -132,15 +132,19 @@ class WorkerLink(asyncio.Protocol):
     # Requests
 
     @property
+    def concurrency(self) -> int:
+        """Of the worker as it was begun, also when the version is to have more by now."""
+        return min(self.pool.concurrency, int(self.hello.get("concurrency") or 1))
+
+    @property
     def room(self) -> int:
         """How many more requests it may be sent; ahead of its work only while they are short and small."""
         if not self.ready or self.leaving or self._congested or self._giving_up is not None:
             return 0
-        at_work = self.pool.concurrency
         ahead = 0
         if self._bytes < _AHEAD_BYTES:
             ahead = next((count for seconds, count in _AHEAD if self._seconds < seconds), 0)
-        return at_work + ahead - len(self.sent)
+        return self.concurrency + ahead - len(self.sent)
 
     def send(self, exchange: Exchange) -> None:
         assert self._transport is not None
@@ -148,7 +152,7 @@ class WorkerLink(asyncio.Protocol):
         exchange.number = self._numbers
         exchange.worker = self
         exchange.recalled = False
-        exchange.started = time.monotonic() if len(self.sent) < self.pool.concurrency else 0.0
+        exchange.started = time.monotonic() if len(self.sent) < self.concurrency else 0.0
         self.sent[exchange.number] = exchange
         self._bytes += len(exchange.body)
         head = exchange.head(with_key=self.pool.with_key)
