@@ -6,6 +6,7 @@ import json
 import os
 import runpy
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,9 @@ def served(workspace: Workspace, model: Model, name: str, body: object) -> Any:
     service = Model.deploy(workspace, name, [model])
     service.wait_for_deployment(show_output=True)
     try:
+        with urllib.request.urlopen(service.swagger_uri, timeout=60) as answer:
+            described = json.dumps(json.load(answer))
+        assert '"example"' in described  # from the model's own signature
         return service.run(json.dumps(body))
     finally:
         service.delete()
@@ -79,7 +83,7 @@ def test_a_scikit_learn_model(workspace: Workspace) -> None:
 
     converted = left["model"].to_onnx(sample_input=expected["rows"], name="flowers-as-onnx")
     answer = served(workspace, converted, "flowers-onnx", {"instances": expected["rows"]})
-    assert [row["output_label"] for row in answer["predictions"]] == expected["predict"]
+    assert [row["label"] for row in answer["predictions"]] == expected["predict"]
 
 
 def test_mlflow_folders(workspace: Workspace, tmp_path: Path) -> None:
