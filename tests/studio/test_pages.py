@@ -18,7 +18,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         yield made
 
 
-@pytest.mark.parametrize("path", ["/", "/runs/train_1_ab", "/runs/<script>", "/studio/run.js", "/studio/studio.css"])
+@pytest.mark.parametrize(
+    "path", ["/", "/runs/train_1_ab", "/runs/<script>", "/serving", "/studio/run.js", "/studio/studio.css"]
+)
 def test_open_to_all_with_a_strict_policy(desk: Desk, path: str) -> None:
     answer = desk.stranger.get(path)
     assert answer.status == 200
@@ -34,7 +36,7 @@ def test_one_page_for_every_run(desk: Desk) -> None:
     assert one == other
 
 
-@pytest.mark.parametrize(("path", "title"), [("/", "Runs"), ("/runs/a", "Run")])
+@pytest.mark.parametrize(("path", "title"), [("/", "Runs"), ("/runs/a", "Run"), ("/serving", "Models and endpoints")])
 def test_a_page_is_whole_and_has_its_frame_once(desk: Desk, path: str, title: str) -> None:
     text = desk.stranger.get(path).body.decode()
     for part in (

@@ -37,6 +37,7 @@ OPEN = frozenset(
         ("GET", "/login"),  # takes a code that is good once
         ("GET", "/"),  # the pages: the same bytes for everybody, nothing of anybody's in them
         ("GET", "/runs/{run_id}"),
+        ("GET", "/serving"),
         ("GET", "/studio/{name}"),
     }
 )

@@ -37,6 +37,11 @@ def run(request: Request, run_id: str) -> Response:  # noqa: ARG001 the page's s
     return _file(request, "run.html")
 
 
+@desk.route("GET", "/serving", Access.OPEN, answer=bytes)
+def serving(request: Request) -> Response:
+    return _file(request, "serving.html")
+
+
 @desk.route("GET", "/studio/{name}", Access.OPEN, answer=bytes)
 def asset(request: Request, name: str) -> Response:
     return _file(request, name)
