@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.journeys.endpoints import load
+from tests.journeys.endpoints import load, score
 from tests.sdk.folders import tree
 
 from azureml.core import Environment, Experiment, ScriptRunConfig, Webservice, Workspace
@@ -146,6 +146,8 @@ def test_keys_tags_and_finding(ws: Workspace) -> None:
     assert service.run({"data": [1]}) == [2.0]
     service.regen_key("Primary")
     assert service.get_keys()[0] != key
+    port = service._record.port
+    assert [score(port, key=each).status for each in (service.get_keys()[0], key, "")] == [200, 401, 401]
     assert service.run({"data": [1]}) == [2.0], "the new key is asked for"
     with pytest.raises(WebserviceException, match="There is no key 'third'"):
         service.regen_key("third")

@@ -344,8 +344,8 @@ def _follow(service: "Webservice", detach: bool, as_json: bool, deed: str) -> No
         told = waiting.Told(service.workspace, service.name, sys.stderr) if sys.stderr.isatty() else None
         record = waiting.until_settled(service.workspace, service.name, told)
         sys.stderr.write("\n" if told else "")
-        if record.error or record.state is EndpointState.FAILED:
-            failed = f"Endpoint {service.name} does not serve. " if record.state is EndpointState.FAILED else ""
+        if record.error or record.state is not EndpointState.HEALTHY:
+            failed = f"Endpoint {service.name} does not serve. " if record.state is not EndpointState.HEALTHY else ""
             raise InvalidEndpoint(f"{failed}{record.error}", hint=f"roost endpoint logs {service.name}")
         service.update_deployment_state()
     if as_json:

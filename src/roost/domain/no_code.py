@@ -62,6 +62,7 @@ def handler_for(model: Model, paths: Sequence[str]) -> str:
         raise InvalidEndpoint(
             f"Model {model.id} cannot be deployed without code: it is registered with the framework {model.framework!r}.",
             hint=f"{_likely(paths)} {_SCRIPT}",
+            cli_hint="Give --script score.py, or register it with its framework: roost model register NAME PATH --framework Onnx",
         )
     if handler == "mlflow":
         raise InvalidEndpoint(

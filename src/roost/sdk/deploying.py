@@ -144,6 +144,11 @@ def models_of(workspace: Workspace, models: "Sequence[Model | str]") -> "list[Mo
     for each in models:
         if not isinstance(each, str | os.PathLike | Model):
             raise InvalidEndpoint(f"models has {type(each).__name__}; each is a Model.", hint="Model(workspace, name)")
+        if isinstance(each, Model) and each.workspace.name != workspace.name:
+            raise InvalidEndpoint(
+                f"Model {each.id} is of workspace {each.workspace.name!r}, the service of {workspace.name!r}.",
+                hint="Register it there: Model.register(workspace, model.download(), model.name).",
+            )
     return [each if isinstance(each, Model) else _model_of(workspace, os.fspath(each)) for each in models]
 
 

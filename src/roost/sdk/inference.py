@@ -14,7 +14,6 @@ from roost.domain import environments as environment_names
 from roost.domain import names, recipes
 from roost.domain.endpoints import Version
 from roost.domain.errors import InvalidEndpoint
-from roost.domain.models import checked_name
 from roost.sdk import environments, snapshots
 from roost.sdk.environments import Environment
 from roost.sdk.sections import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, ContainerRegistry
@@ -160,7 +159,7 @@ class InferenceConfig:
         older = (self.conda_file, self.extra_docker_file_steps, self.enable_gpu, self.base_image)
         if not any(older):
             return None
-        name = environment_names.name(f"{checked_name(service)}-environment")
+        name = environment_names.name(f"{service}-environment")
         file = self._file("conda_file") if self.conda_file else None
         made = Environment.from_conda_specification(name, file) if file else Environment(name)
         image = self.base_image or (DEFAULT_GPU_IMAGE if self.enable_gpu else DEFAULT_CPU_IMAGE)

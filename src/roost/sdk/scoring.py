@@ -92,6 +92,19 @@ class Caller:
         return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
 
 
+def opens(address: str, credential: str) -> bool:
+    """Whether what answers at that address takes this key; nobody who answers takes any."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5.0)
+    try:
+        connection.request("GET", parts.path, headers={"Authorization": f"Bearer {credential}"})
+        return connection.getresponse().status != 401
+    except OSError:
+        return True
+    finally:
+        connection.close()
+
+
 def body_of(data: object) -> bytes:
     """What is sent: bytes and text as they are, everything else as JSON."""
     if isinstance(data, bytes | bytearray | memoryview):

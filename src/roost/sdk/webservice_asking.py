@@ -1,5 +1,6 @@
 """How a service is asked, and what opens it: `run`, keys and tokens. Part of `Webservice`."""
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from roost.sdk.workspaces import Workspace
 from roost_job.exceptions import WebserviceException
 
 _KEYS = ("Primary", "Secondary")
+_TOLD_SECONDS = 5.0
 
 
 class AskingOfService:
@@ -20,6 +22,7 @@ class AskingOfService:
     state: str | None
     error: str | None
     scoring_uri: str | None
+    swagger_uri: str | None
     _record: Endpoint
     _held: str | None
     """The key or token that was good the last time."""
@@ -75,7 +78,11 @@ class AskingOfService:
         if which not in _KEYS:
             raise InvalidEndpoint(f"There is no key {key!r}.", hint="Valid options are: Primary, Secondary")
         self.get_keys()
-        endpoints.renew_key(self.workspace, self.name, which, set_key)
+        made = endpoints.renew_key(self.workspace, self.name, which, set_key)
+        deadline = time.monotonic() + _TOLD_SECONDS
+        new = made.primary if which == "Primary" else made.secondary
+        while self.swagger_uri and not scoring.opens(self.swagger_uri, new) and time.monotonic() < deadline:
+            time.sleep(0.05)  # its front is told of the key by the control plane, in a moment
 
     def get_token(self) -> tuple[str, datetime]:
         """A token for the caller, and when to ask for another."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
 
 _DOT_SECONDS = 5.0
-_FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed"}
+_FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed", EndpointState.UNHEALTHY: "Failed"}
 
 
 def wait(workspace: "Workspace", name: str, show_output: bool, timeout: float | None) -> None:

@@ -299,9 +299,7 @@ class Webservice(AskingOfService):
         self.image = self.image_id = self.image_digest = None
         base = f"http://{endpoints.HOST}:{record.port}" if record.port else ""
         self.scoring_uri = f"{base}{self._score_path()}" if base else None
-        self.swagger_uri: str | None = (
-            f"{self.scoring_uri.removesuffix('score')}swagger.json" if self.scoring_uri else None
-        )
+        self.swagger_uri = f"{self.scoring_uri.removesuffix('score')}swagger.json" if self.scoring_uri else None
 
     def _score_path(self) -> str:
         return "/score"
