@@ -8,9 +8,12 @@ from typing import Any
 import numpy
 import pandas
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from roost_job.scoring.handlers import Handler, forms, load, mlflow
 from roost_job.scoring.handlers.fields import Field, fits, schema_of
+from roost_job.scoring.handlers.tables import Columns
 from roost_job.scoring.messages import Refused, Request
 
 ONE = [Field("x", "float32", (None, 2))]
@@ -96,6 +99,40 @@ def test_what_does_not_fit_is_refused_with_what_was_expected(body: object, field
         arrays(body, fields)
     assert said in refused.value.message
     assert refused.value.status == 400
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["x", "a", "data", "columns", "b64"]), inner)
+    ),
+    max_leaves=12,
+)
+WORDS = st.sampled_from([*forms.FORMS, "x", "left", "right", "a", "b"])
+
+
+@settings(deadline=None)
+@given(ANYTHING | st.dictionaries(WORDS, ANYTHING, max_size=3))
+def test_whatever_is_sent_is_read_or_refused(body: object) -> None:
+    text = json.dumps(body).encode()
+    for fields in (
+        ONE,
+        TWO,
+        [Field("x", "int64", (None,))],
+        [Field("x", "str", None)],
+        [Field("x", "bool", (None, 1))],
+    ):
+        try:
+            _, value, _ = forms.form_of(request(text), [each.name for each in fields])
+            found = forms.arrays_of(value, fields)
+        except Refused:
+            continue
+        assert all(fits(found[each.name].shape, each.shape) for each in fields)
+    for columns in (Columns(["a", "b"]), Columns(["a", "b"], types={"a": "float64"}), Columns(count=2), Columns()):
+        try:
+            columns.read(request(text))
+        except Refused:
+            continue
 
 
 def test_answers_have_the_form_of_the_request() -> None:

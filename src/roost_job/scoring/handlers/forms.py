@@ -119,7 +119,8 @@ def _array(value: Any, field: Field) -> Any:
         if kind == "string":
             return _texts(value, field)
         if kind == "number":
-            return numpy.array(value, dtype=field.dtype)
+            with numpy.errstate(over="ignore"):  # what is too large for 32 bits is infinite
+                return numpy.array(value, dtype=field.dtype)
         array = numpy.array(value)
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused("Input %s cannot be read: %s." % (field, _uneven(value) or str(error).rstrip(".")))
