@@ -356,11 +356,13 @@ class Model(object):
             workspace = experiment_of(job).workspace if job is not None else None
         if workspace is None:
             return _local(model_name, version)
-        model = cls(workspace, model_name, version=version)
-        folder = os.path.join(MODELS_DIR, model_name, str(model.version))
-        asked = {"name": model_name, "version": model.version, "path": os.path.abspath(folder)}
-        files = link_of(workspace).ask("model_place", **asked)
-        return os.path.commonpath([os.path.join(folder, each) for each in files])
+        if version is None:
+            version = cls(workspace, model_name).version
+        folder = os.path.join(MODELS_DIR, model_name, str(version))
+        if not os.path.isdir(folder) or not os.listdir(folder):  # it is whole when it is there
+            asked = {"name": model_name, "version": version, "path": os.path.abspath(folder)}
+            link_of(workspace).ask("model_place", **asked)
+        return os.path.commonpath([os.path.join(at, each) for at, _, files in os.walk(folder) for each in files])
 
 
 def link_of(workspace: Any) -> Any:

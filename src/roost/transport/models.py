@@ -136,7 +136,7 @@ class Models:
         """Its files in a folder of their own that is whole when it is there, and stays as it is then."""
         folder = self._reach(Path(str(request.get("path"))))
         record = self._get(request)
-        if not folder.is_dir():
+        if not _filled(folder):
             part = folder.with_name(f".{folder.name}.{os.getpid()}-{threading.get_ident()}.part")
             try:
                 folder.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ class Models:
                 self._carrier().lay_out(names.blob(record["manifest"]), part)
                 part.rename(folder)
             except OSError as error:
-                if not folder.is_dir():  # else another process of the run was quicker
+                if not _filled(folder):  # else another process of the run was quicker
                     raise DiskFull(f"{folder} cannot be made: {error.strerror or error}.") from None
             finally:
                 shutil.rmtree(part, ignore_errors=True)
@@ -153,6 +153,10 @@ class Models:
 
     def _entries(self, record: Mapping[str, Any]) -> list[Entry]:
         return read_manifest(self._carrier().get(names.blob(record["manifest"])))
+
+
+def _filled(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
 
 
 def _write(source: FolderBlobs, entry: Entry, target: Path, part: Path) -> None:
