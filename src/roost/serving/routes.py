@@ -4,6 +4,7 @@ import ipaddress
 import json
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from roost.domain.endpoints import Auth
 from roost.serving import keys
@@ -89,19 +90,19 @@ def json_answer(value: object) -> Answer:
 
 def _of_this_machine(headers: dict[bytes, bytes]) -> bool:
     """Not so when a page of somewhere else asks by way of this machine's browser: it names its own host, or its origin."""
-    host = headers.get(b"host", b"localhost").decode("latin-1").lower()
-    if not _is_address_or_local(_without_port(host)):
+    host = headers.get(b"host", b"localhost")
+    if not _is_address_or_local(host):
         return False
     origin = headers.get(b"origin")
-    return origin is None or origin.decode("latin-1").lower().partition("://")[2] == host
+    return origin is None or origin.lower().partition(b"://")[2] == host.lower()
 
 
-def _without_port(host: str) -> str:
-    name, _, port = host.rpartition(":")
-    return (name if name and port.isdigit() else host).strip("[]")
-
-
-def _is_address_or_local(name: str) -> bool:
+@lru_cache(maxsize=256)
+def _is_address_or_local(host: bytes) -> bool:
+    """Whether a Host header names an address or this machine, with or without a port."""
+    text = host.decode("latin-1").lower()
+    name, _, port = text.rpartition(":")
+    name = (name if name and port.isdigit() else text).strip("[]")
     return name == "localhost" or _address(name, lambda _: True)
 
 

@@ -72,6 +72,7 @@ class WorkerLink(asyncio.Protocol):
         self._bytes = 0
         self._congested = False
         self._giving_up: Exchange | None = None
+        self._outgoing: list[bytes] = []
         self._unpacker = frames.Unpacker()
         self._transport: asyncio.Transport | None = None
 
@@ -147,7 +148,6 @@ class WorkerLink(asyncio.Protocol):
         return self.concurrency + ahead - len(self.sent)
 
     def send(self, exchange: Exchange) -> None:
-        assert self._transport is not None
         self._numbers += 1
         exchange.number = self._numbers
         exchange.worker = self
@@ -156,12 +156,20 @@ class WorkerLink(asyncio.Protocol):
         self.sent[exchange.number] = exchange
         self._bytes += len(exchange.body)
         head = exchange.head(with_key=self.pool.with_key)
-        self._transport.write(frames.pack_raw(frames.REQUEST, exchange.number, head, exchange.body))
+        if not self._outgoing:  # what comes in one turn of the loop goes out in one write
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing.append(frames.pack_raw(frames.REQUEST, exchange.number, head, exchange.body))
+
+    def _flush(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        if self._transport is not None and outgoing:
+            self._transport.write(outgoing[0] if len(outgoing) == 1 else b"".join(outgoing))
 
     def recall(self, exchange: Exchange) -> None:
         """Asks for a request that was sent ahead; it comes back by the pool's `link_returned` unless it was begun meanwhile."""
         if self._transport is not None and not exchange.recalled:
             exchange.recalled = True
+            self._flush()
             self._transport.write(frames.pack(frames.RECALL, exchange.number))
 
     def give_up(self, exchange: Exchange) -> None:
@@ -169,6 +177,7 @@ class WorkerLink(asyncio.Protocol):
         if self._transport is None or self._giving_up is not None:
             return
         self._giving_up = exchange
+        self._flush()
         self._transport.write(frames.pack(frames.ABORT, exchange.number))
         asyncio.get_running_loop().call_later(KILL_SECONDS, self._kill, exchange)
 
