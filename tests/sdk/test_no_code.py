@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from roost import Experiment, ScriptRunConfig, Workspace
+from roost import AciWebservice, Experiment, ScriptRunConfig, Workspace
 from roost import Model as Registered
+from roost.domain.endpoints import EndpointSpec, Version
 from roost.domain.errors import InvalidEndpoint, InvalidInput, InvalidModel
 from roost.domain.models import Model, Resources
 from roost.environments.curated.machine import Machine
-from roost.sdk import no_code, no_code_environments
+from roost.sdk import deploying, no_code, no_code_environments
 from roost.sdk.no_code_environments import curated_name, version_in
 
 ALL = Machine(pythons=("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12"), gpu=False, mpi=False)
@@ -71,6 +72,12 @@ def test_a_version_that_is_none_is_said() -> None:
 )
 def test_what_is_installed(installed: str, package: str, version: str | None) -> None:
     assert version_in(installed, package) == version
+
+
+def test_a_deployment_gives_a_framework_at_least_what_it_takes_itself() -> None:
+    config = AciWebservice.deploy_configuration(cpu_cores=1, memory_gb=0.5)
+    spec = EndpointSpec(versions=(Version(handler="tensorflow"), Version(name="own", handler="script")))
+    assert [each.limits.memory_gb for each in deploying._limited(config, spec).versions] == [2.0, 0.5]
 
 
 def test_every_handler_has_packages_and_a_module() -> None:

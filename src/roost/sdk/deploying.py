@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost.domain.endpoints import DEFAULT, Endpoint, EndpointKind, EndpointSpec, Limits, Version, checked, checked_name
 from roost.domain.errors import EndpointConflict, InvalidEndpoint
+from roost.domain.no_code import FLOORS
 from roost.sdk import endpoints, snapshots
 from roost.sdk.compute import ComputeTarget
 from roost.sdk.webservice_settings import (
@@ -225,7 +226,15 @@ def _named(config: WebserviceDeploymentConfiguration, version: Version) -> Versi
 
 
 def _limited(config: WebserviceDeploymentConfiguration, spec: EndpointSpec) -> EndpointSpec:
-    return replace(spec, versions=tuple(replace(each, limits=config.limits(each.limits)) for each in spec.versions))
+    return replace(
+        spec, versions=tuple(_roomy(replace(each, limits=config.limits(each.limits))) for each in spec.versions)
+    )
+
+
+def _roomy(version: Version) -> Version:
+    """With at least the memory that Python and the framework of a model with no code take by themselves."""
+    floor = FLOORS.get(version.handler, 0.0)
+    return replace(version, limits=replace(version.limits, memory_gb=max(version.limits.memory_gb, floor)))
 
 
 def _ask(
