@@ -78,7 +78,7 @@ def test_a_bench_needs_somebody_who_answers() -> None:
 def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     tree(
         tmp_path,
-        {"serve/score.py": SCORE, "words.txt": "hello ", "broken.py": BROKEN},
+        {"serve/score.py": SCORE, "words.txt": "hello ", "broken.py": BROKEN, "words/trap.txt": "no model"},
     )
     assert roost("endpoint", "list") == ""
     roost("model", "register", "words", "words.txt")

@@ -68,6 +68,7 @@ def deploy(
 ) -> None:
     """Serve a model at an address of this machine. Callers need a key, unless --auth says otherwise."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import models as registry  # noqa: PLC0415
     from roost.cli.endpoint_settings import Asked, kind_of, limits  # noqa: PLC0415
     from roost.sdk import deploying  # noqa: PLC0415
 
@@ -85,7 +86,8 @@ def deploy(
         asking.environment_file(environment)
     ws = session.workspace()
     inference = _inference(ws, script, source, environment)
-    service = deploying.deploy(ws, name, models, inference, config, overwrite=overwrite)
+    found = [registry.find(ws, each) for each in models]
+    service = deploying.deploy(ws, name, found, inference, config, overwrite=overwrite)
     _follow(service, detach, as_json, "serves")
 
 
@@ -206,6 +208,7 @@ def update(
 ) -> None:
     """Change an endpoint while it serves: what is new comes up beside what is there, and no request is lost."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import models as registry  # noqa: PLC0415
     from roost.cli.endpoint_settings import Change, kind_of, limits  # noqa: PLC0415
     from roost.sdk import deploying  # noqa: PLC0415
     from roost.sdk.webservices import Webservice  # noqa: PLC0415
@@ -226,7 +229,8 @@ def update(
     service = Webservice(ws, name)
     inference = _inference(ws, script, source, environment)
     now = change.chosen(service._record.spec)
-    change.apply(service, deploying.change_of(ws, name, now, models or None, inference))
+    found = [registry.find(ws, each) for each in models]
+    change.apply(service, deploying.change_of(ws, name, now, found or None, inference))
     _follow(service, detach, as_json, "was changed and serves")
 
 
