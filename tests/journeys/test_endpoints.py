@@ -13,12 +13,14 @@ import psutil
 import pytest
 from tests.journeys.endpoints import ECHO, Answer, Service, load, score
 from tests.journeys.kills import alive, server_pid, until
+from typer.testing import CliRunner
 
 from roost import Model, Workspace
 from roost.agent.folder import Folder
+from roost.cli.main import app
 from roost.domain.endpoints import Auth, EndpointState, Limits
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, RoostError, TooLarge
-from roost.sdk import discovery, embedded
+from roost.sdk import embedded
 from roost.serving.asking import ask
 
 pytestmark = pytest.mark.slow
@@ -213,7 +215,7 @@ def run(data):
     until(lambda: (now := service.ready()) and now != before)
     assert service.ready().keys() == before.keys()
     assert "more than its limit of 0.2 GB" in until(lambda: service.call("GET", "/logs")["text"])
-    assert score(endpoint.port, "1").text == "1"
+    assert score(endpoint.port, "1").status == 200
 
 
 def test_a_replica_killed_under_load_fails_no_request(service: Service) -> None:
@@ -282,11 +284,11 @@ def _ready_of(service: Service) -> dict[str, Any]:
     return dict(ask(service.folder, "status")["ready"])
 
 
-def test_roost_down_ends_the_control_plane_and_no_endpoint(service: Service, home: Path) -> None:
+def test_roost_down_ends_the_control_plane_and_no_endpoint(service: Service) -> None:
     endpoint = service.deploy(echo("one "))
-    record = discovery.read_record(home)
-    assert record
-    embedded.stop(record, home)
+    shown = CliRunner().invoke(app, ["down"])
+    assert f"Endpoint birds goes on serving at http://127.0.0.1:{endpoint.port}/score" in shown.output
+    assert "roost endpoint delete birds" in shown.output
     assert score(endpoint.port).status == 200
     assert service.get().state is EndpointState.HEALTHY
 
@@ -419,3 +421,4 @@ def test_what_is_recorded_can_be_looked_at(service: Service) -> None:
     found = until(lambda: len(found := service.call("GET", "/records")["records"]) == 3 and found)
     assert "2" in json.dumps(found[0])
     assert len(service.call("GET", "/records", params={"limit": 1})["records"]) == 1
+    assert service.call("GET", "/records", params={"before": found[0]["time"]})["records"] == found[1:]

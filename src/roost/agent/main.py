@@ -155,7 +155,8 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             if crew.orders.halted
             else outcomes.failed(Reason.START_FAILED, str(error))
         )
-    log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
+    others = "its worker, again and again" if crew.plan.spec.serving else "nothing; serves the others"
+    log.info("Started: %s.", ", ".join(process.running.name for process in processes) or others)
     crew.ship.syncing = Syncing(crew.folder, crew.link) if crew.plan.preemptible else None
     crew.ship.serving = not crew.plan.spec.serving and not any(process.waited_for for process in processes)
     crew.ship.start()
@@ -234,9 +235,10 @@ def _serve(crew: _Crew, start: Callable[[], Sequence[Launched]]) -> Outcome:
     serving = crew.plan.spec.serving
     assert serving is not None
     members = partial(crew.tree.members, marks=crew.tree.everywhere)
-    keeper = replicas.Supervisor(serving, crew.orders, members, Teller(crew.folder.std_log).say)
+    tell = Teller(crew.folder.std_log).say
+    supervisor = replicas.Supervisor(serving, crew.orders, members, tell, crew.masks.hide)
     try:
-        outcome = keeper.run(start, lambda workers: _end(crew, workers))
+        outcome = supervisor.run(start, lambda workers: _end(crew, workers))
     except (RoostError, OSError) as error:
         _end(crew, ())
         outcome = outcomes.failed(Reason.START_FAILED, str(error))

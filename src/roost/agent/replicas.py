@@ -86,13 +86,15 @@ class Supervisor:
         orders: Orders,
         members: Callable[[], Sequence[Known]],
         tell: Callable[[str], None],
+        hide: Callable[[str], str] = str,
     ) -> None:
-        """`members` are the run's processes, `tell` writes to its log."""
+        """`members` are the run's processes, `tell` writes to its log, `hide` masks secrets."""
         self._serving = serving
         self._socket = Path(serving.socket)
         self._orders = orders
         self._members = members
         self._tell = tell
+        self._hide = hide
         self._limit = int(serving.memory_gb * 2**30)
         self._ever_ready = False
         self._ready = False
@@ -116,8 +118,8 @@ class Supervisor:
             why = why or _fate(code)
             if not self._ever_ready:
                 return outcomes.failed(Reason.EXIT_CODE, self._init_failed(why, workers[0].log), code)
-            self._failures = 0 if time.monotonic() - began > GOOD_SECONDS else self._failures + 1
-            pause = PAUSES[min(self._failures, len(PAUSES) - 1)]
+            self._failures = 1 if time.monotonic() - began > GOOD_SECONDS else self._failures + 1
+            pause = PAUSES[min(self._failures, len(PAUSES)) - 1]
             self._tell(f"{why} It is begun anew in {pause:g} s.")
             if self._halted_within(pause):
                 return None
@@ -143,9 +145,9 @@ class Supervisor:
 
     def _init_failed(self, why: str, log_file: Path) -> str:
         try:
-            said = Path(f"{self._socket}.failed").read_text("utf-8", "replace").strip()
+            said = self._hide(Path(f"{self._socket}.failed").read_text("utf-8", "replace")).strip()
         except OSError:
-            said = outcomes.last_words(log_file)
+            said = outcomes.last_words(log_file, self._hide)
         return f"The replica never became ready: init() did not return. {why}\n{said}".strip()
 
     def _halted_within(self, seconds: float) -> bool:

@@ -114,8 +114,10 @@ def status(house: TheHouse, workspace: str, name: str) -> Response:
 
 
 @desk.route("GET", _ONE + "/records", Access.PERSON)
-def records(house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: int = 100) -> Response:
-    found: list[dict[str, Any]] = endpoints.records(house, caller, workspace, name, limit=limit)
+def records(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: int = 100, before: float | None = None
+) -> Response:
+    found: list[dict[str, Any]] = endpoints.records(house, caller, workspace, name, limit=limit, before=before)
     return _private(plain_answer({"records": found}))
 
 

@@ -15,7 +15,7 @@ from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, 
 from roost.domain.errors import RoostError
 from roost.services import endpoints, fronts
 from roost.services.house import House
-from roost.services.signals import CONTROL, endpoint_topic
+from roost.services.signals import endpoint_topic
 from roost.serving import keys
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
 from roost.serving.finding import is_alive
@@ -90,8 +90,6 @@ class EndpointsControl:
             log.info("endpoint %s is %s %s", after.endpoint.id, after.endpoint.state.value, after.endpoint.error[:200])
         if outcome.gone or after != before:
             self._house.signals.ring(endpoint_topic(before.endpoint.workspace, before.endpoint.name))
-        if outcome.seconds <= 0:
-            self._house.signals.ring(CONTROL)
         return outcome.seconds
 
     # ---- one that should serve
@@ -119,8 +117,11 @@ class EndpointsControl:
         except RoostError as error:
             return self._without_front(standing, error)
         changing = endpoint.state is EndpointState.TRANSITIONING
-        if changing and all(_is_up(seats, version, ready) for version in endpoint.spec.versions):
+        if changing and all(_is_up(seats, version, ready, version in coming) for version in endpoint.spec.versions):
             return self._switch(standing, seats, folder)
+        if changing and not coming and _down(seats, endpoint, ready):
+            # Only shares or limits are to change, and that need not wait for replicas which are to come back anyway.
+            return self._judge(replace(standing, good=endpoint.spec), seats, ready)
         leaving = self._see_off(endpoint, seats, status)
         if changing or leaving:
             fronts.wait(folder, int(status.get("change") or 0), CHANGING_SECONDS)
@@ -165,7 +166,11 @@ class EndpointsControl:
         served = set(wanted)
         wanted.update((group_of(version), version) for version in endpoint.spec.versions)
         for group, version in wanted.items():
-            count = self._count(endpoint, version, seats, status) if group in served else version.limits.min_replicas
+            if group in served:
+                count = self._count(endpoint, version, seats, status)
+            else:  # as many as do its work now
+                now = sum(len(seats.serving(each)) for each in served if each[0] == version.name)
+                count = min(max(now, version.limits.min_replicas), version.limits.max_replicas)
             seats.bring_to(version, count, ready, at_once=group not in served)
         seats.dismiss_all_but(wanted)
 
@@ -210,7 +215,7 @@ class EndpointsControl:
     def _judge(self, standing: Standing, seats: Seats, ready: Mapping[str, Any]) -> Verdict:
         """Whether one that has come up serves now."""
         endpoint = standing.endpoint
-        down = [version for version in endpoint.spec.versions if version.traffic and not _ready(seats, version, ready)]
+        down = _down(seats, endpoint, ready)
         after = endpoint
         if down:
             groups = map(group_of, down)
@@ -316,5 +321,12 @@ def _ready(seats: Seats, version: Version, ready: Mapping[str, Any]) -> int:
     return sum(seat.replica.socket in ready for seat in seats.serving(group_of(version)))
 
 
-def _is_up(seats: Seats, version: Version, ready: Mapping[str, Any]) -> bool:
-    return _ready(seats, version, ready) >= version.limits.min_replicas
+def _is_up(seats: Seats, version: Version, ready: Mapping[str, Any], coming: bool) -> bool:
+    """Enough of them are ready; of one that is coming up, all that were begun."""
+    begun = len(seats.serving(group_of(version))) if coming else 0
+    return _ready(seats, version, ready) >= max(begun, version.limits.min_replicas)
+
+
+def _down(seats: Seats, endpoint: Endpoint, ready: Mapping[str, Any]) -> list[Version]:
+    """Versions that take requests and have nobody to answer them."""
+    return [version for version in endpoint.spec.versions if version.traffic and not _ready(seats, version, ready)]

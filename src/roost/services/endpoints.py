@@ -209,12 +209,14 @@ def _telling(replica: Replica) -> tuple[bool, float]:
     return replica.ready, replica.created_at
 
 
-def records(house: House, caller: Caller, workspace: str, name: str, *, limit: int) -> list[dict[str, Any]]:
-    """The newest that were recorded."""
+def records(
+    house: House, caller: Caller, workspace: str, name: str, *, limit: int, before: float | None = None
+) -> list[dict[str, Any]]:
+    """The newest that were recorded, up to a time."""
     caller.require_program("read what people sent to an endpoint")
     if not 1 <= limit <= MAX_RECORDS:
         raise InvalidEndpoint(f"limit is 1 to {MAX_RECORDS}, got {limit}.")
-    return fronts.records(_folder(house, get(house, workspace, name)), limit)
+    return fronts.records(_folder(house, get(house, workspace, name)), limit, before)
 
 
 # ---- keys

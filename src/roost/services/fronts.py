@@ -6,7 +6,6 @@ its `front.json`; whoever starts it again, starts it with that.
 
 import contextlib
 import hashlib
-import json
 import os
 import random
 import shutil
@@ -23,6 +22,7 @@ from typing import Any
 
 from roost.domain.errors import EndpointConflict, InvalidInput, Unavailable
 from roost.serving import configuration
+from roost.serving import records as recorded
 from roost.serving.asking import ask
 from roost.serving.configuration import FrontConfig
 from roost.serving.finding import is_alive
@@ -195,15 +195,8 @@ def remove_socket(path: str) -> None:
             place.parent.rmdir()
 
 
-def records(folder: Path, limit: int) -> list[dict[str, Any]]:
-    """The newest requests that were recorded, with their answers."""
-    found: list[dict[str, Any]] = []
-    files = sorted((folder / configuration.RECORDS).glob("*"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in files:
-        with contextlib.suppress(OSError):
-            for line in reversed(path.read_bytes().splitlines()):
-                with contextlib.suppress(ValueError):  # the last one may be half written
-                    found.append(json.loads(line))
-                if len(found) >= limit:
-                    return found
-    return found
+def records(folder: Path, limit: int, before: float | None) -> list[dict[str, Any]]:
+    """The newest requests that were recorded, with their answers. Asked of the front, which may not have written the last yet."""
+    with contextlib.suppress(Unavailable):
+        ask(folder, "records", timeout=_ASK_SECONDS, limit=0)
+    return recorded.read(folder, limit=limit, before=before)
