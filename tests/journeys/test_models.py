@@ -15,6 +15,7 @@ from roost import (
     Dataset,
     Environment,
     Experiment,
+    InferenceConfig,
     Model,
     ResourceConfiguration,
     Run,
@@ -282,3 +283,38 @@ def test_an_interactive_run_registers_what_is_still_in_its_folder(experiment: Ex
         run.register_model("net", "outputs/none")
     assert [each.id for each in Model.list(experiment.workspace, run_id=run.id)] == ["net:2", "net:1"]
     run.complete()
+
+
+SCORE = """
+import os
+from azureml.core.model import Model
+
+def init():
+    global words
+    words = []
+    for name in ("one", "two"):
+        path = Model.get_model_path(name)
+        words.append(os.path.relpath(path, os.environ["AZUREML_MODEL_DIR"]))
+        with open(path) as file:
+            words.append(file.read())
+
+def run(data):
+    return words
+"""
+
+
+def test_paths_of_models_in_a_service(workspace: Workspace) -> None:
+    tree(Path("serve"), {"score.py": SCORE})
+    for name in ("one", "two"):
+        Path(f"{name}.txt").write_text(name)
+    models = [Model.register(workspace, f"{name}.txt", name) for name in ("one", "two")]
+    Model.register(workspace, "two.txt", "one")  # a newer version, which is not what is served
+    service = Model.deploy(workspace, "paths", models, InferenceConfig("score.py", source_directory="serve"))
+    service.wait_for_deployment()
+    assert service.run("{}") == ["one/1/one.txt", "one", "two/1/two.txt", "two"]
+    users = workspace._connection.client.call("GET", f"/api/workspaces/{workspace.name}/models/one/1/users")
+    assert users["services"] == ["paths"]
+    with pytest.raises(WebserviceException, match="one:1 is deployed: paths"):
+        models[0].delete()
+    service.delete()
+    models[0].delete()
