@@ -73,7 +73,7 @@ def choose(workspace: "Workspace", model: Model, handler: str, paths: Sequence[s
     if room is None and folder is not None and folder.requirements:
         room = Room(environment=_of_folder(folder)._use())
     if room is None:
-        room = _curated(model, loader, None if os.environ.get(URL_VARIABLE) else machine.here())
+        room = _curated(model, loader, known_machine())
     return Room(
         environment=room.environment,
         interpreter=room.interpreter,
@@ -128,6 +128,11 @@ def _of_run(workspace: "Workspace", model: Model, loader: str) -> Room | None:
             "that of the run that made it.",
         )
     return Room(environment=made.environment._use(), notes=notes)
+
+
+def known_machine() -> Machine | None:
+    """This one, when the nodes are its own; None when they are elsewhere: the catalogue decides alone then."""
+    return None if os.environ.get(URL_VARIABLE) else machine.here()
 
 
 def _here(interpreter: str, modules: Sequence[str]) -> bool:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from roost.domain import no_code
 from roost.domain.errors import InvalidModel, NotFound
 from roost.domain.models import checked_name
-from roost.environments.curated import machine
 from roost.environments.curated.naming import version as numbers
 from roost.sdk import curated, no_code_environments, onnx_samples
 from roost.sdk.environments import Environment
@@ -114,7 +113,7 @@ def _environment(workspace: "Workspace", model: "Model", loader: str) -> Environ
             [f"{package}=={version}"] if version and f"{package}==" in made.installed else []
         )  # no pip beside conda's own
     else:
-        base = curated.get(no_code_environments.curated_name(record, loader, machine.here())[0])
+        base = curated.get(no_code_environments.curated_name(record, loader, no_code_environments.known_machine())[0])
         lines = list(base.python.conda_dependencies.pip_packages)
         version = next((line.partition("==")[2] for line in lines if line.startswith(f"{package}==")), "")
         missing, pins = list(extras), []
