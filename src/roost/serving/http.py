@@ -28,6 +28,8 @@ SWALLOWED = 256 * 1024
 LINGER_SECONDS = 2.0
 _STATUS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 _BODILESS = (204, 304)
+_LARGE = 64 * 1024
+"""Bytes of a body that is written by itself, and not copied for it."""
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 _UPGRADE_WITHIN = 16 * 1024
 
@@ -297,8 +299,11 @@ class Client(asyncio.Protocol):
             else b"date: %b\r\nconnection: close\r\n\r\n" % self._desk.date
         )
         if answer.status not in _BODILESS and not (exchange is not None and exchange.method == b"HEAD"):
+            if len(answer.body) > _LARGE:
+                self._transport.write(b"".join(lines))
+                lines = []
             lines.append(answer.body)
-        self._transport.write(b"".join(lines))
+        self._transport.write(b"".join(lines) if len(lines) != 1 else lines[0])
 
     def _refuse(self, answer: Answer) -> None:
         if self._refused is None:

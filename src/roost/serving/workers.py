@@ -158,7 +158,13 @@ class WorkerLink(asyncio.Protocol):
         head = exchange.head(with_key=self.pool.with_key)
         if not self._outgoing:  # what comes in one turn of the loop goes out in one write
             asyncio.get_running_loop().call_soon(self._flush)
-        self._outgoing.append(frames.pack_raw(frames.REQUEST, exchange.number, head, exchange.body))
+        if len(exchange.body) < frames.LARGE:
+            self._outgoing.append(frames.pack_raw(frames.REQUEST, exchange.number, head, exchange.body))
+            return
+        self._outgoing.append(frames.opening(frames.REQUEST, exchange.number, head, len(exchange.body)))
+        self._flush()
+        if self._transport is not None:
+            self._transport.write(exchange.body)
 
     def _flush(self) -> None:
         outgoing, self._outgoing = self._outgoing, []

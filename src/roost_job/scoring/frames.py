@@ -16,7 +16,7 @@ Several requests may be under way; they are begun in the order in which they cam
 
 import json
 import struct
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
 HELLO, REQUEST, RESPONSE, ABORT, STOP, RECALL, RETURNED = 1, 2, 3, 4, 5, 6, 7
 
@@ -24,6 +24,8 @@ HEAD = struct.Struct(">IBQI")
 _AFTER_LENGTH = HEAD.size - 4
 MAX_LENGTH = 1 << 30
 """Of one frame; whoever announces more is no worker of ours."""
+LARGE = 1 << 16
+"""Bytes of a body from which it is sent by itself."""
 EXIT_ABORTED = 70
 EXIT_NOT_LOADED = 71
 """`init()`, or loading the model, failed."""
@@ -42,7 +44,12 @@ def pack(kind: int, number: int = 0, head: Optional[Dict[str, Any]] = None, body
 
 def pack_raw(kind: int, number: int, head: bytes, body: bytes) -> bytes:
     """The same where the head is JSON already."""
-    return HEAD.pack(_AFTER_LENGTH + len(head) + len(body), kind, number, len(head)) + head + body
+    return opening(kind, number, head, len(body)) + body
+
+
+def opening(kind: int, number: int, head: bytes, size: int) -> bytes:
+    """A frame up to its body, which has this size: large ones are sent by themselves, and not copied for it."""
+    return HEAD.pack(_AFTER_LENGTH + len(head) + size, kind, number, len(head)) + head
 
 
 def head_of(head: bytes) -> Dict[str, Any]:
@@ -66,16 +73,14 @@ class Unpacker(object):
         self._wanted = HEAD.size
         self._max = max_length
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: Union[bytes, bytearray]) -> Iterator[Frame]:
         """The frames that these bytes complete. BadFrame at the first that cannot be one."""
-        held = self._held
-        if held:
-            held += data
-            if len(held) < self._wanted:
+        if self._held:
+            self._held += data
+            if len(self._held) < self._wanted:
                 return
-            data = bytes(held)
-            del held[:]
-        start, size = 0, len(data)
+            data, self._held = self._held, bytearray()
+        start, size, view = 0, len(data), memoryview(data)
         while size - start >= HEAD.size:
             length, kind, number, head_length = HEAD.unpack_from(data, start)
             if length > self._max or head_length > length - _AFTER_LENGTH or length < _AFTER_LENGTH:
@@ -85,9 +90,9 @@ class Unpacker(object):
                 self._wanted = end - start
                 break
             body_at = start + HEAD.size + head_length
-            yield kind, number, data[start + HEAD.size : body_at], data[body_at:end]
+            yield kind, number, bytes(view[start + HEAD.size : body_at]), bytes(view[body_at:end])
             start = end
         else:
             self._wanted = HEAD.size
         if start < size:
-            held += data[start:] if start else data
+            self._held += view[start:]

@@ -39,11 +39,13 @@ class Connection(object):
         self.unpacker = frames.Unpacker()
         self._sending = threading.Lock()
 
-    def send(self, frame: bytes) -> None:
+    def send(self, frame: bytes, body: bytes = b"") -> None:
         """A front that is gone wants no answer."""
         try:
             with self._sending:
                 self.socket.sendall(frame)
+                if body:
+                    self.socket.sendall(body)
         except OSError:
             pass
 
@@ -139,7 +141,10 @@ class Worker(object):
         else:
             said = json.dumps({"status": response.status, "headers": response.headers}).encode("utf-8")
         self._running.pop(key, None)
-        connection.send(frames.pack_raw(frames.RESPONSE, number, said, response.body))
+        if len(response.body) < frames.LARGE:
+            connection.send(frames.pack_raw(frames.RESPONSE, number, said, response.body))
+        else:
+            connection.send(frames.opening(frames.RESPONSE, number, said, len(response.body)), response.body)
 
     def _answer(self, request: Request) -> Response:
         """Whatever the handler does, there is an answer: SystemExit too is only an exception of the script here."""
