@@ -101,6 +101,20 @@ def test_traffic_is_shared_by_percent_and_a_header_chooses(host: Host) -> None:
     assert [told[name]["requests"] for name in ("one", "two", "none")] == [40, 10, 1]
 
 
+def test_a_new_generation_takes_the_place_of_the_old_with_no_gap(host: Host) -> None:
+    old, new = host.worker("a"), host.worker("b")
+    beside = FrontVersion(name="default@2", traffic=0, replicas=(new,))
+    host.start(ready=False, versions=(FrontVersion(replicas=(old,)), beside))
+    host.await_ready(2)
+    host.reload(versions=(FrontVersion(replicas=(new,), generation=2),))
+    status = host.ask("status")
+    assert list(status["ready"]) == [new.socket] and list(status["by_version"]) == ["default"]
+    assert host.score({}).headers["x-roost-replica"] == "run_b"
+    host.workers["b"].kill()
+    host.worker("b")
+    assert host.await_ready(1) and host.score({}).status == 200
+
+
 def test_a_version_that_goes_hands_its_waiting_requests_on(host: Host) -> None:
     one = FrontVersion(name="one", traffic=100, queue_seconds=30)
     host.start(ready=False, versions=(one,))

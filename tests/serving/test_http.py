@@ -68,7 +68,8 @@ def test_many_early_requests_of_one_client_do_not_starve_another(served: Host) -
 
 
 def test_old_and_closing_clients(served: Host) -> None:
-    for request in (post(b"{}", version=b"1.0"), post(b"{}", b"Connection: close")):
+    old = post(b"{}", b"Connection: keep-alive", version=b"1.0")
+    for request in (post(b"{}", version=b"1.0"), old, post(b"{}", b"Connection: close")):
         got = served.raw(request)
         assert statuses(got) == [200] and b"connection: close" in got
     with served.connect() as half:

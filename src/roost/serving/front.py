@@ -11,7 +11,7 @@ from typing import Any
 
 from roost.domain.endpoints import Auth
 from roost.serving import configuration, openapi, records, routes
-from roost.serving.configuration import FrontConfig
+from roost.serving.configuration import FrontConfig, FrontVersion
 from roost.serving.control import LONGEST_WAIT, Control
 from roost.serving.exchanges import Answer, Exchange, busy, refusal
 from roost.serving.http import Client
@@ -19,6 +19,7 @@ from roost.serving.logs import RotatingLines
 from roost.serving.metrics import Counts, Gauges, prometheus
 from roost.serving.queues import Queue
 from roost.serving.splitting import Split
+from roost.serving.workers import WorkerLink
 from roost.version import VERSION
 
 log = logging.getLogger("roost.serving")
@@ -58,9 +59,9 @@ class Front:
         self._access = RotatingLines(folder / configuration.ACCESS_LOG, largest=_ACCESS_BYTES, kept=_ACCESS_KEPT)
         self._recorder = records.Recorder(folder, config.recorded)
         self._stamp = ""
-        self.set(config)
+        self.adopt(config)
 
-    def set(self, config: FrontConfig) -> None:
+    def adopt(self, config: FrontConfig) -> None:
         """Serves what this says, from now on; requests that are under way stay where they are."""
         self.config = config
         self.held_bytes = config.held_bytes
@@ -74,12 +75,12 @@ class Front:
         }
         wanted = {version.name: version for version in config.versions}
         with_key = config.auth == Auth.NONE
+        given = self._moved({name: {replica.socket for replica in wanted[name].replicas} for name in wanted})
         for name, version in wanted.items():
-            if name in self.queues:
-                self.queues[name].set(version, with_key)
-            else:
-                self.queues[name] = Queue(version, with_key, self.note_change)
+            if name not in self.queues:
+                self.queues[name] = Queue(FrontVersion(name=name), with_key, self.note_change)
                 self.counts.setdefault(name, Counts())
+            self.queues[name].set(version, with_key, given)
         gone = [self.queues.pop(name) for name in self.queues.keys() - wanted.keys()]
         for name in self.counts.keys() - wanted.keys():
             if not self.counts[name].requests and not any(queue.in_flight for queue in gone):
@@ -95,6 +96,14 @@ class Front:
         for queue in self.queues.values():
             queue.spread()
         self.note_change()
+
+    def _moved(self, wanted: dict[str, set[str]]) -> dict[str, WorkerLink]:
+        """Connections to workers that go from one version to another: a new generation takes over with no gap."""
+        everywhere: set[str] = set().union(*wanted.values())
+        moved: dict[str, WorkerLink] = {}
+        for name, queue in self.queues.items():
+            moved |= queue.give(everywhere - wanted.get(name, set()))
+        return moved
 
     def note_change(self) -> None:
         """Readiness of some worker is another than before."""
@@ -252,7 +261,7 @@ class Front:
         return self.status()
 
     async def _op_reload(self, _: dict[str, Any]) -> dict[str, Any]:
-        self.set(configuration.read(self.folder))
+        self.adopt(configuration.read(self.folder))
         return {"ok": True, "change": self._change}
 
     async def _op_wait(self, question: dict[str, Any]) -> dict[str, Any]:

@@ -230,7 +230,10 @@ class Client(asyncio.Protocol):
             self._deliver,
         )
         self._messages += 1
-        refused, keep = self._refused, self._parser.should_keep_alive()
+        refused = self._refused
+        keep = (
+            self._parser.should_keep_alive() and self._parser.get_http_version() != "1.0"
+        )  # whose clients wait for the end
         self._new_message()
         if self._current is None and not self._unsent and not self._early:
             self._start(exchange, keep, refused)

@@ -8,7 +8,7 @@ import asyncio
 import math
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 
 from roost.serving.configuration import FrontReplica, FrontVersion
@@ -56,15 +56,24 @@ class Queue:
     def in_flight(self) -> int:
         return sum(len(link.sent) for link in (*self.links.values(), *self._parting))
 
-    def set(self, version: FrontVersion, with_key: bool) -> None:
-        """Makes it serve what this says: workers that are new are looked for, those no longer named get nothing more."""
+    def set(self, version: FrontVersion, with_key: bool, given: dict[str, WorkerLink] | None = None) -> None:
+        """Makes it serve what this says: workers that are new are looked for, unless another queue gave its connection to them;
+        those no longer named get nothing more."""
         self.version = version
         self.with_key = with_key
         wanted = {replica.socket: replica for replica in version.replicas}
+        for path, link in (given or {}).items():
+            if path in wanted and path not in self.links:
+                link.pool = self
+                self.links[path] = link
         for path in [*self.links.keys() - wanted.keys(), *self._connecting.keys() - wanted.keys()]:
             self._part(path)
         for path in wanted.keys() - self.links.keys() - self._connecting.keys():
             self._connecting[path] = asyncio.get_running_loop().create_task(self._connect(wanted[path]))
+
+    def give(self, paths: Set[str]) -> dict[str, WorkerLink]:
+        """Its ready connections to these workers, which are another's from now on."""
+        return {path: self.links.pop(path) for path in paths & self.links.keys() if self.links[path].ready}
 
     def close(self) -> None:
         self.set(FrontVersion(name=self.version.name, replicas=()), self.with_key)
