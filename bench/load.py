@@ -50,7 +50,7 @@ def load(port: int, path: str, body: str, *, connections: int, seconds: float) -
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder, "post.lua")
             script.write_text(_SCRIPT % json.dumps(body))
-            argv = [wrk, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}", "-s", str(script)]
+            argv = [wrk, "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}", "--timeout", "30", "-s", str(script)]
             out = subprocess.run(
                 [*argv, f"http://127.0.0.1:{port}{path}"], stdout=subprocess.PIPE, text=True, check=True
             )
