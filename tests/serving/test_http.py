@@ -58,6 +58,8 @@ def test_pipelined_refusals_stand_in_line(served: Host) -> None:
         + b"rubbish\r\n\r\n"
     )
     assert statuses(served.raw(asked)) == [200, 404, 200, 400]
+    asked = post(b'{"sleep": 0.05}') + b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50 + b"rubbish\r\n\r\n"
+    assert statuses(served.raw(asked)) == [200, *[404] * 50, 400]
 
 
 def test_many_early_requests_of_one_client_do_not_starve_another(served: Host) -> None:

@@ -107,9 +107,8 @@ class Client(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._over = (
-                True  # a wish that `_without_upgrade` did not find: the request is answered, what follows is not read
-            )
+            # A wish that `_without_upgrade` did not find: the request is answered, what follows is not read.
+            self._over = True
         except httptools.HttpParserError as error:
             self._fail(400, f"The request is no HTTP: {error}.")
         if not self._head_done and self._messages == before:
@@ -231,9 +230,8 @@ class Client(asyncio.Protocol):
         )
         self._messages += 1
         refused = self._refused
-        keep = (
-            self._parser.should_keep_alive() and self._parser.get_http_version() != "1.0"
-        )  # whose clients wait for the end
+        # Clients of 1.0 may wait for the end of the connection, whatever they asked for.
+        keep = self._parser.should_keep_alive() and self._parser.get_http_version() != "1.0"
         self._new_message()
         if self._current is None and not self._unsent and not self._early:
             self._start(exchange, keep, refused)
@@ -282,10 +280,9 @@ class Client(asyncio.Protocol):
             return
         if self._early:
             self._start(*self._early.popleft())
-            if self._current is None and not self._unsent:
-                self._next()
         elif self._last_answer is not None:
-            self._write(None, self._last_answer, keep=False)
+            answer, self._last_answer = self._last_answer, None
+            self._write(None, answer, keep=False)
             self._end(linger=True)
 
     def _write(self, exchange: Exchange | None, answer: Answer, keep: bool) -> None:
@@ -296,11 +293,9 @@ class Client(asyncio.Protocol):
             lines.append(b"content-length: %d\r\n" % len(answer.body))
         if exchange is not None:
             lines.append(b"x-ms-request-id: %b\r\n" % exchange.request_id)
-        lines.append(
-            b"date: %b\r\n\r\n" % self._desk.date
-            if keep
-            else b"date: %b\r\nconnection: close\r\n\r\n" % self._desk.date
-        )
+        if not keep:
+            lines.append(b"connection: close\r\n")
+        lines.append(b"date: %b\r\n\r\n" % self._desk.date)
         if answer.status not in _BODILESS and not (exchange is not None and exchange.method == b"HEAD"):
             if len(answer.body) > _LARGE:
                 self._transport.write(b"".join(lines))
