@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost.domain.endpoints import MAX_REPLICAS, EndpointSpec, Version
 from roost.domain.errors import EndpointNotFound, InvalidEndpoint
+from roost.sdk.deploying import roomy
 from roost.sdk.webservice_settings import AksServiceDeploymentConfiguration, auth_of, limits_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Change:
     def _changed(self, spec: EndpointSpec, new: Callable[[Version], Version] | None) -> EndpointSpec:
         now = self.chosen(spec)
         after = new(now) if new else now
-        after = replace(after, limits=limits_of(self.limits, now.limits)) if self.limits else after
+        after = roomy(replace(after, limits=limits_of(self.limits, now.limits))) if self.limits else after
         return replace(
             spec,
             versions=tuple(after if each.name == now.name else each for each in spec.versions),

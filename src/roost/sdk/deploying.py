@@ -64,7 +64,8 @@ def deploy_version(
     """Another service of a version that is there."""
     config = config_of(deployment_config, deployment_target)
     replaces = _free(workspace, name, config, False)
-    spec = replace(_spec(config, deployment_target), versions=(_named(config, replace(version, limits=Limits())),))
+    bare = replace(version, limits=Limits()) if version.handler == "script" else version
+    spec = replace(_spec(config, deployment_target), versions=(_named(config, bare),))
     return _ask(workspace, name, _limited(config, spec), config, replaces, False)
 
 
@@ -227,11 +228,11 @@ def _named(config: WebserviceDeploymentConfiguration, version: Version) -> Versi
 
 def _limited(config: WebserviceDeploymentConfiguration, spec: EndpointSpec) -> EndpointSpec:
     return replace(
-        spec, versions=tuple(_roomy(replace(each, limits=config.limits(each.limits))) for each in spec.versions)
+        spec, versions=tuple(roomy(replace(each, limits=config.limits(each.limits))) for each in spec.versions)
     )
 
 
-def _roomy(version: Version) -> Version:
+def roomy(version: Version) -> Version:
     """With at least the memory that Python and the framework of a model with no code take by themselves."""
     floor = FLOORS.get(version.handler, 0.0)
     return replace(version, limits=replace(version.limits, memory_gb=max(version.limits.memory_gb, floor)))
