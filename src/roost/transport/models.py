@@ -79,8 +79,8 @@ class Models:
 
     def _carry(self, given: Sequence[Sequence[str]], model: str) -> str:
         """Puts files that are new, and the manifest of all of them; its name."""
-        likely = self._sizes(model)
         wanted = {names.path(name): self._reach(Path(path)) for name, path in given}
+        likely = self._sizes(model)
         entries: list[Entry] = []
         paths = list(wanted.items())
         try:
