@@ -15,7 +15,7 @@ AzureMLException                     everything below; `.message` holds the text
 └── TrainingException
 """
 
-from typing import Any, Optional
+from typing import Any
 
 
 class AzureMLException(Exception):
