@@ -25,7 +25,7 @@ PYTEST := $(BIN)/python -m pytest
 CODE := src tests bench examples
 
 # The parts of `make test-real`, each a file tests/real/test_<part>.py with the seconds it may take.
-REAL_PARTS := postgres:600 kills:1200 bench:1800 studio:600 environments:2400 containers:1500 curated:1800 conda:1200 data:900 mounts:600 tables:1200 distributed:1800 hosts:600 examples:1800
+REAL_PARTS := postgres:600 kills:1200 bench:1800 studio:600 environments:2400 containers:1500 curated:1800 conda:1200 data:900 mounts:600 tables:1200 distributed:1800 hosts:600 examples:1800 serving:900
 PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
 
 .PHONY: help demo test check bench install lint quick test-real format clean

@@ -33,9 +33,12 @@ NAMES = (
     "data",
     "environment",
     "distributed",
+    "scoring",
 )
 NEEDS_MLFLOW = {"imports", "log_call", "ingest", "read_million", "noop_run", "artefacts"}
 NEEDS_RAY = {"noop_run"}
+NEEDS_PYTHON = {"scoring"}
+"""The peers' environment, and no server of theirs."""
 
 
 def main() -> int:
@@ -84,7 +87,7 @@ def arguments() -> argparse.Namespace:
 @contextlib.contextmanager
 def peers_for(names: Sequence[str], scratch: Path, *, wanted: bool) -> Iterator[peer.Peers]:
     """The peers that these benchmarks compare with, started and idle."""
-    if not wanted or not NEEDS_MLFLOW.union(NEEDS_RAY).intersection(names):
+    if not wanted or not NEEDS_MLFLOW.union(NEEDS_RAY, NEEDS_PYTHON).intersection(names):
         yield peer.Peers()
         return
     with contextlib.ExitStack() as stack:

@@ -18,7 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("mlflow>=3.10,<4", "ray[default]>=2.50,<3")
+PACKAGES = (
+    "mlflow>=3.10,<4",
+    "ray[default]>=2.50,<3",
+    "onnxruntime>=1.20,<2",  # bench/scoring.py: a small model in two forms, and a bare endpoint of it
+    "skl2onnx>=1.18,<2",
+    "uvicorn[standard]>=0.40,<1",
+)
 HERE = Path(__file__).parent
 
 
@@ -90,8 +96,8 @@ def mlflow_server(python: str, folder: Path) -> Iterator[str]:
         "--artifacts-destination",
         str(folder / "artefacts"),
     ]
-    with _process(argv, folder / "mlflow.log"):
-        _await(f"{url}/health", 180, folder / "mlflow.log")
+    with process(argv, folder / "mlflow.log"):
+        await_answer(f"{url}/health", 180, folder / "mlflow.log")
         yield url
 
 
@@ -112,15 +118,15 @@ def ray_head(python: str, folder: Path) -> Iterator[str]:
     argv += [f"--temp-dir={short}", "--num-cpus=2", "--disable-usage-stats", "--include-dashboard=true"]
     url = f"http://127.0.0.1:{dashboard}"
     try:
-        with _process(argv, folder / "ray.log"):
-            _await(f"{url}/api/version", 240, folder / "ray.log")
+        with process(argv, folder / "ray.log"):
+            await_answer(f"{url}/api/version", 240, folder / "ray.log")
             yield url
     finally:
         subprocess.run(["rm", "-rf", str(short)], check=False)
 
 
 @contextmanager
-def _process(argv: list[str], log: Path) -> Iterator[None]:
+def process(argv: list[str], log: Path) -> Iterator[None]:
     """A program in a session of its own; at the end everything in that session is ended, politely first."""
     with log.open("wb") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, env=quiet(), start_new_session=True)
@@ -139,7 +145,7 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _await(url: str, seconds: float, log: Path) -> None:
+def await_answer(url: str, seconds: float, log: Path) -> None:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     end = time.monotonic() + seconds
     while time.monotonic() < end:

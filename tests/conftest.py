@@ -1,7 +1,9 @@
 """Fixtures for tests that need a control plane of their own: each has its own ROOST_HOME, and leaves no process behind."""
 
+import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -49,11 +51,35 @@ def end_all(home: Path) -> None:
             server.send_signal(signal.SIGCONT)
             server.terminate()
             _end(server)
+    for run in (home / "runs").glob("endpoint-*"):
+        _kill_agent(run)  # a replica goes on for ever, and its agent begins it anew
     marks = {Folder(run).mark for run in (home / "runs").iterdir()} if (home / "runs").is_dir() else set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
+            if "roost.serving" in process.cmdline() and any(str(home) in word for word in process.cmdline()):
+                _kill(process)  # the front of an endpoint, which lives on without its control plane
+            elif process.environ().get("ROOST_MARK", "").startswith("endpoint-"):
+                if process.environ()["ROOST_MARK"] in marks:
+                    _kill(process)
+            elif marks and process.pid != os.getpid() and process.environ().get("ROOST_MARK") in marks:
                 _end(process)
+
+
+def _kill_agent(run: Path) -> None:
+    """The agent of this folder and its keeper."""
+    with suppress(OSError, ValueError, psutil.Error):
+        agent = psutil.Process(json.loads((run / "agent.json").read_bytes())["pid"])
+        for process in (agent.parent(), agent):
+            if process and any("roost.agent" in word for word in process.cmdline()):
+                _kill(process)
+
+
+def _kill(process: psutil.Process) -> None:
+    """Returns when it has ended, whether its parent has heard of that or not."""
+    process.kill()
+    deadline = time.monotonic() + 15
+    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _end(process: psutil.Process) -> None:

@@ -14,6 +14,8 @@ _IN_JOBS = {
     "Dataset": "roost_job.datasets",
     "FileDataset": "roost_job.datasets",
     "TabularDataset": "roost_job.datasets",
+    "Model": "roost_job.models",
+    "ResourceConfiguration": "roost_job.models",
 }
 """Names that the job library has too."""
 
@@ -66,6 +68,13 @@ def announce(module, *names):
     module["__all__"] = sorted(set(names) | set(module.get("__all__", ())))
 
 
+def leave_out(module, instead, *names):
+    """Names that Roost leaves out on purpose: using one says what to do instead."""
+    for name in names:
+        module[name] = _unusable(name, "is left out of Roost on purpose.", instead)
+    module["__all__"] = sorted(set(names) | set(module.get("__all__", ())))
+
+
 def _unusable(name, fact, hint):
     return _Unusable(name, (object,), {"__doc__": "%s %s" % (name, fact), "_fact": fact, "_hint": hint})
 
@@ -82,9 +91,9 @@ class _Unusable(type):
         cls._refuse("%s.%s" % (cls.__name__, name))
 
     def _refuse(cls, what):
-        from roost_job.exceptions import UserErrorException  # on use: the job library is not needed to import a path
+        from roost_job.outside import NotInRoost  # on use: the job library is not needed to import a path
 
-        raise UserErrorException("%s %s" % (what, cls._fact), hint=cls._hint)
+        raise NotInRoost("%s %s" % (what, cls._fact), hint=cls._hint)
 
 
 class _Explainer(object):

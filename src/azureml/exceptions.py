@@ -6,6 +6,7 @@ from roost_job.exceptions import (
     AzureMLException,
     ComputeTargetException,
     ExperimentExecutionException,
+    ModelNotFoundException,
     ModelPathNotFoundException,
     ProjectSystemException,
     RunEnvironmentException,

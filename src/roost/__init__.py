@@ -7,6 +7,8 @@ from roost import version
 TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
 if TYPE_CHECKING:
     from roost.domain import errors
+    from roost.sdk.aks_compute import AksCompute, AksProvisioningConfiguration
+    from roost.sdk.aks_endpoints import AksEndpoint
     from roost.sdk.authentication import (
         AbstractAuthentication,
         Audience,
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
     from roost.sdk.experiments import Experiment
     from roost.sdk.foreign_compute import (
         AdlaCompute,
-        AksCompute,
-        AksProvisioningConfiguration,
         BatchCompute,
         ComputeInstance,
         DatabricksCompute,
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
         RemoteCompute,
         SynapseCompute,
     )
+    from roost.sdk.inference import InferenceConfig
+    from roost.sdk.models import Model, ResourceConfiguration
+    from roost.sdk.profiling import ModelProfile
     from roost.sdk.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
     from roost.sdk.runs import Run
     from roost.sdk.secrets import Keyvault
@@ -66,6 +69,18 @@ if TYPE_CHECKING:
     )
     from roost.sdk.submissions import ScriptRunConfig
     from roost.sdk.tabular_datasets import TabularDataset
+    from roost.sdk.webservice_kinds import AciWebservice, AksWebservice, LocalWebservice
+    from roost.sdk.webservice_settings import (
+        AciServiceDeploymentConfiguration,
+        AksEndpointDeploymentConfiguration,
+        AksServiceDeploymentConfiguration,
+        AutoScaler,
+        ContainerResourceRequirements,
+        DataCollection,
+        LocalWebserviceDeploymentConfiguration,
+        WebserviceDeploymentConfiguration,
+    )
+    from roost.sdk.webservices import Webservice
     from roost.sdk.widgets import RunDetails
     from roost.sdk.workspaces import Workspace
 
@@ -75,13 +90,20 @@ __all__ = [
     "DEFAULT_GPU_IMAGE",
     "AbstractAuthentication",
     "AbstractDataset",
+    "AciServiceDeploymentConfiguration",
+    "AciWebservice",
     "AdlaCompute",
     "AksCompute",
+    "AksEndpoint",
+    "AksEndpointDeploymentConfiguration",
     "AksProvisioningConfiguration",
+    "AksServiceDeploymentConfiguration",
+    "AksWebservice",
     "AmlCompute",
     "AmlComputeProvisioningConfiguration",
     "AmlComputeStatus",
     "Audience",
+    "AutoScaler",
     "AzureCliAuthentication",
     "BatchCompute",
     "Chainer",
@@ -89,6 +111,8 @@ __all__ = [
     "ComputeTarget",
     "CondaDependencies",
     "ContainerRegistry",
+    "ContainerResourceRequirements",
+    "DataCollection",
     "DataFactoryCompute",
     "DataPath",
     "DataPathComputeBinding",
@@ -111,10 +135,15 @@ __all__ = [
     "Gloo",
     "HDInsightCompute",
     "HistoryConfiguration",
+    "InferenceConfig",
     "InteractiveLoginAuthentication",
     "Keyvault",
     "KubernetesCompute",
+    "LocalWebservice",
+    "LocalWebserviceDeploymentConfiguration",
     "MMLBaseEstimator",
+    "Model",
+    "ModelProfile",
     "Mpi",
     "MpiConfiguration",
     "MsiAuthentication",
@@ -127,6 +156,7 @@ __all__ = [
     "PyTorchConfiguration",
     "PythonSection",
     "RemoteCompute",
+    "ResourceConfiguration",
     "Run",
     "RunConfiguration",
     "RunDetails",
@@ -141,6 +171,8 @@ __all__ = [
     "TensorFlow",
     "TensorflowConfiguration",
     "TokenAuthentication",
+    "Webservice",
+    "WebserviceDeploymentConfiguration",
     "Workspace",
     "__version__",
     "errors",
@@ -149,13 +181,20 @@ __all__ = [
 _HOMES = {
     "AbstractAuthentication": "roost.sdk.authentication",
     "AbstractDataset": "roost.sdk.datasets",
+    "AciServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
+    "AciWebservice": "roost.sdk.webservice_kinds",
     "AdlaCompute": "roost.sdk.foreign_compute",
-    "AksCompute": "roost.sdk.foreign_compute",
-    "AksProvisioningConfiguration": "roost.sdk.foreign_compute",
+    "AksCompute": "roost.sdk.aks_compute",
+    "AksEndpoint": "roost.sdk.aks_endpoints",
+    "AksEndpointDeploymentConfiguration": "roost.sdk.webservice_settings",
+    "AksProvisioningConfiguration": "roost.sdk.aks_compute",
+    "AksServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
+    "AksWebservice": "roost.sdk.webservice_kinds",
     "AmlCompute": "roost.sdk.compute",
     "AmlComputeProvisioningConfiguration": "roost.sdk.compute_settings",
     "AmlComputeStatus": "roost.sdk.compute_settings",
     "Audience": "roost.sdk.authentication",
+    "AutoScaler": "roost.sdk.webservice_settings",
     "AzureCliAuthentication": "roost.sdk.authentication",
     "BatchCompute": "roost.sdk.foreign_compute",
     "Chainer": "roost.sdk.estimators",
@@ -163,8 +202,10 @@ _HOMES = {
     "ComputeTarget": "roost.sdk.compute",
     "CondaDependencies": "roost.sdk.conda_dependencies",
     "ContainerRegistry": "roost.sdk.sections",
+    "ContainerResourceRequirements": "roost.sdk.webservice_settings",
     "DEFAULT_CPU_IMAGE": "roost.sdk.sections",
     "DEFAULT_GPU_IMAGE": "roost.sdk.sections",
+    "DataCollection": "roost.sdk.webservice_settings",
     "DataFactoryCompute": "roost.sdk.foreign_compute",
     "DataPath": "roost.sdk.datapaths",
     "DataPathComputeBinding": "roost.sdk.datapaths",
@@ -187,10 +228,15 @@ _HOMES = {
     "Gloo": "roost.sdk.distributed",
     "HDInsightCompute": "roost.sdk.foreign_compute",
     "HistoryConfiguration": "roost.sdk.runconfigs",
+    "InferenceConfig": "roost.sdk.inference",
     "InteractiveLoginAuthentication": "roost.sdk.authentication",
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
+    "LocalWebservice": "roost.sdk.webservice_kinds",
+    "LocalWebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "MMLBaseEstimator": "roost.sdk.estimators",
+    "Model": "roost.sdk.models",
+    "ModelProfile": "roost.sdk.profiling",
     "Mpi": "roost.sdk.distributed",
     "MpiConfiguration": "roost.sdk.distributed",
     "MsiAuthentication": "roost.sdk.authentication",
@@ -203,6 +249,7 @@ _HOMES = {
     "PyTorchConfiguration": "roost.sdk.distributed",
     "PythonSection": "roost.sdk.sections",
     "RemoteCompute": "roost.sdk.foreign_compute",
+    "ResourceConfiguration": "roost.sdk.models",
     "Run": "roost.sdk.runs",
     "RunConfiguration": "roost.sdk.runconfigs",
     "RunDetails": "roost.sdk.widgets",
@@ -217,6 +264,8 @@ _HOMES = {
     "TensorFlow": "roost.sdk.estimators",
     "TensorflowConfiguration": "roost.sdk.distributed",
     "TokenAuthentication": "roost.sdk.authentication",
+    "Webservice": "roost.sdk.webservices",
+    "WebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "Workspace": "roost.sdk.workspaces",
 }
 

@@ -4,7 +4,7 @@ Also the two light objects that a script reaches through its run, `run.experimen
 """
 
 import os
-from typing import Any, Mapping, NamedTuple, NoReturn, Optional
+from typing import Any, Dict, Mapping, NamedTuple, NoReturn, Optional
 
 from roost_job import outside
 from roost_job.door import DoorClient
@@ -60,7 +60,17 @@ class JobWorkspace(object):
 
         return JobDatasets(self._data_link())
 
+    @property
+    def models(self) -> Dict[str, Any]:
+        """The newest version of each registered model, by name."""
+        from roost_job.models import Model  # for those who use models
+
+        return {model.name: model for model in Model.list(self, latest=True)}
+
     def _data_link(self) -> DoorClient:
+        return DoorClient(self._door)
+
+    def _model_link(self) -> DoorClient:
         return DoorClient(self._door)
 
     def __getattr__(self, name: str) -> NoReturn:

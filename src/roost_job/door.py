@@ -13,8 +13,11 @@ import time
 from roost_job.exceptions import (
     AzureMLException,
     ComputeTargetException,
+    ModelNotFoundException,
+    ModelPathNotFoundException,
     ServiceException,
     UserErrorException,
+    WebserviceException,
 )
 
 TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost as much as all the rest here
@@ -33,6 +36,10 @@ _BY_CODE: "Dict[str, Type[AzureMLException]]" = {
     "too_large": UserErrorException,
     "forbidden": UserErrorException,
     "compute_not_found": ComputeTargetException,
+    "model_not_found": ModelNotFoundException,
+    "model_path_not_found": ModelPathNotFoundException,
+    "model_conflict": WebserviceException,
+    "invalid_model": WebserviceException,
 }
 
 

@@ -8,6 +8,7 @@ AzureMLException                     everything below; `.message` holds the text
 ├── ComputeTargetException
 ├── ModelPathNotFoundException
 ├── WebserviceException
+│   └── ModelNotFoundException
 ├── ProjectSystemException
 │   └── WorkspaceException           there is no such workspace
 ├── ServiceException                 the control plane could not be reached or refused
@@ -62,7 +63,13 @@ class ModelPathNotFoundException(AzureMLException):
 
 
 class WebserviceException(AzureMLException):
-    """A web service is missing or failed."""
+    """A web service is missing or failed. `status_code` is that of its answer, where there was one."""
+
+    status_code = None  # type: Optional[int]
+
+
+class ModelNotFoundException(WebserviceException):
+    """There is no such model."""
 
 
 class ProjectSystemException(AzureMLException):

@@ -19,7 +19,6 @@ WORKSPACE: Mapping[str, str] = {
     "environments": _BEFORE,
     "compute_targets": _BEFORE,
     "experiments": "Run.get_context() is the job's own run, and its child_run() makes runs below it.",
-    "models": _BEFORE,
     "webservices": _BEFORE,
     "get_details": _BEFORE,
     "write_config": _BEFORE,
@@ -45,8 +44,12 @@ DATASET: Mapping[str, str] = {
 }
 
 
-class NotInJob(UserErrorException, AttributeError):
+class NotInRoost(UserErrorException, AttributeError):
     """An AttributeError too: `hasattr` and `getattr` with a default answer as they do for any name that is not there."""
+
+
+class NotInJob(NotInRoost):
+    """What only the SDK has."""
 
 
 def refuse(kind: str, name: str, known: Mapping[str, str]) -> NoReturn:

@@ -20,6 +20,7 @@ from roost_job.files import RunFiles
 from roost_job.metrics import RunMetrics
 from roost_job.offline import _OfflineRun
 from roost_job.run_data import RunData
+from roost_job.run_models import RunModels
 from roost_job.secrets import RunSecrets
 from roost_job.spool import Writer
 
@@ -30,7 +31,7 @@ END_FLUSH_SECONDS = 30.0
 _contexts: Dict[Tuple[type, Job], "Run"] = {}
 
 
-class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData):
+class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
     """A run. Any thread may use it, and so may forked workers, each with a spool of its own."""
 
     def __init__(self, experiment: Any, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:

@@ -7,6 +7,7 @@ import threading
 import pytest
 from tests.contracts.engine import NOWHERE
 
+from roost.agent import models
 from roost.agent.door import Door
 from roost.agent.folder import Folder
 from roost.agent.link import Link
@@ -30,6 +31,7 @@ def make_door(tmp_path):
         masks = Masks(folder)
         ship = Ship(folder, link, Cargo(folder, link, staging, masks), Orders(link))
         door = Door(folder, link, ship, staging, masks)
+        door.ops.update(models.ops(door, "vision"))
         doors.append(door)
         return door
 
@@ -66,12 +68,22 @@ def ask(door, **question):
         (b'{"op": "download", "name": "a", "path": "/no/such/folder/x"}\n', "is not there"),
         (b'{"op": "metrics", "name": 3}\n', "`name` must be text"),
         (b'{"op": "flush", "timeout_seconds": "soon"}\n', "`timeout_seconds` must be"),
+        (b'{"op": "model"}\n', "Model name None is not allowed"),
+        (b'{"op": "model", "name": "../x"}\n', "is not allowed"),
+        (b'{"op": "model", "name": "net", "version": "x"}\n', "'x' is not the version of a model"),
+        (b'{"op": "model_change", "name": "net"}\n', "None is not the version of a model"),
+        (b'{"op": "model_download", "name": "net", "path": "here"}\n', "An absolute path is needed"),
+        (b'{"op": "model_place", "name": "net"}\n', "An absolute path is needed"),
+        (b'{"op": "model_register", "name": "net", "files": ["x"]}\n', "got 'x' in it"),
+        (b'{"op": "model_register", "name": "net", "files": [["x", "y"]]}\n', "An absolute path is needed"),
+        (b'{"op": "model_register", "name": "net", "files": [["../x", "/y"]]}\n', "climbs out"),
+        (b'{"op": "model_register", "name": "net", "files": 3}\n', "`files` must be a list"),
         (b'{"op": "flush", "timeout_seconds": -1}\n', "`timeout_seconds` must be"),
     ],
 )
 def test_a_wrong_question_is_refused_in_words(make_door, line, words):
     error = make_door().answer(line)["error"]
-    assert error["code"] == "invalid_input"
+    assert error["code"] in ("invalid_input", "invalid_model")
     assert words in error["message"]
 
 

@@ -81,7 +81,14 @@ def test_only_a_person_ends_the_server(desk: Desk) -> None:
 def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
     assert {path for method, path in OPEN if path.startswith("/api/")} == {"/api/health"}
     assert {method for method, _ in OPEN} == {"GET"}
-    assert {path for _, path in OPEN} - {"/api/health"} == {"/login", "/", "/runs/{run_id}", "/data", "/studio/{name}"}
+    assert {path for _, path in OPEN} - {"/api/health"} == {
+        "/login",
+        "/",
+        "/runs/{run_id}",
+        "/data",
+        "/serving",
+        "/studio/{name}",
+    }
     assert {(method, path) for method, path, access in _routes(desk) if access is Access.OPEN} == OPEN
 
 

@@ -15,6 +15,7 @@ import roost
 import roost_job.exceptions
 from azureml import _lending
 from roost_job.offline import _OfflineRun
+from roost_job.scoring import rawhttp
 
 PATHS = {
     "azureml.core": ["Workspace", "Experiment", "ScriptRunConfig", "Run"],
@@ -40,6 +41,20 @@ PATHS = {
     "azureml.core.compute_target": ["ComputeTarget"],
     "azureml.data": ["DataType", "FileDataset", "TabularDataset", "OutputFileDatasetConfig"],
     "azureml.widgets": ["RunDetails"],
+    "azureml.core.model": ["InferenceConfig", "Model"],
+    "azureml.core.resource_configuration": ["ResourceConfiguration"],
+    "azureml.core.webservice": [
+        "Webservice",
+        "AciWebservice",
+        "AksWebservice",
+        "AksEndpoint",
+        "LocalWebservice",
+    ],
+    "azureml.core.webservice.aci": ["AciWebservice", "AciServiceDeploymentConfiguration"],
+    "azureml.core.webservice.aks": ["AksWebservice", "AksEndpoint", "AksServiceDeploymentConfiguration"],
+    "azureml.core.webservice.local": ["LocalWebservice", "LocalWebserviceDeploymentConfiguration"],
+    "azureml.core.webservice.webservice": ["Webservice", "WebserviceDeploymentConfiguration", "AutoScaler"],
+    "azureml.core.profile": ["ModelProfile"],
 }
 
 
@@ -103,19 +118,26 @@ def test_asking_for_an_attribute() -> None:
     assert {"Workspace", "Run", "VERSION"} <= set(dir(azureml.core))
 
 
-@pytest.mark.parametrize("use", ["Image.create(None)", "Model(None, 'x')"])
-def test_what_scripts_import_without_using_it_says_so_when_it_is_used(use: str) -> None:
-    names: dict[str, object] = {}
-    exec("from azureml.core import Image, Model", names)
-    with pytest.raises(roost_job.exceptions.UserErrorException, match="is not in Roost yet"):
-        exec(use, names)
+@pytest.mark.parametrize("path", ["azureml.core", "azureml.core.image", "azureml.core.image.container"])
+def test_images_are_left_out_and_say_what_to_do_instead(path: str) -> None:
+    module = importlib.import_module(path)
+    image = module.ContainerImage if path.endswith("container") else module.Image
+    with pytest.raises(roost_job.exceptions.UserErrorException, match="left out of Roost on purpose") as caught:
+        image.create(None)
+    assert "Model.deploy" in caught.value.hint
+
+
+def test_raw_http_is_the_job_librarys() -> None:
+    request = importlib.import_module("azureml.contrib.services.aml_request")
+    response = importlib.import_module("azureml.contrib.services.aml_response")
+    assert request.AMLRequest is rawhttp.AMLRequest
+    assert request.rawhttp is rawhttp.rawhttp
+    assert response.AMLResponse is rawhttp.AMLResponse
 
 
 @pytest.mark.parametrize(
     ("line", "use"),
     [
-        ("from azureml.core.model import InferenceConfig, Model", "Model(None, 'x')"),
-        ("from azureml.core.webservice import AciWebservice, Webservice", "AciWebservice.deploy_configuration()"),
         ("from azureml.train.hyperdrive import PrimaryMetricGoal, choice", "choice(1, 2)"),
         ("import azureml.mlflow", "azureml.mlflow.get_portal_url(None)"),
     ],

@@ -82,4 +82,4 @@ def test_what_does_not_fit_is_named(cls: type, data: object, message: str) -> No
 def test_a_wrong_choice_lists_the_right_ones() -> None:
     with pytest.raises(InvalidInput) as caught:
         codec.decode(RunSpec, {"kind": "other"})
-    assert caught.value.hint == "It is one of: script, interactive."
+    assert caught.value.hint == "It is one of: script, interactive, replica."

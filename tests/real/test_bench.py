@@ -19,4 +19,5 @@ def test_every_benchmark_runs_beside_its_peers(tmp_path: Path) -> None:
     assert done.returncode == 0
     peers = {line["against"] for line in told["lines"] if line["peer"] is not None}
     assert {"MLflow log_metric", "MLflow log_batch", "Ray job", "mlflow run", "MLflow", "cp", "bare os.write"} <= peers
+    assert {"mlflow models serve", "bare uvicorn"} <= peers
     assert [line["what"] for line in told["lines"] if line["against"] and line["peer"] is None] == []

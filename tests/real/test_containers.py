@@ -26,6 +26,8 @@ from roost import (
     DockerConfiguration,
     Environment,
     Experiment,
+    InferenceConfig,
+    Model,
     MpiConfiguration,
     OutputFileDatasetConfig,
     Run,
@@ -37,7 +39,7 @@ from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
 from roost.sdk import prefixes, waiting
-from roost_job.exceptions import ActivityFailedException
+from roost_job.exceptions import ActivityFailedException, WebserviceException
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -570,3 +572,32 @@ def test_mpi_over_two_nodes_in_containers_and_its_cancel(submit: Callable[..., R
     endless.cancel()
     endless.wait_for_completion()
     assert endless.get_status() == "Canceled"
+
+
+def test_a_replica_in_a_container(engine: Podman, tmp_path: Path) -> None:
+    (tmp_path / "weight.txt").write_text("7")
+    script = """
+import os
+
+def init():
+    global weight
+    weight = open(os.path.join(os.environ["AZUREML_MODEL_DIR"], "weight.txt")).read()
+
+def run(data):
+    if data == "die":
+        os.kill(os.getpid(), 9)
+    return [weight, os.path.exists("/run/.containerenv")]
+"""
+    source = tree(tmp_path / "source", {"score.py": script})
+    workspace = Workspace()
+    model = Model.register(workspace, str(tmp_path / "weight.txt"), "weight")
+    config = InferenceConfig("score.py", source_directory=str(source), environment=own())
+    service = Model.deploy(workspace, "boxed", [model], config)
+    service.wait_for_deployment()
+    assert service.state == "Healthy", service.get_logs()
+    assert service.run("x") == ["7", True]
+    assert len(engine.containers()) == 1
+    with pytest.raises(WebserviceException):
+        service.run("die")  # both tries end so
+    until(lambda: service.run("x") == ["7", True])
+    service.delete()

@@ -15,6 +15,7 @@ from tests.contracts.environments import EnvironmentsContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
+from tests.contracts.models import ModelsContract
 from tests.contracts.people import PeopleContract
 from tests.contracts.runs import RunsContract
 from tests.contracts.secrets import SecretsContract
@@ -101,6 +102,10 @@ class TestSecrets(OnPostgres, SecretsContract):
 
 
 class TestData(OnPostgres, DataContract):
+    pass
+
+
+class TestModels(OnPostgres, ModelsContract):
     pass
 
 

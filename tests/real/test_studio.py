@@ -7,7 +7,7 @@ import pytest
 from tests.real.browsers import Browser, install
 from tests.sdk.folders import tree
 
-from roost import Dataset, Datastore, Experiment, Run, ScriptRunConfig, Workspace
+from roost import Dataset, Datastore, Experiment, InferenceConfig, Model, Run, ScriptRunConfig, Workspace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(500)]
 
@@ -131,8 +131,10 @@ def test_children_and_lines_that_are_rewritten(browser: Browser, workspace: Work
     tree(folder, {"train.py": text})
     run = Experiment(workspace, "bars").submit(ScriptRunConfig(source_directory=str(folder), script="train.py"))
     run.wait_for_completion()
+    run.register_model("bars", "user_logs/std_log.txt")
     let_in(browser, workspace, run.id)
     browser.shows("last", place="#log")
+    browser.shows("bars, version 1", place="#models")
     assert browser.run("return document.getElementById('log').textContent") == " 90 %\nnext\nlast"
     assert not browser.is_shown("#children-part")
 
@@ -187,3 +189,27 @@ def test_narrow_and_dark(browser: Browser, workspace: Workspace, source: str, da
     browser.get(f"{workspace._connection.url}/runs/{run.id}")
     browser.shows("last line")
     assert fits(browser)
+
+
+def test_models_and_endpoints(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
+    tree(
+        tmp_path, {"words.txt": "hello", "serve/score.py": "def init():\n    pass\n\ndef run(data):\n    return data\n"}
+    )
+    let_in(browser, workspace)
+    browser.shows("Runs")
+    browser.click("a.back", "Models and endpoints")
+    browser.shows("No endpoints yet", "No models yet")
+    model = Model.register(workspace, "words.txt", "words", description=EVIL)
+    service = Model.deploy(workspace, "birds", [model], InferenceConfig("serve/score.py"))
+    service.wait_for_deployment()
+    assert service.run("1") == "1"
+    browser.shows("birds", "words:1")
+    browser.shows("Healthy", "default 100 %", "ready", place="#endpoint-birds")
+    browser.shows(f":{service._record.port}/score", "1, 0 failed", place="#endpoint-birds")
+    browser.shows("words", "version 1", place="#models")
+    assert fits(browser)
+    browser.emulate("setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+    assert fits(browser)
+    browser.click(".versions a", "ready")
+    browser.shows("endpoint-birds")
+    service.delete()

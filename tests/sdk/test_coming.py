@@ -3,20 +3,9 @@
 import pytest
 
 from roost.domain.errors import InvalidInput
-from roost.sdk.coming import ComingOfRun, ComingOfWorkspace
-
-
-@pytest.mark.parametrize("name", ["models", "webservices"])
-def test_what_a_workspace_will_have(name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"Workspace.{name} is not in Roost yet"):
-        getattr(ComingOfWorkspace(), name)
+from roost.sdk.coming import ComingOfWorkspace
 
 
 def test_what_a_workspace_will_do() -> None:
     with pytest.raises(InvalidInput, match="get_mlflow_tracking_uri"):
         ComingOfWorkspace().get_mlflow_tracking_uri()
-
-
-def test_what_a_run_will_do() -> None:
-    with pytest.raises(InvalidInput, match="'birds'"):
-        ComingOfRun().register_model(model_name="birds", model_path="outputs", tags={})

@@ -79,9 +79,6 @@ class TestLeftOut:
         [
             lambda: RemoteCompute(None, "vm"),
             lambda: RemoteCompute.attach_configuration(address="10.0.0.1", username="me"),
-            lambda: AksCompute.provisioning_configuration(agent_count=3, vm_size=SIZE),
-            lambda: AksCompute(workspace=None, name="aks"),
-            lambda: AksProvisioningConfiguration(),
             lambda: ComputeInstance.provisioning_configuration(vm_size=SIZE),
         ],
     )
@@ -90,8 +87,15 @@ class TestLeftOut:
             use()
         assert caught.value.hint
 
+    def test_certificates_of_a_target_of_services(self) -> None:
+        with pytest.raises(ComputeTargetException, match="plain HTTP"):
+            AksProvisioningConfiguration(agent_count=2).enable_ssl(leaf_domain_label="x")
+        with pytest.raises(ComputeTargetException, match="plain HTTP"):
+            AksCompute.provisioning_configuration(ssl_cname="x.example")
+
     def test_their_names_are_there(self) -> None:
         assert issubclass(AksCompute, ComputeTarget)
+        assert AksCompute.provisioning_configuration().agent_count == 3
         assert AksCompute.ClusterPurpose.DEV_TEST == "DevTest"
 
 

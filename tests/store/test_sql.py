@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.data import DataContract
+from tests.contracts.endpoints import EndpointsContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
+from tests.contracts.models import ModelsContract
 from tests.contracts.people import PeopleContract
 from tests.contracts.runs import RunsContract
 from tests.contracts.secrets import SecretsContract
@@ -28,6 +30,8 @@ class EveryNoun(
     PeopleContract,
     SecretsContract,
     DataContract,
+    EndpointsContract,
+    ModelsContract,
 ):
     """All of them on one store."""
 

@@ -63,3 +63,18 @@ def test_it_ends_within_a_large_file(carrier: Carrier, blobs: FolderBlobs, tmp_p
     with pytest.raises(Enough):
         carrier.lay_out(manifest, work, Times(2))
     assert (work / "large").stat().st_size < size
+
+
+def test_what_is_likely_there_is_not_copied_and_what_is_not_is(
+    carrier: Carrier, blobs: FolderBlobs, tmp_path: Path
+) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_bytes(b"a" * 1_000_000)
+    new.write_bytes(b"b" * 1_000_000)
+    known = blobs.put_file(old)
+    (tmp_path / "blobs/tmp").rmdir()  # nothing can be copied now
+    assert carrier.carry([old], likely={1_000_000}) == [known]
+    (tmp_path / "blobs/tmp").mkdir()
+    (name, size), again = carrier.carry([new, old], likely={1_000_000})
+    assert (size, again) == (1_000_000, known)
+    assert blobs.get(name) == new.read_bytes()

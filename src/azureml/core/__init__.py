@@ -1,6 +1,6 @@
 """`azureml.core`: Workspace, Experiment, ScriptRunConfig, Run and the rest, loaded when first used."""
 
-from azureml._lending import announce, lend
+from azureml._lending import leave_out, lend
 
 VERSION = __version__ = "1.61.0"
 """Scripts check it; it is the version of the Azure ML SDK v1 whose behaviour these paths follow."""
@@ -18,5 +18,7 @@ lend(
     ContainerRegistry="ContainerRegistry",
     Dataset="Dataset",
     Datastore="Datastore",
+    Model="Model",
+    Webservice="Webservice",
 )
-announce(globals(), "Image", "Model", "Webservice")
+leave_out(globals(), "Model.deploy(workspace, name, [model], inference_config) serves a model without one.", "Image")

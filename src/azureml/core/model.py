@@ -1,6 +1,6 @@
-"""`azureml.core.model`: on its way; each name says so when it is used."""
+"""`azureml.core.model`: Model, InferenceConfig."""
 
-from azureml._lending import announce, lend
+from azureml._lending import leave_out, lend
 
-lend(globals())
-announce(globals(), "InferenceConfig", "Model")
+lend(globals(), Model="Model", InferenceConfig="InferenceConfig")
+leave_out(globals(), "Model.deploy(workspace, name, [model], inference_config) serves it here.", "ModelPackage")

@@ -43,6 +43,8 @@ def mounts(folder: Folder, plan: Plan, environment: Mapping[str, str]) -> list[M
     library = environment["PYTHONPATH"].split(os.pathsep)[0]
     found.append(Mount(Path(library), read_only=True))
     found += [Mount(Path(environment[name])) for name in ("ROOST_LOGS", "ROOST_SHARED") if name in environment]
+    if plan.spec.serving:
+        found.append(Mount(Path(plan.spec.serving.socket).parent))
     prefix = Path(plan.spec.interpreter).parent.parent
     if prefix.parent == folder.home / "envs":
         found.append(Mount(prefix))

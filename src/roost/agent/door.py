@@ -44,7 +44,7 @@ class Door:
         self.path = place(folder)
         self.reach: Callable[[Path], Path] = Path
         """From a path that the script names to the file as it is here; another in a container."""
-        self._family = Family(link, self._settle, lambda path: self.reach(path))
+        self._family = Family(link, self.settle, lambda path: self.reach(path))
         self.ops: dict[str, Callable[[Request], object]] = {
             **self._family.ops,
             "run": self._run,
@@ -124,7 +124,7 @@ class Door:
 
     def _files(self, request: Request) -> object:
         prefix = _text(request, "prefix")
-        self._settle()
+        self.settle()
         answer = self.link.client.call("GET", self._family.path(request, "files"), params={"prefix": prefix or None})
         return [file["path"] for file in answer["files"]]
 
@@ -132,7 +132,7 @@ class Door:
         name, target = names.path(request.get("name")), self.reach(absolute(request.get("path")))
         if not target.parent.is_dir():
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
-        self._settle()
+        self.settle()
         return {"size": self.link.client.download(self._family.path(request, "files", name), target)}
 
     def _metrics(self, request: Request) -> object:
@@ -161,7 +161,7 @@ class Door:
         """What the run has read and written of data."""
         return self.link.client.call("GET", self._family.path(request, "datasets"))["uses"]
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """What the script has uploaded is among the run's files when it looks."""
         if self._staging.waits():
             self._ship.flush(PATIENCE)

@@ -9,11 +9,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import commands, contained, environments, inputs, launch, limits, outcomes, outputs
+from roost.agent import commands, contained, environments, inputs, launch, limits, models, outcomes, outputs, replicas
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.door import PATIENCE, Door
@@ -93,6 +93,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
     door.ops.update(data.ops)
     door.ops["exec"] = partial(commands.answer, link, door.link)
+    door.ops.update(models.ops(door, plan.workspace))
     tree.spared = data.pids
     return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data)
 
@@ -102,6 +103,9 @@ def _prepare(crew: _Crew) -> Prepared | Outcome:
     try:
         plan = environments.install(crew.folder, crew.plan, crew.link, crew.orders)
         prepared = prepare(crew.folder, plan, crew.access, crew.link.carrier, crew.door.path, crew.orders.check)
+        if plan.spec.serving:
+            served = replicas.lay_out(crew.folder, plan.spec, crew.link.carrier, crew.orders.check)
+            prepared = replace(prepared, environment={**prepared.environment, **served})
         restore(crew.folder, plan, crew.link, crew.orders.check)
         prepared = _supply(crew, prepared)
     except (RoostError, OSError) as error:
@@ -146,7 +150,8 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             crew.door.reach = contained.reach(contained.mounts(crew.folder, prepared.plan, prepared.environment))
         limits.make(crew.folder.mark, prepared.plan)
         place = meet(crew.link, prepared.plan, crew.orders, prepared.environment)
-        processes = launch.start(crew.folder, prepared.plan, prepared.environment, place)
+        start = partial(launch.start, crew.folder, prepared.plan, prepared.environment, place)
+        processes = [] if crew.plan.spec.serving else start()
     except (RoostError, OSError, ValueError) as error:
         _end(crew, ())
         return (
@@ -154,11 +159,12 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
             if crew.orders.halted
             else outcomes.failed(Reason.START_FAILED, str(error))
         )
-    log.info("Started: %s.", ", ".join(process.running.name for process in processes) or "nothing; serves the others")
+    others = "its worker, again and again" if crew.plan.spec.serving else "nothing; serves the others"
+    log.info("Started: %s.", ", ".join(process.running.name for process in processes) or others)
     syncing = Syncing(crew.folder, crew.link)
     if crew.plan.preemptible:
         syncing.start()
-    crew.ship.serving = not any(process.waited_for for process in processes)
+    crew.ship.serving = not crew.plan.spec.serving and not any(process.waited_for for process in processes)
     crew.ship.start()
     several = crew.plan.spec.node_count > 1
     members = partial(crew.tree.members, marks=crew.tree.everywhere)
@@ -168,7 +174,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     if several:
         served.start()
     ahead = _Ahead(crew, several)
-    outcome = _watch(crew, processes, ahead)
+    outcome = _serve(crew, start) if crew.plan.spec.serving else _watch(crew, processes, ahead)
     served.close()
     vitals.stop()
     ahead.close(outcome)
@@ -256,6 +262,27 @@ def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome
     else:
         words = f"The script ran longer than its limit of {limit:g} s and was ended."
         outcome = outcomes.failed(Reason.TIMED_OUT, words, code)
+    _note(crew.folder, outcome)
+    return outcome
+
+
+def _serve(crew: _Crew, start: Callable[[], Sequence[Launched]]) -> Outcome:
+    """A replica's worker, begun again and again until nobody wants it any more."""
+    serving = crew.plan.spec.serving
+    assert serving is not None
+    members = partial(crew.tree.members, marks=crew.tree.everywhere)
+    tell = Teller(crew.folder.std_log).say
+    supervisor = replicas.Supervisor(serving, crew.orders, members, tell, crew.masks.hide)
+    try:
+        outcome = supervisor.run(start, lambda workers: _end(crew, workers))
+    except (RoostError, OSError) as error:
+        _end(crew, ())
+        outcome = outcomes.failed(Reason.START_FAILED, str(error))
+    finally:
+        replicas.clear(crew.plan.spec)
+    if outcome is None and crew.orders.halted:
+        outcome = _halted(crew, crew.orders.halted, None)
+    assert outcome is not None
     _note(crew.folder, outcome)
     return outcome
 

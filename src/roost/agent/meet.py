@@ -29,7 +29,7 @@ def meet(link: Link, plan: Plan, orders: Orders, environment: Mapping[str, str])
     """This node among all, once all are there. Raises NotWanted when the run is to be ended meanwhile."""
     spec = plan.spec
     shared = environment.get("ROOST_SHARED", "")
-    if spec.launch == LaunchKind.SINGLE and spec.node_count == 1:
+    if spec.launch in (LaunchKind.SINGLE, LaunchKind.SERVE) and spec.node_count == 1:
         return Place(addresses=(plan.address,), nodes=(plan.node,))
     with _held(ports_on_a_node(spec.launch, spec.node_count, spec.topology)) as ports:
         if spec.node_count == 1:

@@ -61,7 +61,7 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhil
 
 def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
     """A script needs itself and its interpreter, which an image has; a command is looked up when it starts."""
-    if spec.command:
+    if spec.command or (spec.serving and not spec.script):
         return
     script = folder.work / names.path(spec.script)
     if not script.is_file():

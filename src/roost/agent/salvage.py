@@ -3,7 +3,7 @@
 import logging
 import time
 
-from roost.agent import contained, datasets, door, limits, outcomes, ranks
+from roost.agent import contained, datasets, door, limits, outcomes, ranks, replicas
 from roost.agent.finish import finish, remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
@@ -34,6 +34,7 @@ def salvage(folder: Folder) -> None:
     limits.remove(folder.mark)
     datasets.clear(folder)
     door.remove(door.place(folder))
+    replicas.clear(plan.spec)
     log.info("Salvage: %d processes were left.", count)
     try:
         run = persist(lambda: decode(Run, link.client.call("GET", link.path())))

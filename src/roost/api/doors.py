@@ -38,6 +38,7 @@ OPEN = frozenset(
         ("GET", "/"),  # the pages: the same bytes for everybody, nothing of anybody's in them
         ("GET", "/runs/{run_id}"),
         ("GET", "/data"),
+        ("GET", "/serving"),
         ("GET", "/studio/{name}"),
     }
 )

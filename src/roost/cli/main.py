@@ -17,7 +17,10 @@ from roost.cli import (
     data,
     datastores,
     doctor,
+    endpoints,
     environments,
+    models,
+    onnx,
     runs,
     secrets,
     server,
@@ -52,7 +55,10 @@ app.add_typer(environments.app, name="env")
 app.add_typer(compute.app, name="compute")
 app.add_typer(secrets.app, name="secret")
 app.add_typer(data.app, name="data")
+models.app.command("export-onnx")(onnx.export_onnx)
+app.add_typer(models.app, name="model")
 app.add_typer(datastores.app, name="datastore")
+app.add_typer(endpoints.app, name="endpoint")
 
 
 def _version(asked: bool) -> None:

@@ -15,6 +15,9 @@ _LEAST = 12
 """A column that may be cut keeps at least so many characters."""
 _STYLES = {
     "Completed": "green",
+    "Healthy": "green",
+    "Unhealthy": "red",
+    "Transitioning": "cyan",
     "Failed": "red",
     "Canceled": "yellow",
     "CancelRequested": "yellow",

@@ -67,19 +67,24 @@ def _uninstall(home: Path, as_json: bool) -> None:
 
 
 def down(as_json: bool = _AS_JSON) -> None:
-    """End the control plane on this machine. Runs go on; what they log is sent when it is back."""
+    """End the control plane on this machine. Runs go on, what they log is sent when it is back; endpoints go on serving."""
     from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+    from roost.serving import finding  # noqa: PLC0415
 
     home = discovery.home()
     record = embedded.find(home)
     if record is not None:
         embedded.stop(record, home)
+    serving = {front.name: f"http://{front.host}:{front.port}/score" for front in finding.alive(home)}
     if as_json:
-        print(json.dumps({"home": str(home), "ended": record is not None}))
-    elif record is None:
+        print(json.dumps({"home": str(home), "ended": record is not None, "serving": serving}))
+        return
+    if record is None:
         print(f"No control plane runs for {home}.")
     else:
         print(f"The control plane at {record.url} has ended. Runs that were going go on.")
+    for name, url in serving.items():
+        print(f"Endpoint {name} goes on serving at {url}; to end it: roost endpoint delete {name}")
 
 
 def status(as_json: bool = _AS_JSON) -> None:

@@ -31,6 +31,7 @@ def show(run: Run, as_json: bool) -> None:
     files = downloads.listing(run._connection, run.id)
     children = _children(run)
     nodes = records.members(client, run.id) if record.spec.node_count > 1 else []
+    models = client.call("GET", path_of("runs", run.id, "models"))
     if as_json:
         rendering.as_json(
             {
@@ -40,6 +41,7 @@ def show(run: Run, as_json: bool) -> None:
                 "metrics": found,
                 "files": codec.encode(files),
                 "nodes": codec.encode(nodes),
+                "models": models,
                 "children": [
                     {"id": child.id, "status": child.status.value, "display_name": child.display_name}
                     for child in children
@@ -51,6 +53,10 @@ def show(run: Run, as_json: bool) -> None:
     if record.parent_id is not None:
         parent = records.get(client, record.parent_id)
         print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
+    for each in reversed(models["registered"]):
+        print(f"  model       {each['name']}:{each['version']}, registered from it")
+    for used in models["used"]:
+        print(f"  model       {used}, used")
     _story(record, events)
     if nodes:
         _gang(record, nodes)

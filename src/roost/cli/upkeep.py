@@ -15,7 +15,7 @@ _CACHE_AGE = "30d"
 
 
 def du(as_json: bool = _AS_JSON) -> None:
-    """Show what takes room: runs' files, snapshots, the database, caches."""
+    """Show what takes room: runs' files, models, snapshots, the database, caches."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import upkeep  # noqa: PLC0415
 
@@ -28,9 +28,10 @@ def du(as_json: bool = _AS_JSON) -> None:
     size = rendering.size
     rows = [
         ("files of runs", size(used["file_bytes"]), "outputs and logs, each content once"),
+        ("models", size(used["model_bytes"]), "of the registry, less what is among the files of runs"),
         ("snapshots", size(used["snapshot_bytes"]), "source folders and environments"),
         ("data", size(used["data_bytes"]), "files in the workspaces' own datastores"),
-        ("unused", size(used["unused_bytes"]), "left by deleted runs and uploads: roost gc"),
+        ("unused", size(used["unused_bytes"]), "left by deleted runs, models and uploads: roost gc"),
         ("database", size(used["database_bytes"]), "metrics, live logs, everything else"),
     ]
     shown = [

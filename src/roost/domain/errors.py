@@ -3,15 +3,22 @@
 RoostError (an AzureMLException)         code, http_status, message (the fact with its value), hint (the next step),
                                                             cli_hint (the same in words of the command line, where those differ)
 ├── InvalidInput (a UserErrorException)  invalid_input      400
-│   └── InvalidCompute (a ComputeTargetException)  invalid_compute   400
+│   ├── InvalidCompute (a ComputeTargetException)  invalid_compute   400
+│   ├── InvalidModel (a WebserviceException)  invalid_model  400
+│   └── InvalidEndpoint (a WebserviceException)  invalid_endpoint   400
 ├── Unauthorized                         unauthorized       401
 ├── Forbidden                            forbidden          403
 ├── NotFound                             not_found          404
 │   ├── ComputeNotFound (a ComputeTargetException)          404
-│   └── DataNotFound (a UserErrorException)  data_not_found  404
+│   ├── DataNotFound (a UserErrorException)  data_not_found  404
+│   ├── ModelNotFound (a ModelNotFoundException)  model_not_found  404
+│   ├── ModelPathNotFound (a ModelPathNotFoundException)  model_path_not_found  404
+│   └── EndpointNotFound (a WebserviceException)  endpoint_not_found  404
 ├── Conflict                             conflict           409
 │   ├── ComputeConflict (a ComputeTargetException)  compute_conflict 409
-│   └── DataConflict (a UserErrorException)  data_conflict   409
+│   ├── DataConflict (a UserErrorException)  data_conflict   409
+│   ├── ModelConflict (a WebserviceException)  model_conflict  409
+│   └── EndpointConflict (a WebserviceException)  endpoint_conflict  409
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
@@ -26,8 +33,11 @@ from typing import Any, ClassVar, NoReturn
 from roost_job.exceptions import (
     AzureMLException,
     ComputeTargetException,
+    ModelNotFoundException,
+    ModelPathNotFoundException,
     ServiceException,
     UserErrorException,
+    WebserviceException,
 )
 
 
@@ -55,6 +65,18 @@ class InvalidCompute(InvalidInput, ComputeTargetException):
     """A compute target that cannot be made like that."""
 
     code = "invalid_compute"
+
+
+class InvalidEndpoint(InvalidInput, WebserviceException):
+    """A service that cannot be deployed or changed like that."""
+
+    code = "invalid_endpoint"
+
+
+class InvalidModel(InvalidInput, WebserviceException):
+    """A model that cannot be registered or asked for like that."""
+
+    code = "invalid_model"
 
 
 class Unauthorized(RoostError):
@@ -90,6 +112,24 @@ class DataNotFound(NotFound, UserErrorException):
     code = "data_not_found"
 
 
+class EndpointNotFound(NotFound, WebserviceException):
+    """No service of that name."""
+
+    code = "endpoint_not_found"
+
+
+class ModelNotFound(NotFound, ModelNotFoundException):
+    """No model of that name and version."""
+
+    code = "model_not_found"
+
+
+class ModelPathNotFound(NotFound, ModelPathNotFoundException):
+    """The run has no files at the path that is to become a model."""
+
+    code = "model_path_not_found"
+
+
 class Conflict(RoostError):
     """The thing exists already, or is not in a state that allows this."""
 
@@ -107,6 +147,18 @@ class DataConflict(Conflict, UserErrorException):
     """A dataset or datastore of that name is there already."""
 
     code = "data_conflict"
+
+
+class EndpointConflict(Conflict, WebserviceException):
+    """A service of that name is there already, or what is asked does not fit the state it is in."""
+
+    code = "endpoint_conflict"
+
+
+class ModelConflict(Conflict, WebserviceException):
+    """A model that is deployed, or a property of one that has another value already."""
+
+    code = "model_conflict"
 
 
 class TooLarge(RoostError):

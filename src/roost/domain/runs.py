@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from roost.domain.containers import DockerUse
 from roost.domain.datasets import Input, Output
+from roost.domain.endpoints import Serving
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict
 from roost.domain.topology import Topology
@@ -99,6 +100,8 @@ class RunKind(StrEnum):
     """Submitted: an engine starts an agent, the agent starts the script."""
     INTERACTIVE = "interactive"
     """`start_logging`: the run lives in the caller's own process."""
+    REPLICA = "replica"
+    """Of an endpoint: as a submitted one, but it takes no place of its target, and goes on until it is cancelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +138,8 @@ class RunSpec:
     """How the run's container is set up; None as the environment says."""
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
+    serving: Serving | None = None
+    """Of a replica: what it serves."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,8 @@ class LaunchKind(StrEnum):
     """`mpirun` on the first node starts ranks on all of them."""
     PYTORCH = "pytorch"
     TENSORFLOW = "tensorflow"
+    SERVE = "serve"
+    """The worker of an endpoint's replica, begun anew whenever it ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ def check(launch: str, node_count: int, topology: Topology) -> None:
         )
     if launch == LaunchKind.TENSORFLOW and topology.workers + topology.parameter_servers > node_count * MAX_PROCESSES:
         raise InvalidInput(f"{topology.workers} workers are too many for {node_count} nodes.")
-    if launch == LaunchKind.SINGLE and topology != Topology():
+    if launch in (LaunchKind.SINGLE, LaunchKind.SERVE) and topology != Topology():
         raise InvalidInput("A run that is launched singly has one process on each node, and no workers.")
 
 

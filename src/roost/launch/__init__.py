@@ -7,6 +7,7 @@ from roost.domain.topology import LaunchKind
 from roost.launch.base import Launch, single
 from roost.launch.mpi import mpi
 from roost.launch.pytorch import pytorch
+from roost.launch.serve import serve
 from roost.launch.tensorflow import tensorflow
 
 LAUNCHES: Mapping[str, Launch] = {
@@ -14,6 +15,7 @@ LAUNCHES: Mapping[str, Launch] = {
     LaunchKind.MPI: mpi,
     LaunchKind.PYTORCH: pytorch,
     LaunchKind.TENSORFLOW: tensorflow,
+    LaunchKind.SERVE: serve,
 }
 """What `RunSpec.launch` names."""
 

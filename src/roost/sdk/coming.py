@@ -1,7 +1,7 @@
 """What scripts of the Azure ML SDK v1 ask for and Roost does not have yet: asked for, it says so. A name leaves this page when
 its part is there."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from roost.domain.errors import InvalidInput
 
@@ -11,22 +11,7 @@ def not_yet(what: str) -> NoReturn:
 
 
 class ComingOfWorkspace:
-    """Of a workspace: models and services."""
-
-    @property
-    def models(self) -> Any:
-        not_yet("Workspace.models")
-
-    @property
-    def webservices(self) -> Any:
-        not_yet("Workspace.webservices")
+    """Of a workspace: its address for MLflow."""
 
     def get_mlflow_tracking_uri(self) -> NoReturn:
         not_yet("Workspace.get_mlflow_tracking_uri")
-
-
-class ComingOfRun:
-    """Of a run: models."""
-
-    def register_model(self, model_name: str, model_path: str | None = None, **kwargs: object) -> NoReturn:  # noqa: ARG002
-        not_yet(f"Run.register_model({model_name!r})")

@@ -25,6 +25,8 @@ from roost.sdk.compute_settings import (
 from roost.sdk.workspaces import Workspace
 from roost.transport.client import path_of
 
+AKS_MARK = "azureml.computeType"
+"""Tag of a target that services are deployed to (`aks_compute.py`)."""
 _POLL_SECONDS = 5.0
 _explained: set[str] = set()
 """Sizes whose meaning was printed by this process already."""
@@ -38,7 +40,7 @@ class ComputeTarget:
 
     def __new__(cls, workspace: Workspace, name: str, *args: object, **kwargs: object) -> "ComputeTarget":
         found = _look(workspace, name)
-        right = AmlCompute if found.compute.kind is ComputeKind.CLUSTER else ComputeTarget
+        right = _class_of(found)
         if not issubclass(right, cls):
             raise ComputeNotFound(
                 f"ComputeTargetNotFound: {name!r} is no {cls.__name__} but of type {right._compute_type}."
@@ -89,7 +91,7 @@ class ComputeTarget:
         _check_workspace(workspace)
         answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "computes"))
         found = [codec.decode(ComputeStatus, item) for item in answer["computes"]]
-        return [AmlCompute._of(workspace, each) for each in found if each.compute.kind is ComputeKind.CLUSTER]
+        return [_class_of(each)._of(workspace, each) for each in found if each.compute.kind is ComputeKind.CLUSTER]
 
     @classmethod
     def _of(cls, workspace: Workspace, status: ComputeStatus) -> "ComputeTarget":
@@ -324,6 +326,14 @@ class AmlCompute(ComputeTarget):
             "scaleSettings": self.scale_settings.serialize(),
         }
         return {"properties": settings, "status": self.status.serialize()}
+
+
+def _class_of(status: ComputeStatus) -> type[ComputeTarget]:
+    from roost.sdk.aks_compute import AksCompute  # noqa: PLC0415 - it builds on this page
+
+    if status.compute.kind is not ComputeKind.CLUSTER:
+        return ComputeTarget
+    return AksCompute if AKS_MARK in status.compute.tags else AmlCompute
 
 
 def _look(workspace: Workspace, name: object, params: Mapping[str, object] | None = None) -> ComputeStatus:

@@ -70,7 +70,7 @@ class Bytes:
         self._home = home
 
     @cached_property
-    def _carrier(self) -> "Carrier":
+    def carrier(self) -> "Carrier":
         from roost.transport.carrying import Carrier  # noqa: PLC0415 - hashing is loaded by those who carry bytes
 
         return Carrier(self._client, self._home / "cache" / "blobs")
@@ -78,17 +78,17 @@ class Bytes:
     @property
     def shared(self) -> "FolderBlobs | None":
         """The control plane's own folder, where this machine has it."""
-        return self._carrier.shared
+        return self.carrier.shared
 
     def put(self, data: bytes) -> str:
-        return self._carrier.put(data)
+        return self.carrier.put(data)
 
     def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
-        return self._carrier.carry(paths)
+        return self.carrier.carry(paths)
 
     def lay_out(self, manifest: str, folder: Path) -> int:
         """Makes a snapshot's files in an empty folder; how many."""
-        return self._carrier.lay_out(manifest, folder)
+        return self.carrier.lay_out(manifest, folder)
 
     def has(self, name: str) -> bool:
         return not self._client.call("POST", "/api/blobs/missing", json={"names": [name]})["missing"]

@@ -314,12 +314,16 @@ def keep_passwords(workspace: "Workspace", environment: Environment | None) -> N
 
 def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:
     """Registers the environment that a run is submitted with, as the SDK does; the spec with its version."""
-    use = spec.environment
-    if use is None or use.version or use.name.lower().startswith(environments.RESERVED):
-        return spec
+    return replace(spec, environment=noted(workspace, spec.environment)) if spec.environment is not None else spec
+
+
+def noted(workspace: "Workspace", use: EnvironmentUse) -> EnvironmentUse:
+    """An environment as it is used, registered if it was not; with its version."""
+    if use.version or use.name.lower().startswith(environments.RESERVED):
+        return use
     route = path_of("workspaces", workspace.name, "environments", use.name)
     answer = workspace._connection.client.call("PUT", route, json={"definition": use.definition})
-    return replace(spec, environment=replace(use, version=str(answer["version"])))
+    return replace(use, version=str(answer["version"]))
 
 
 @dataclass(frozen=True)

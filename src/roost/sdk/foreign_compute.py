@@ -1,6 +1,6 @@
 """Compute of the Azure ML SDK v1 that Roost leaves out on purpose: the names are there, and using one says what to do instead."""
 
-# ruff: noqa: ARG002, ARG003, ARG004
+# ruff: noqa: ARG003, ARG004
 # The signatures are the Azure ML SDK v1's; whatever is given, the answer is the same.
 
 from typing import ClassVar, NoReturn
@@ -74,23 +74,3 @@ class ComputeInstance(_Foreign):
     """A workstation in the cloud."""
 
     _instead = "Work on this machine: it needs no compute instance."
-
-
-class AksCompute(_Foreign):
-    """A Kubernetes cluster for web services."""
-
-    class ClusterPurpose:
-        """What such a cluster is for."""
-
-        FAST_PROD = "FastProd"
-        DEV_TEST = "DevTest"
-
-
-class AksProvisioningConfiguration:
-    """A Kubernetes cluster to be made."""
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        refuse("AksProvisioningConfiguration")
-
-    def enable_ssl(self, *args: object, **kwargs: object) -> NoReturn:
-        refuse("AksProvisioningConfiguration.enable_ssl")

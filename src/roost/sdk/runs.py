@@ -21,7 +21,6 @@ from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunKind, RunStatus
 from roost.domain.runs import Run as RunRecord
 from roost.sdk import downloads, records, showing, waiting
-from roost.sdk.coming import ComingOfRun
 from roost.sdk.connections import Connection
 from roost.sdk.links import HttpLink
 from roost.transport.client import path_of
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
 
 
-class Run(ComingOfRun, job.Run):
+class Run(job.Run):
     """A run of an experiment."""
 
     def __init__(self, experiment: "Experiment", run_id: str, outputs: str | None = None, **kwargs: Any) -> None:
@@ -175,6 +174,11 @@ class Run(ComingOfRun, job.Run):
         from roost.sdk import dataset_factory  # noqa: PLC0415 - loaded by those who use data
 
         return dataset_factory.of_use(self.experiment.workspace, given)
+
+    def _model(self, facts: Any) -> Any:
+        from roost.sdk.models import Model  # noqa: PLC0415 - loaded by those who use models
+
+        return Model._of(self.experiment.workspace, facts)
 
     def get_portal_url(self) -> str:
         """Where a browser shows it."""

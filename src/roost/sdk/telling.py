@@ -56,10 +56,10 @@ def warn_if_large(root: str, fresh: Mapping[str, os.stat_result]) -> None:
 
 
 class Progress:
-    """How much of a snapshot has been taken in, on a terminal or in a notebook, when it takes a while. A `with` block."""
+    """How much of a snapshot or model has been taken in, on a terminal or in a notebook, when that takes long. A `with` block."""
 
-    def __init__(self, files: int, size: int) -> None:
-        self._files, self._size = files, size
+    def __init__(self, files: int, size: int, what: str = "Snapshot") -> None:
+        self._files, self._size, self._what = files, size, what
         self._done = self._bytes = 0
         self._due = time.monotonic() + _PATIENCE
         self._shown = 0
@@ -73,7 +73,7 @@ class Progress:
         self._bytes += size
         if self._seen and time.monotonic() >= self._due:
             self._due = time.monotonic() + _EVERY
-            text = f"Snapshot: {self._done:,} of {self._files:,} files, {_megabytes(self._bytes)} of {_megabytes(self._size)}"
+            text = f"{self._what}: {self._done:,} of {self._files:,} files, {_megabytes(self._bytes)} of {_megabytes(self._size)}"
             print(f"\r{text:<{self._shown}}", end="", file=sys.stderr, flush=True)
             self._shown = len(text)
 

@@ -19,6 +19,8 @@ from roost.sdk.coming import ComingOfWorkspace
 from roost.sdk.connections import Connection, connect
 from roost.sdk.secrets import Keyvault
 from roost.sdk.workspace_data import DataOfWorkspace
+from roost.sdk.workspace_models import ModelsOfWorkspace
+from roost.sdk.workspace_services import ServicesOfWorkspace
 from roost.transport.client import path_of
 from roost_job.exceptions import WorkspaceException
 
@@ -32,7 +34,7 @@ _TYPE = "Microsoft.MachineLearningServices/workspaces"
 _said: set[str] = set()
 
 
-class Workspace(DataOfWorkspace, ComingOfWorkspace):
+class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, ComingOfWorkspace):
     """A workspace of the control plane; WorkspaceException when there is none of that name. Objects for authentication are
     accepted and not needed."""
 

@@ -17,6 +17,7 @@ import uvloop
 
 from roost.api.app import create_app
 from roost.api.guard import host_headers
+from roost.control.endpoints import EndpointsControl, Verdict
 from roost.control.loop import Loop
 from roost.control.runs import RunsControl
 from roost.control.upkeep import Upkeep
@@ -27,7 +28,7 @@ from roost.server import home, logs, wiring
 from roost.server.protocol import Protocol
 from roost.server.settings import Settings
 from roost.services.house import House
-from roost.store.base import Lease
+from roost.store.base import EndpointLease, Lease
 from roost.studio import pages
 
 log = logging.getLogger("roost.server")
@@ -72,17 +73,19 @@ def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = No
 
 
 class Control:
-    """The control loop with its engines; both are made after the server listens, so that they delay nobody."""
+    """The control loops, and the engines that runs are on; all are made after the server listens, so that they delay nobody."""
 
     def __init__(self, settings: Settings, house: House, address: str) -> None:
         self._settings = settings
         self._house = house
         self._address = address
         self._loop: Loop[Lease, Finding] = Loop(house.signals)
+        self._endpoints: Loop[EndpointLease, Verdict] = Loop(house.signals, workers=4)
         self._engines: dict[str, Engine] = {}
 
     def start(self) -> None:
         self._loop.start(self._make)
+        self._endpoints.start(lambda: EndpointsControl(self._house))
 
     def _make(self) -> RunsControl:
         self._engines = wiring.engines(self._settings, self._house.engines)
@@ -95,6 +98,7 @@ class Control:
     def stop(self) -> None:
         """Waits for engines a moment only: one that is busy ends with this process."""
         self._loop.stop()
+        self._endpoints.stop()
         closer = threading.Thread(target=self._close, name="closer", daemon=True)
         closer.start()
         closer.join(CLOSE_SECONDS)

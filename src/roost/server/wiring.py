@@ -36,6 +36,7 @@ def build(settings: Settings, instance: str) -> House:
     store = open_store(settings.store)
     if not settings.store_url:
         store.runs.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
+        store.endpoints.inherit()
     store.computes.ensure(Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots))
     in_use = {compute.engine for compute in store.computes.list() if compute.engine in ENGINES}
     house = House(

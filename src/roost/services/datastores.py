@@ -309,7 +309,7 @@ def _web_item(datastore: Datastore, path: str, below: str) -> Item:
 
 
 def _seal(house: House, workspace: str, name: str, credential: Mapping[str, str]) -> bytes:
-    first = not (house.store.secrets.any_sealed() or house.store.datastores.any_sealed())
+    first = secrets.nothing_sealed(house)
     return vault.seal(
         secrets.key_file(house), workspace, _sealed_name(name), json.dumps(dict(credential)), may_make_key=first
     )

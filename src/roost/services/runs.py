@@ -122,13 +122,13 @@ def cancel(house: House, caller: Caller, run_id: str) -> Run:
         return run
     run = _cancel(house, caller, run)
     for each in lineage.below(house, run):
-        if each.spec.kind is RunKind.SCRIPT and not each.status.is_terminal:
+        if each.spec.kind is not RunKind.INTERACTIVE and not each.status.is_terminal:
             _cancel(house, caller, each)
     return run
 
 
 def _cancel(house: House, caller: Caller, run: Run) -> Run:
-    asks_agent = run.status.holds_node and run.spec.kind is RunKind.SCRIPT
+    asks_agent = run.status.holds_node and run.spec.kind is not RunKind.INTERACTIVE
     to = RunStatus.CANCEL_REQUESTED if asks_agent else RunStatus.CANCELED
     message = f"Cancelled by {caller.user}."
     # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.

@@ -22,7 +22,7 @@ def put(house: House, caller: Caller, workspace: str, values: Mapping[str, str])
         checked_value(checked_name(name), value)
     if len(values) > MAX_AT_ONCE:
         raise InvalidInput(f"{len(values)} secrets at once are too many.", hint=f"Set at most {MAX_AT_ONCE}.")
-    first = not (house.store.secrets.any_sealed() or house.store.datastores.any_sealed())
+    first = nothing_sealed(house)
     sealed = {
         name: vault.seal(key_file(house), place, name, value, may_make_key=first) for name, value in values.items()
     }
@@ -65,3 +65,9 @@ def delete(house: House, workspace: str, name: str) -> bool:
 def key_file(house: House) -> Path:
     """Where the key is that everything is sealed with."""
     return Path(house.facts.home) / KEY_FILE
+
+
+def nothing_sealed(house: House) -> bool:
+    """Whether a key may be made: nothing was sealed with an earlier one."""
+    store = house.store
+    return not (store.secrets.any_sealed() or store.datastores.any_sealed() or store.endpoints.any_sealed())

@@ -28,6 +28,11 @@ def compute_topic(workspace: str, name: str) -> str:
     return f"compute/{workspace}/{name}"
 
 
+def endpoint_topic(workspace: str, name: str) -> str:
+    """Rung when an endpoint's revision changes, and when it is gone."""
+    return f"endpoint/{workspace}/{name}"
+
+
 class Bell:
     """One listener's own bell; rung before the wait, the wait returns at once."""
 

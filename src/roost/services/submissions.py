@@ -20,8 +20,12 @@ MAX_TEXT = 128 * 1024
 MAX_MANIFEST = 256 * 1024 * 1024
 
 
-def check(house: House, workspace: str, submission: Submission) -> None:
-    """InvalidInput, NotFound or ComputeNotFound; nothing is changed."""
+def check(house: House, workspace: str, submission: Submission, *, replica: bool = False) -> None:
+    """InvalidInput, NotFound or ComputeNotFound; nothing is changed. A `replica` is submitted by its endpoint alone."""
+    if (submission.spec.kind is RunKind.REPLICA, submission.spec.serving is not None) != (replica, replica):
+        raise InvalidInput(
+            "A replica is made by its endpoint, not submitted.", hint="Deploy the model: Model.deploy(…)."
+        )
     names.run_id(submission.id)
     names.experiment(submission.experiment)
     house.store.workspaces.get(names.workspace(workspace))
@@ -32,6 +36,8 @@ def check(house: House, workspace: str, submission: Submission) -> None:
     if submission.spec.kind is RunKind.SCRIPT:
         _check_width(house.store.computes.get(workspace, submission.spec.target), submission.spec)
         _check_program(submission.spec)
+    elif replica:
+        _check_interpreter(submission.spec)
     _check_snapshot(house, submission.spec)
     if submission.parent_id is not None:
         parent = house.store.runs.get(names.run_id(submission.parent_id))
@@ -65,14 +71,16 @@ def _check_program(spec: RunSpec) -> None:
         )
     if spec.script:
         names.path(spec.script)
-        if not PurePosixPath(spec.interpreter).is_absolute():
-            raise InvalidInput(
-                f"The interpreter of a script is the absolute path of a Python, got {spec.interpreter!r}."
-            )
+        _check_interpreter(spec)
     elif spec.shell and len(spec.command) != 1:
         raise InvalidInput(f"A command for the shell is one text, got {len(spec.command)} words.")
     elif not spec.command[0]:
         raise InvalidInput("The command's first word, its program, is empty.")
+
+
+def _check_interpreter(spec: RunSpec) -> None:
+    if not PurePosixPath(spec.interpreter).is_absolute():
+        raise InvalidInput(f"The interpreter of a script is the absolute path of a Python, got {spec.interpreter!r}.")
 
 
 def _check_width(compute: Compute, spec: RunSpec) -> None:
@@ -122,7 +130,7 @@ def _check_texts(spec: RunSpec) -> None:
 
 def _check_snapshot(house: House, spec: RunSpec) -> None:
     if not spec.snapshot:
-        if spec.script and spec.kind is RunKind.SCRIPT:
+        if spec.script and spec.kind is not RunKind.INTERACTIVE:
             raise InvalidInput(f"Script {spec.script!r} was given without a snapshot of its folder.")
         return
     size = house.blobs.keep(names.blob(spec.snapshot))

@@ -53,8 +53,10 @@ class Usage:
     blobs: int
     file_bytes: int
     """Stored content of runs' files, each once."""
+    model_bytes: int
+    """Stored content of models, each once, less what runs' files have too."""
     snapshot_bytes: int
-    """Stored content of snapshots and the like, each once, less what runs' files have too."""
+    """Stored content of snapshots and the like, each once, less what runs' files and models have too."""
     unused_bytes: int
     """What the next sweep frees, now or once it is old enough."""
     data_bytes: int
@@ -140,11 +142,14 @@ def usage(house: House) -> Usage:
     """Where the room goes; nothing is changed."""
     found = house.store.upkeep.references()
     kept = _with_listed(house, found.others)
-    blobs = file_bytes = snapshot_bytes = unused_bytes = 0
+    models = _with_listed(house, found.models)
+    blobs = file_bytes = model_bytes = snapshot_bytes = unused_bytes = 0
     for name, size, _ in house.blobs.walk():
         blobs += 1
         if name in found.files:
             file_bytes += size
+        elif name in models:
+            model_bytes += size
         elif name in kept:
             snapshot_bytes += size
         else:
@@ -158,6 +163,7 @@ def usage(house: House) -> Usage:
         database_bytes=house.store.upkeep.size(),
         blobs=blobs,
         file_bytes=file_bytes,
+        model_bytes=model_bytes,
         snapshot_bytes=snapshot_bytes,
         unused_bytes=unused_bytes,
         data_bytes=sum(_sizes(_data(house))),

@@ -15,10 +15,12 @@ from typing import Protocol
 from roost.domain.compute import Adjustment, Compute, Node
 from roost.domain.datasets import Dataset, DataUse
 from roost.domain.datastores import Datastore
+from roost.domain.endpoints import Endpoint, EndpointSpec, Replica
 from roost.domain.environments import Build, Environment
 from roost.domain.files import RunFile
 from roost.domain.gangs import Member
 from roost.domain.metrics import Series, Space
+from roost.domain.models import Model
 from roost.domain.people import Token, TokenKind
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.domain.secrets import Secret
@@ -372,6 +374,8 @@ class References:
 
     files: set[str]
     """Content of runs' files."""
+    models: set[str]
+    """Manifests of models."""
     others: set[str]
     """Anything else, manifests among it. May name what is no blob: whatever looks like a name in any column counts, so that no
     new table is ever forgotten."""
@@ -482,6 +486,125 @@ class Datasets(Protocol):
         """Newest run first."""
 
 
+class Models(Protocol):
+    """Registered versions by (workspace, name, version), and which run asked for which."""
+
+    def register(self, model: Model, key: str) -> tuple[Model, bool]:
+        """With the version that it gets, one more than the last that was ever given under its name, and whether it is new: the
+        same key again is the same version. Of two at once, each gets its own."""
+
+    def get(self, workspace: str, name: str, version: int | None = None) -> Model:
+        """The newest version that is there when none is named."""
+
+    def list(
+        self,
+        workspace: str,
+        *,
+        name: str | None = None,
+        run_id: str | None = None,
+        framework: str | None = None,
+        latest: bool = False,
+    ) -> Sequence[Model]:
+        """Newest first; with `latest` only the newest version of each name."""
+
+    def change(self, workspace: str, name: str, version: int, decide: Callable[[Model], Model]) -> Model:
+        """As `decide` makes it of the one that is there; what that raises changes nothing."""
+
+    def delete(self, workspace: str, name: str, version: int) -> bool:
+        """Whether it was there."""
+
+    def note_use(self, run_id: str, model_id: str, at: float) -> None:
+        """The run asked for that model. Safe twice."""
+
+    def used_by_run(self, run_id: str) -> Sequence[str]:
+        """Ids of models, in the order in which it asked for them."""
+
+    def users(self, workspace: str, model_id: str, limit: int) -> Sequence[str]:
+        """Ids of the runs that asked for it, newest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """An endpoint with all that its loop has to know."""
+
+    endpoint: Endpoint
+    good: EndpointSpec | None
+    """What it was when it last stood as it should: what serves while a change is under way. None for one that never did."""
+    generations: int
+    """The last that was given to a version."""
+    asked: int
+    """Counts what people asked for: whoever worked on something older has worked in vain."""
+    deleting: bool
+    sealed: bytes
+    """Its keys."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointLease:
+    """As `Lease`, of an endpoint."""
+
+    standing: Standing
+    token: str
+
+
+class Endpoints(Protocol):
+    """By (workspace, name). One that is being deleted is there for its loop alone; its name and port are taken until then."""
+
+    def create(self, endpoint: Endpoint, sealed: bytes, *, generations: int) -> Endpoint:
+        """EndpointConflict when there is one of that name, or with that port."""
+
+    def get(self, workspace: str, name: str) -> Endpoint: ...
+    def standing(self, workspace: str, name: str) -> Standing:
+        """Also of one that is being deleted."""
+
+    def list(self, workspace: str | None = None) -> Sequence[Endpoint]:
+        """By name; of all workspaces when none is given."""
+
+    def ports(self) -> frozenset[int]:
+        """Those that are taken."""
+
+    def using(self, workspace: str, model_id: str) -> Sequence[str]:
+        """Names of the endpoints that have the model, in what they should be or in what serves; those being deleted too."""
+
+    def ask(self, workspace: str, name: str, spec: EndpointSpec, *, seen: int, generations: int, at: float) -> Endpoint:
+        """It should be like this from now on. EndpointConflict when somebody asked for something since `seen`."""
+
+    def annotate(self, workspace: str, name: str, sealed: bytes) -> Endpoint:
+        """Other keys."""
+
+    def retire(self, workspace: str, name: str, *, at: float) -> None:
+        """It is to be deleted."""
+
+    def touch(self, workspace: str, name: str) -> None:
+        """Makes it due at once."""
+
+    def lease(self, *, at: float, seconds: float, limit: int) -> Sequence[EndpointLease]: ...
+    def renew(self, lease: EndpointLease, *, until: float) -> bool: ...
+    def release(self, lease: EndpointLease, *, due_at: float) -> None:
+        """As of runs; one that became due while it was held is due at once."""
+
+    def inherit(self) -> None:
+        """Ends every lease; all are due at once."""
+
+    def settle(self, lease: EndpointLease, after: Standing) -> bool:
+        """Writes what came of the work: spec, good, state, error, port. False, and nothing is changed, when the lease was lost or
+        somebody asked for something else meanwhile."""
+
+    def remove(self, lease: EndpointLease) -> bool:
+        """One that is being deleted is gone, and its replicas' rows with it; the runs stay."""
+
+    def replicas(self, workspace: str, name: str) -> Sequence[Replica]:
+        """Oldest first; those that have ended too, until they are forgotten."""
+
+    def add_replica(self, workspace: str, name: str, replica: Replica) -> None: ...
+    def dismiss(self, run_ids: Sequence[str]) -> None:
+        """They are leaving."""
+
+    def forget(self, run_ids: Sequence[str]) -> None: ...
+    def any_sealed(self) -> bool:
+        """Whether there is any."""
+
+
 class Store(Protocol):
     """All of it. `close` waits for what is being written."""
 
@@ -511,6 +634,10 @@ class Store(Protocol):
     def datastores(self) -> Datastores: ...
     @property
     def datasets(self) -> Datasets: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def endpoints(self) -> Endpoints: ...
     @property
     def upkeep(self) -> Upkeep: ...
     def close(self) -> None: ...

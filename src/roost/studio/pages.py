@@ -42,6 +42,11 @@ def data(request: Request) -> Response:
     return _file(request, "data.html")
 
 
+@desk.route("GET", "/serving", Access.OPEN, answer=bytes)
+def serving(request: Request) -> Response:
+    return _file(request, "serving.html")
+
+
 @desk.route("GET", "/studio/{name}", Access.OPEN, answer=bytes)
 def asset(request: Request, name: str) -> Response:
     return _file(request, name)

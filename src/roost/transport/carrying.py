@@ -4,7 +4,7 @@ missing, small ones many to a request. `lay_out` makes a run's working copy of a
 
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
@@ -58,10 +58,11 @@ class Carrier:
             self._client.call("PUT", path_of("blobs", name), body=data)
         return name
 
-    def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]:
-        """Stores files; hash and size of each, in the order given."""
+    def carry(self, paths: Sequence[Path], likely: Container[int] = ()) -> list[tuple[str, int]]:
+        """Stores files; hash and size of each, in the order given. Files of a size that is `likely` are probably stored already:
+        they are hashed before anything is copied."""
         if self.shared:
-            return [self.shared.put_file(path) for path in paths]
+            return [_stored(self.shared, path, likely) or self.shared.put_file(path) for path in paths]
         hashed = {path: (hash_file(path), size) for path in paths if (size := path.stat().st_size) < LARGE}
         by_name = {name: path for path, (name, _) in hashed.items()}
         small: list[tuple[str, Path]] = []
@@ -110,7 +111,7 @@ class Carrier:
         """Makes the manifest's files in an empty folder, each a copy of its own; how many. Nothing lands outside it. What
         `meanwhile` raises ends the work."""
         entries = files.read_manifest(self.get(manifest))
-        source = self.shared or self._fetched(entries, meanwhile)
+        source = self.source(entries, meanwhile)
         for place in sorted({os.path.dirname(entry.path) for entry in entries if "/" in entry.path}):
             os.makedirs(folder / place, exist_ok=True)
         plain = [entry for entry in entries if entry.kind is files.EntryKind.FILE]
@@ -134,6 +135,10 @@ class Carrier:
             elif entry.kind is files.EntryKind.LINK:
                 os.symlink(entry.content, folder / entry.path)
         return len(entries)
+
+    def source(self, entries: Sequence[files.Entry], meanwhile: Meanwhile = lambda: None) -> FolderBlobs:
+        """Where the content of these can be copied from on this machine; fetched before, if it has to be."""
+        return self.shared or self._fetched(entries, meanwhile)
 
     def _missing(self, wanted: Iterable[str]) -> list[str]:
         every = list(wanted)
@@ -168,6 +173,15 @@ class Carrier:
                 if cache.put(data) != name:
                     raise InvalidInput(f"Blob {name} arrived damaged.")
         return cache
+
+
+def _stored(blobs: FolderBlobs, path: Path, likely: Container[int]) -> tuple[str, int] | None:
+    size = path.stat().st_size
+    if size <= SMALL or size not in likely:
+        return None
+    name = hash_file(path)
+    found = blobs.keep(name)
+    return None if found is None else (name, found)
 
 
 def _batches(small: Sequence[tuple[str, Path]]) -> Iterator[bytes]:

@@ -1,6 +1,12 @@
-"""`azureml.core.webservice`: on its way; each name says so when it is used."""
+"""`azureml.core.webservice`: the kinds of services."""
 
-from azureml._lending import announce, lend
+from azureml._lending import lend
 
-lend(globals())
-announce(globals(), "AciWebservice", "AksEndpoint", "AksWebservice", "LocalWebservice", "Webservice")
+lend(
+    globals(),
+    Webservice="Webservice",
+    AciWebservice="AciWebservice",
+    AksWebservice="AksWebservice",
+    AksEndpoint="AksEndpoint",
+    LocalWebservice="LocalWebservice",
+)

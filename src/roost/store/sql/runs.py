@@ -90,7 +90,10 @@ _ACTIVE = Statement(
     _COUNT.where(t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)), t.runs.c.kind == RunKind.SCRIPT.value)
 )
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
-_OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(t.runs.c.seq).limit(1).with_for_update())
+_WAITS = sa.case(
+    (t.runs.c.kind == RunKind.REPLICA.value, 0), else_=1
+)  # a replica takes no place, so it waits for nobody
+_OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(_WAITS, t.runs.c.seq).limit(1).with_for_update())
 
 
 class SqlRuns:
@@ -197,7 +200,8 @@ class SqlRuns:
             if row is None:
                 return None
             (held,) = _PLACES.all(connection, target=target, most=limit)
-            if int(held.runs or 0) + min(row.node_count or 1, limit) > limit:
+            fits = int(held.runs or 0) + min(row.node_count or 1, limit) <= limit
+            if not fits and row.kind != RunKind.REPLICA.value:
                 return None
             happened = event(rows.run(row))
             run, _ = move(connection, row, happened)

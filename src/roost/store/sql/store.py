@@ -4,12 +4,14 @@ from roost.domain.errors import Incompatible, InvalidInput
 from roost.store.sql.compute import SqlComputes
 from roost.store.sql.datasets import SqlDatasets
 from roost.store.sql.datastores import SqlDatastores
+from roost.store.sql.endpoints import SqlEndpoints
 from roost.store.sql.engine import MEMORY, Database, SqliteDatabase
 from roost.store.sql.environments import SqlEnvironments
 from roost.store.sql.experiments import SqlExperiments
 from roost.store.sql.files import SqlFiles
 from roost.store.sql.gangs import SqlGangs
 from roost.store.sql.metrics import SqlMetrics
+from roost.store.sql.models import SqlModels
 from roost.store.sql.people import SqlPeople
 from roost.store.sql.runs import SqlRuns
 from roost.store.sql.schema import prepare
@@ -37,6 +39,8 @@ class SqlStore:
         self.secrets = SqlSecrets(database)
         self.datastores = SqlDatastores(database)
         self.datasets = SqlDatasets(database)
+        self.models = SqlModels(database)
+        self.endpoints = SqlEndpoints(database)
         self.upkeep = SqlUpkeep(database)
 
     @classmethod

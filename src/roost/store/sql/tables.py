@@ -396,3 +396,88 @@ data_uses = Table(
     Column("at", Float, nullable=False),
     Index("ix_data_uses_dataset", "dataset_id", "run_seq"),
 )
+
+model_names = Table(
+    "model_names",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("newest", Integer, nullable=False),  # the last version given; never given again, even when it is deleted
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("key", Name, nullable=False),  # of the request that registered it, to know a repeated one
+    Column("manifest", Name, nullable=False),  # blob
+    Column("path", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("framework", Name, nullable=False),
+    Column("framework_version", Name, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("tags", Text, nullable=False),  # JSON
+    Column("properties", Text, nullable=False),  # JSON
+    Column("run_id", Name, nullable=False),  # empty for none; stays when the run is deleted
+    Column("experiment", Name, nullable=False),
+    Column("parent", Name, nullable=False),
+    Column("datasets", Text, nullable=False),  # JSON
+    Column("sample_input", Name, nullable=False),
+    Column("sample_output", Name, nullable=False),
+    Column("resources", Text, nullable=False),  # JSON
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("modified_at", Float, nullable=False),
+    UniqueConstraint("workspace", "key"),
+    Index("ix_models_run", "run_id"),
+    Index("ix_models_created", "workspace", "created_at"),
+)
+
+model_uses = Table(
+    "model_uses",
+    metadata,
+    Column("run_seq", Serial, ForeignKey("runs.seq", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("model", Name, primary_key=True),  # its id, `name:version`, in the run's workspace
+    Column("at", Float, nullable=False),
+    Index("ix_model_uses_model", "model", "run_seq"),
+)
+
+endpoints = Table(
+    "endpoints",
+    metadata,
+    Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("spec", Text, nullable=False),  # JSON: what it should be
+    Column("good", Text, nullable=False),  # JSON: what it was when it last stood as it should; empty before
+    Column("state", Name, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("port", Integer, nullable=False),
+    Column("generations", Integer, nullable=False),  # the last that was given to a version
+    Column("user", Name, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("updated_at", Float, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("asked", Integer, nullable=False),  # counts what people asked for
+    Column("deleting", Boolean, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),  # its keys (`services/vault.py`)
+    Column("lease_token", Name, nullable=False),
+    Column("lease_until", Float, nullable=False),
+    Column("due_at", Float, nullable=False),
+    UniqueConstraint("port"),
+)
+
+endpoint_replicas = Table(
+    "endpoint_replicas",
+    metadata,
+    Column("run_id", Name, primary_key=True),  # stands here before the run does
+    Column("workspace", Name, nullable=False),
+    Column("endpoint", Name, nullable=False),
+    Column("version", Name, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("socket", Text, nullable=False),
+    Column("leaving", Boolean, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Index("ix_endpoint_replicas_endpoint", "workspace", "endpoint"),
+)

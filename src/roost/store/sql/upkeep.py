@@ -51,9 +51,10 @@ def _references(connection: sa.Connection, without: set[str]) -> References:
         set(connection.execute(sa.select(t.runs.c.seq).where(t.runs.c.id.in_(without))).scalars()) if without else set()
     )
     files = set(_in_column(connection, t.files.c.blob, gone))
+    models = set(_in_column(connection, t.models.c.manifest, gone))
     columns = [column for table in t.metadata.sorted_tables for column in table.c if column is not t.files.c.blob]
     texts = [column for column in columns if isinstance(column.type, sa.String)]
-    return References(files, {name for column in texts for name in _in_column(connection, column, gone)})
+    return References(files, models, {name for column in texts for name in _in_column(connection, column, gone)})
 
 
 def _in_column(connection: sa.Connection, column: sa.Column[str], gone: set[int]) -> Iterator[str]:

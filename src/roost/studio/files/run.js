@@ -91,6 +91,15 @@ async function drawChildren() {
   )));
 }
 
+async function drawModels() {
+  const { registered, used } = await get(`${address}/models`);
+  byId("models-part").hidden = !registered.length && !used.length;
+  byId("models").replaceChildren(
+    ...registered.map((model) => make("li", {}, make("span", {}, `${model.name}, version ${model.version}`), make("span", {}, size(model.size)))),
+    ...used.map((model) => make("li", {}, make("span", {}, model.replace(":", ", version ")), make("span", {}, "used"))),
+  );
+}
+
 /** Follows one stream until the run has ended and all of it is here, or another is chosen. */
 async function follow(name, mine, signal) {
   const view = new LogView(byId("log"), () => { byId("log-note").textContent = "The beginning is not shown; the whole log is among the files."; });
@@ -128,7 +137,7 @@ function read(name) {
 
 async function drawAll() {
   drawRun();
-  await Promise.all([drawStory(), drawFiles(), drawMetrics(), drawChildren()]);
+  await Promise.all([drawStory(), drawFiles(), drawMetrics(), drawChildren(), drawModels()]);
 }
 
 /** The run's own changes come by long poll; metrics and files are looked at while it runs. */

@@ -25,6 +25,7 @@ export function choices(place, names, chosen) {
 
 const LOOKS = {
   Completed: "good", Failed: "bad", NotResponding: "bad", Canceled: "off", CancelRequested: "wait",
+  Healthy: "good", Unhealthy: "bad", Transitioning: "busy",
   Running: "busy", Finalizing: "busy", Queued: "wait", Provisioning: "wait", Preparing: "wait", Starting: "wait", NotStarted: "wait",
 };
 export const ENDED = new Set(["Completed", "Failed", "Canceled"]);

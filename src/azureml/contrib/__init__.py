@@ -1,0 +1,5 @@
+"""`azureml.contrib`: import paths."""
+
+from azureml._lending import lend
+
+lend(globals())

@@ -1,0 +1,5 @@
+"""`azureml.core.profile`."""
+
+from azureml._lending import lend
+
+lend(globals(), ModelProfile="ModelProfile")

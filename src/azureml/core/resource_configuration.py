@@ -1,0 +1,5 @@
+"""`azureml.core.resource_configuration`."""
+
+from azureml._lending import lend
+
+lend(globals(), ResourceConfiguration="ResourceConfiguration")

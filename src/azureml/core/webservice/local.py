@@ -1,0 +1,9 @@
+"""`azureml.core.webservice.local`."""
+
+from azureml._lending import lend
+
+lend(
+    globals(),
+    LocalWebservice="LocalWebservice",
+    LocalWebserviceDeploymentConfiguration="LocalWebserviceDeploymentConfiguration",
+)

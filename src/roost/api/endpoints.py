@@ -1,0 +1,126 @@
+"""Routes: endpoints, their keys, replicas, logs, and what their fronts say."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from roost.api.answers import answer, plain_answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.waiting import LONGEST, until
+from roost.domain.endpoints import Endpoint, Keys, Replica
+from roost.services import endpoints
+from roost.services.endpoints import Log, Token, Which, Wish
+from roost.services.signals import endpoint_topic
+
+desk = Desk("endpoints")
+
+After = Annotated[int | None, Query(description="Wait until the endpoint's revision passes this one.")]
+Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
+_ALL = "/api/workspaces/{workspace}/endpoints"
+_ONE = _ALL + "/{name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointList:
+    endpoints: tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplicaList:
+    replicas: tuple[Replica, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gone:
+    gone: bool
+    """Whether all of it has ended; else it ends by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewKey:
+    which: Which
+    key: str = ""
+    """Empty for one that is made."""
+
+
+@desk.route("GET", _ALL, Access.PERSON, answer=EndpointList)
+def listing(house: TheHouse, workspace: str) -> Response:
+    return answer(EndpointList(endpoints=tuple(endpoints.listing(house, workspace))))
+
+
+@desk.route("PUT", _ONE, Access.PERSON, body=Wish, answer=Endpoint)
+def put(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    endpoint, new = endpoints.put(house, caller, workspace, name, record(Wish, body))
+    return answer(endpoint, 201 if new else 200)
+
+
+@desk.route("GET", _ONE, Access.PERSON, answer=Endpoint)
+async def get(house: TheHouse, workspace: str, name: str, after: After = None, wait: Wait = 0) -> Response:
+    found = await until(
+        house,
+        endpoint_topic(workspace, name),
+        wait,
+        lambda: endpoints.get(house, workspace, name),
+        lambda endpoint: after is None or endpoint.revision > after,
+    )
+    return answer(found)
+
+
+@desk.route("DELETE", _ONE, Access.PERSON, answer=Gone)
+async def delete(house: TheHouse, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
+    await run_in_threadpool(endpoints.delete, house, workspace, name)
+    gone = await until(
+        house,
+        endpoint_topic(workspace, name),
+        wait,
+        lambda: endpoints.is_gone(house, workspace, name),
+        lambda over: over,
+    )
+    return answer(Gone(gone=gone))
+
+
+@desk.route("GET", _ONE + "/keys", Access.PERSON, answer=Keys)
+def keys(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return _private(answer(endpoints.keys(house, caller, workspace, name)))
+
+
+@desk.route("POST", _ONE + "/keys", Access.PERSON, body=NewKey, answer=Keys)
+def regenerate(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    new = record(NewKey, body)
+    return _private(answer(endpoints.regenerate(house, caller, workspace, name, new.which, new.key)))
+
+
+@desk.route("POST", _ONE + "/token", Access.PERSON, answer=Token)
+def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return _private(answer(endpoints.token(house, caller, workspace, name)))
+
+
+@desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
+def logs(house: TheHouse, workspace: str, name: str, lines: int = 5000, replica: str = "") -> Response:
+    return answer(endpoints.logs(house, workspace, name, lines=lines, replica=replica))
+
+
+@desk.route("GET", _ONE + "/replicas", Access.PERSON, answer=ReplicaList)
+def replicas(house: TheHouse, workspace: str, name: str) -> Response:
+    return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(house, workspace, name))))
+
+
+@desk.route("GET", _ONE + "/status", Access.PERSON)
+def status(house: TheHouse, workspace: str, name: str) -> Response:
+    return plain_answer(endpoints.status(house, workspace, name))
+
+
+@desk.route("GET", _ONE + "/records", Access.PERSON)
+def records(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: int = 100, before: float | None = None
+) -> Response:
+    found: list[dict[str, Any]] = endpoints.records(house, caller, workspace, name, limit=limit, before=before)
+    return _private(plain_answer({"records": found}))
+
+
+def _private(response: Response) -> Response:
+    response.headers["cache-control"] = "no-store"
+    return response

@@ -1,0 +1,103 @@
+"""Routes: the models of a workspace, and those of a run."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from roost.api.answers import answer
+from roost.api.bodies import JsonBytes, record
+from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.runs import pairs
+from roost.domain.models import Model
+from roost.services import models
+from roost.services.models import ModelChanges, ModelQuery, NewModel
+
+desk = Desk("models")
+
+_ONE = "/api/workspaces/{workspace}/models/{name}/{version}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelList:
+    models: tuple[Model, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelCount:
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelUsers:
+    runs: tuple[str, ...]
+    """Ids of those that asked for it, newest first."""
+    services: tuple[str, ...]
+    """Names of those that it is deployed to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelsOfRun:
+    registered: tuple[Model, ...]
+    used: tuple[str, ...]
+    """Ids of models."""
+
+
+@desk.route("POST", "/api/workspaces/{workspace}/models", Access.ANY, body=NewModel, answer=Model)
+def register(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    model, new = models.register(house, caller, workspace, record(NewModel, body))
+    return answer(model, 201 if new else 200)
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/models", Access.ANY, answer=ModelList)
+def listing(
+    house: TheHouse,
+    caller: TheCaller,
+    workspace: str,
+    name: str | None = None,
+    tag: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,
+    property: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,  # noqa: A002 the wire's word
+    run_id: str | None = None,
+    dataset_id: str | None = None,
+    framework: str | None = None,
+    latest: bool = False,
+    limit: int | None = None,
+) -> Response:
+    query = ModelQuery(
+        name=name,
+        tags=pairs(tag),
+        properties=pairs(property),
+        run_id=run_id,
+        dataset_id=dataset_id,
+        framework=framework,
+        latest=latest,
+        limit=limit,
+    )
+    return answer(ModelList(models=tuple(models.listing(house, caller, workspace, query))))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/models/{name}", Access.ANY, answer=Model)
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int | None = None) -> Response:
+    return answer(models.get(house, caller, workspace, name, version))
+
+
+@desk.route("PATCH", _ONE, Access.ANY, body=ModelChanges, answer=Model)
+def change(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int, body: JsonBytes) -> Response:
+    return answer(models.change(house, caller, workspace, name, version, record(ModelChanges, body)))
+
+
+@desk.route("DELETE", _ONE, Access.PERSON, answer=ModelCount)
+def delete(house: TheHouse, workspace: str, name: str, version: int) -> Response:
+    return answer(ModelCount(count=int(models.delete(house, workspace, name, version))))
+
+
+@desk.route("GET", _ONE + "/users", Access.PERSON, answer=ModelUsers)
+def users(house: TheHouse, workspace: str, name: str, version: int) -> Response:
+    runs, services = models.users(house, workspace, name, version)
+    return answer(ModelUsers(runs=tuple(runs), services=tuple(services)))
+
+
+@desk.route("GET", "/api/runs/{run_id}/models", Access.RUN, answer=ModelsOfRun)
+def of_run(house: TheHouse, run_id: str) -> Response:
+    registered, used = models.of_run(house, run_id)
+    return answer(ModelsOfRun(registered=tuple(registered), used=tuple(used)))

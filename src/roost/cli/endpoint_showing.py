@@ -1,0 +1,130 @@
+"""One endpoint in full, for people or as JSON: from an answer back to the model, run, code, data and environment behind it."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from roost.cli import rendering
+from roost.cli.models import origin_lines
+from roost.domain import codec
+from roost.domain.endpoints import Replica, Version
+from roost.domain.errors import NotFound
+from roost.domain.runs import RunStatus
+from roost.sdk import endpoints, tracing
+from roost.sdk.models import Model
+from roost.sdk.webservices import Webservice
+
+_LONGEST = 100
+"""Characters of a body that are shown."""
+
+
+def show(service: Webservice, as_json: bool) -> None:
+    ws, record = service.workspace, service._record
+    replicas, status = endpoints.replicas(ws, service.name), endpoints.status(ws, service.name)
+    origins = _origins(service)
+    if as_json:
+        told = {
+            "endpoint": codec.encode(record),
+            "scoring_uri": service.scoring_uri,
+            "swagger_uri": service.swagger_uri,
+        }
+        found = {"replicas": codec.encode(replicas), "status": status, "origins": codec.encode(origins)}
+        rendering.as_json({**told, **found})
+        return
+    print(f"Endpoint {service.name}  {rendering.status(record.state.value)}")
+    print(f"  address      {service.scoring_uri or 'none yet'}")
+    print(f"  described at {service.swagger_uri or 'none yet'}")
+    print(f"  callers show {record.spec.auth.value}")
+    if record.spec.description:
+        print(f"  description  {record.spec.description}")
+    for key, value in sorted(record.spec.tags.items()):
+        print(f"  tag          {key} = {value}")
+    print(
+        f"  made         {rendering.ago(record.created_at)} by {record.user}, changed {rendering.ago(record.updated_at)}"
+    )
+    if (line := _traffic(status)) is not None:
+        print(f"  requests     {line}")
+    if record.spec.recorded:
+        print(f"  recorded     {record.spec.recorded:.0%} of them: roost endpoint records {service.name}")
+    for version in record.spec.versions:
+        _version(
+            version, [each for each in replicas if each.version == version.name and _counts(each, version)], origins
+        )
+    if record.error:
+        print("Error")
+        for line in record.error.splitlines():
+            print(f"  {line}")
+    print(f"Next\n  roost endpoint test {service.name} --data '{{\"data\": …}}'\n  roost endpoint logs {service.name}")
+
+
+def records(found: Sequence[Mapping[str, Any]]) -> None:
+    """Recorded requests, one in a line."""
+    rows = [
+        (
+            rendering.clock(float(each["time"])),
+            str(each["status"]),
+            f"{float(each['seconds']) * 1000:.1f} ms",
+            str(each.get("models", "")),
+            _body(each, "request"),
+            _body(each, "answer"),
+        )
+        for each in found
+    ]
+    columns = ("time", "status", "took", "models", "request", "answer")
+    rendering.table(columns, rows, drop=("models",), cut=("request", "answer"))
+
+
+def _origins(service: Webservice) -> dict[str, tracing.Origin]:
+    """What is behind each model, by its id."""
+    found: dict[str, tracing.Origin] = {}
+    for each in dict.fromkeys(each for version in service._record.spec.versions for each in version.models):
+        with contextlib.suppress(NotFound):
+            found[each] = tracing.origin(Model(service.workspace, id=each))
+    return found
+
+
+def _version(version: Version, replicas: Sequence[Replica], origins: Mapping[str, tracing.Origin]) -> None:
+    limits = version.limits
+    scale = (
+        f"{limits.min_replicas}"
+        if limits.max_replicas == limits.min_replicas
+        else f"{limits.min_replicas} to {limits.max_replicas}"
+    )
+    print(
+        f"Version {version.name}: {version.traffic} % of the requests, generation {version.generation}, replicas {scale}"
+    )
+    if version.entry_script:
+        print(f"  script       {version.entry_script}, snapshot {version.snapshot[:12]}")
+    else:
+        print(f"  no code      {version.handler}")
+    use = version.environment
+    where = f"{use.name}{f', version {use.version}' if use.version else ''}" if use else version.interpreter
+    print(f"  runs in      {where}")
+    for replica in replicas:
+        state = "ready" if replica.ready else "leaving" if replica.leaving else replica.status
+        words = f": {replica.message.splitlines()[0]}" if replica.message else ""
+        print(f"  replica      {replica.run_id}, {state}{words}")
+    for each in version.models:
+        print(f"  model        {each}")
+        for line in origin_lines(origins[each]) if each in origins else ():
+            print(f"  {line}")
+
+
+def _counts(replica: Replica, version: Version) -> bool:
+    """Those that live, and those that failed to become what is asked for now."""
+    ended = replica.status and RunStatus(replica.status).is_terminal
+    return not ended or (replica.generation == version.generation and not replica.leaving)
+
+
+def _traffic(status: Mapping[str, Any]) -> str | None:
+    if not status.get("running"):
+        return None
+    requests, errors = int(status.get("requests") or 0), int(status.get("errors") or 0)
+    words = f"{requests:,} answered, {errors:,} of them errors"
+    waiting = int(status.get("waiting") or 0) + int(status.get("in_flight") or 0)
+    return f"{words}; {waiting} now" if waiting else words
+
+
+def _body(record: Mapping[str, Any], what: str) -> str:
+    text = str(record[what]) if what in record else f"{record.get(f'{what}_bytes', 0)} bytes"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

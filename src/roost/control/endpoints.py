@@ -1,0 +1,332 @@
+"""The patience an endpoint needs: its replicas brought up, its front kept running and told of them, a change rolled out, load
+followed. `act` brings what there is one step nearer to what should be, as often as it takes; nothing is remembered that matters,
+so a restarted control plane goes on where it was. Meanwhile front and replicas serve by themselves.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from roost.control.loop import LEASE_SECONDS
+from roost.control.replicas import Seats, group_of
+from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Version, scaled
+from roost.domain.errors import RoostError
+from roost.services import endpoints, fronts
+from roost.services.house import House
+from roost.services.signals import endpoint_topic
+from roost.serving import keys
+from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
+from roost.serving.finding import is_alive
+from roost.store.base import EndpointLease, Standing
+
+log = logging.getLogger("roost.control")
+
+AT_ONCE = 50
+CHANGING_SECONDS = 0.3
+"""A look at one that is on its way waits so long for the front to say that a replica is ready."""
+LOOK_SECONDS = 2.0
+SCALE_SECONDS = 1.0
+FAILED_SECONDS = 30.0
+END_SECONDS = 0.2
+DRAIN_SECONDS = 10.0
+"""Beyond the time limit of a request: then a replica that was dismissed is ended all the same."""
+CALM_SECONDS = 30.0
+"""Load must be lower for so long before a replica goes."""
+FRONT_TRIES = 3
+DUMB_SECONDS = 15.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What came of a look at an endpoint."""
+
+    after: Standing
+    seconds: float
+    gone: bool = False
+
+
+class EndpointsControl:
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._dismissed: dict[str, float] = {}
+        """When a replica was first seen leaving, by run."""
+        self._calm: dict[tuple[str, str], float] = {}
+        """Since when a version has had more replicas than it needs."""
+        self._front_failures: dict[str, int] = {}
+        self._dumb: dict[str, float] = {}
+        """Since when a front has not answered."""
+        self._ending: dict[str, float] = {}
+
+    def key(self, work: EndpointLease) -> str:
+        return work.standing.endpoint.id
+
+    def load(self) -> Sequence[EndpointLease]:
+        return self._house.store.endpoints.lease(at=self._house.clock(), seconds=LEASE_SECONDS, limit=AT_ONCE)
+
+    def renew(self, work: EndpointLease) -> None:
+        self._house.store.endpoints.renew(work, until=self._house.clock() + LEASE_SECONDS)
+
+    def release(self, work: EndpointLease, seconds: float) -> None:
+        self._house.store.endpoints.release(work, due_at=self._house.clock() + seconds)
+
+    def act(self, work: EndpointLease) -> Verdict:
+        standing = work.standing
+        seats = Seats(self._house, standing.endpoint)
+        if standing.deleting:
+            return self._end(standing, seats)
+        if standing.endpoint.state is EndpointState.FAILED:
+            return self._rest(standing, seats)
+        return self._serve(standing, seats)
+
+    def apply(self, work: EndpointLease, outcome: Verdict) -> float:
+        store, before, after = self._house.store.endpoints, work.standing, outcome.after
+        if outcome.gone:
+            store.remove(work)
+        elif not store.settle(work, after):
+            return 0.0
+        elif after.endpoint.state is not before.endpoint.state:
+            log.info("endpoint %s is %s %s", after.endpoint.id, after.endpoint.state.value, after.endpoint.error[:200])
+        if outcome.gone or after != before:
+            self._house.signals.ring(endpoint_topic(before.endpoint.workspace, before.endpoint.name))
+        return outcome.seconds
+
+    # ---- one that should serve
+
+    def _serve(self, standing: Standing, seats: Seats) -> Verdict:
+        endpoint, folder = standing.endpoint, self._folder(standing.endpoint)
+        good = standing.good
+        kept = {group_of(version) for version in good.versions} if good else set()
+        coming = [version for version in endpoint.spec.versions if group_of(version) not in kept]
+        status = self._status(endpoint, folder)
+        ready = status.get("ready") or {}
+        if why := seats.failure(map(group_of, coming)) or seats.slow(coming, ready):
+            return self._failed(standing, why)
+        try:
+            self._populate(standing, seats, status)
+        except RoostError as error:
+            if coming:
+                return self._failed(standing, error.message)
+            raise
+        seats.look()
+        try:
+            # The front starts while the first replicas load their models.
+            self._tell(standing, seats, folder)
+            self._ensure_front(endpoint, folder)
+        except RoostError as error:
+            return self._without_front(standing, error)
+        changing = endpoint.state is EndpointState.TRANSITIONING
+        if changing and all(_is_up(seats, version, ready, version in coming) for version in endpoint.spec.versions):
+            return self._switch(standing, seats, folder)
+        if changing and not coming and _down(seats, endpoint, ready):
+            # Only shares or limits are to change, and that need not wait for replicas which are to come back anyway.
+            return self._judge(replace(standing, good=endpoint.spec), seats, ready)
+        leaving = self._see_off(endpoint, seats, status)
+        if changing or leaving:
+            fronts.wait(folder, int(status.get("change") or 0), CHANGING_SECONDS)
+            return Verdict(after=standing, seconds=0.0 if changing else END_SECONDS)
+        return self._judge(standing, seats, ready)
+
+    def _status(self, endpoint: Endpoint, folder: Path) -> Mapping[str, Any]:
+        """What the front says; nothing when there is none. One that is there and stays dumb is ended, and then started anew."""
+        status = fronts.status(folder)
+        if status is not None or not is_alive(folder):
+            self._dumb.pop(endpoint.id, None)
+            return status or {}
+        now = self._house.clock()
+        if now - self._dumb.setdefault(endpoint.id, now) > DUMB_SECONDS:
+            log.warning("the front of endpoint %s has not answered for %.0f s: ended", endpoint.id, DUMB_SECONDS)
+            fronts.kill(folder)
+        return {}
+
+    def _ensure_front(self, endpoint: Endpoint, folder: Path) -> None:
+        """A front that is not there is started, at the port that the endpoint has."""
+        if not is_alive(folder):
+            fronts.start(folder)
+        self._front_failures.pop(endpoint.id, None)
+
+    def _without_front(self, standing: Standing, error: RoostError) -> Verdict:
+        """The front cannot be started or does not listen to us: tried again, but one that never served fails for it."""
+        endpoint = standing.endpoint
+        failures = self._front_failures[endpoint.id] = self._front_failures.get(endpoint.id, 0) + 1
+        log.warning("endpoint %s: %s", endpoint.id, error.message)
+        if standing.good is None and failures >= FRONT_TRIES:
+            self._front_failures.pop(endpoint.id, None)
+            return self._failed(standing, error.message)
+        if standing.good is not None and endpoint.state is not EndpointState.TRANSITIONING:
+            endpoint = replace(endpoint, state=EndpointState.UNHEALTHY, error=error.message)
+        return Verdict(after=replace(standing, endpoint=endpoint), seconds=min(failures * LOOK_SECONDS, FAILED_SECONDS))
+
+    def _populate(self, standing: Standing, seats: Seats, status: Mapping[str, Any]) -> None:
+        """As many replicas of each version as there should be; those that nobody wants any more are dismissed."""
+        endpoint, good = standing.endpoint, standing.good
+        ready = status.get("ready") or {}
+        wanted = {group_of(version): version for version in (good.versions if good else ())}
+        served = set(wanted)
+        wanted.update((group_of(version), version) for version in endpoint.spec.versions)
+        for group, version in wanted.items():
+            if group in served:
+                count = self._count(endpoint, version, seats, status)
+            else:  # as many as do its work now
+                now = sum(len(seats.serving(each)) for each in served if each[0] == version.name)
+                count = min(max(now, version.limits.min_replicas), version.limits.max_replicas)
+            seats.bring_to(version, count, ready, at_once=group not in served)
+        seats.dismiss_all_but(wanted)
+
+    def _count(self, endpoint: Endpoint, version: Version, seats: Seats, status: Mapping[str, Any]) -> int:
+        """By load, between the limits: more at once, fewer one by one when it has been calm for a while."""
+        limits, there = version.limits, len(seats.serving(group_of(version)))
+        least = min(max(there, limits.min_replicas), limits.max_replicas)
+        load = (status.get("by_version") or {}).get(version.name)
+        if limits.min_replicas == limits.max_replicas or load is None:
+            return least
+        busy = float(load.get("in_flight", 0)) + float(load.get("waiting", 0))
+        wanted = scaled(limits, there, busy)
+        place, now = (endpoint.id, version.name), self._house.clock()
+        if wanted >= least:
+            self._calm.pop(place, None)
+            return wanted
+        if now - self._calm.setdefault(place, now) < CALM_SECONDS:
+            return least
+        self._calm[place] = now - CALM_SECONDS / 2  # the next one goes sooner
+        return least - 1
+
+    def _switch(self, standing: Standing, seats: Seats, folder: Path) -> Verdict:
+        """All that was asked for is ready: it serves from now on, and what served before ends when it has answered."""
+        endpoint = standing.endpoint
+        after = replace(standing, good=endpoint.spec, endpoint=replace(endpoint, state=EndpointState.HEALTHY, error=""))
+        self._tell(after, seats, folder)
+        return Verdict(after=after, seconds=0.0)
+
+    def _see_off(self, endpoint: Endpoint, seats: Seats, status: Mapping[str, Any]) -> bool:
+        """Replicas that the front has let go of are ended; whether some are still on their way out."""
+        held = {*(status.get("ready") or ()), *(status.get("draining") or ())} if status else set()
+        longest = max(version.limits.timeout_seconds for version in endpoint.spec.versions) + DRAIN_SECONDS
+        now = self._house.clock()
+        leaving = seats.leaving()
+        for seat in leaving:
+            since = self._dismissed.setdefault(seat.run.id, now)
+            if seat.replica.socket not in held or now - since > longest:
+                seats.end(seat)
+        self._dismissed = {run: at for run, at in self._dismissed.items() if now - at < 2 * longest}
+        return bool(leaving)
+
+    def _judge(self, standing: Standing, seats: Seats, ready: Mapping[str, Any]) -> Verdict:
+        """Whether one that has come up serves now."""
+        endpoint = standing.endpoint
+        down = _down(seats, endpoint, ready)
+        after = endpoint
+        if down:
+            groups = map(group_of, down)
+            words = seats.last_words(groups) or "its replicas are being brought back."
+            error = f"No replica of {', '.join(version.name for version in down)} is ready: {words}"
+            after = replace(endpoint, state=EndpointState.UNHEALTHY, error=error)
+        elif endpoint.state is EndpointState.UNHEALTHY:
+            after = replace(endpoint, state=EndpointState.HEALTHY, error="")
+        scales = any(version.limits.max_replicas > version.limits.min_replicas for version in endpoint.spec.versions)
+        seconds = END_SECONDS if down else SCALE_SECONDS if scales else LOOK_SECONDS
+        return Verdict(after=replace(standing, endpoint=after), seconds=seconds)
+
+    def _failed(self, standing: Standing, why: str) -> Verdict:
+        """What was asked for cannot be had: what served before goes on."""
+        endpoint, good = standing.endpoint, standing.good
+        if good is None:
+            after = replace(endpoint, state=EndpointState.FAILED, error=why)
+        else:
+            words = f"The change failed, and the endpoint is as it was before. {why}"
+            after = replace(endpoint, spec=good, state=EndpointState.HEALTHY, error=words)
+        return Verdict(after=replace(standing, endpoint=after), seconds=0.0)
+
+    def _tell(self, standing: Standing, seats: Seats, folder: Path) -> None:
+        """The front, of who serves: what is coming up stands by, without requests."""
+        endpoint, good = standing.endpoint, standing.good
+        serving = good or endpoint.spec
+        versions = [_front(version, seats) for version in serving.versions]
+        known = {group_of(version) for version in serving.versions}
+        coming = [version for version in endpoint.spec.versions if group_of(version) not in known]
+        versions += [
+            replace(_front(version, seats), traffic=0, name=f"{version.name}@{version.generation}")
+            for version in coming
+        ]
+        fronts.tell(folder, self._config(endpoint, serving, versions))
+
+    def _config(self, endpoint: Endpoint, serving: EndpointSpec, versions: Sequence[FrontVersion]) -> FrontConfig:
+        sealed = endpoints.sealed_keys(self._house, endpoint)
+        by_key = serving.auth is not Auth.NONE
+        return FrontConfig(
+            workspace=endpoint.workspace,
+            name=endpoint.name,
+            port=endpoint.port,
+            auth=serving.auth,
+            keys=tuple(keys.digest(key) for key in (sealed.primary, sealed.secondary)) if by_key else (),
+            secret=sealed.secret if serving.auth is Auth.TOKEN else "",
+            recorded=serving.recorded,
+            versions=tuple(versions),
+        )
+
+    # ---- one that should not
+
+    def _rest(self, standing: Standing, seats: Seats) -> Verdict:
+        """It has failed: nothing of it runs, until somebody asks for something else."""
+        folder = self._folder(standing.endpoint)
+        living = self._stop(standing.endpoint, seats, folder)
+        return Verdict(after=standing, seconds=END_SECONDS if living else FAILED_SECONDS)
+
+    def _end(self, standing: Standing, seats: Seats) -> Verdict:
+        endpoint = standing.endpoint
+        folder = self._folder(endpoint)
+        if self._stop(endpoint, seats, folder):
+            return Verdict(after=standing, seconds=END_SECONDS)
+        fronts.remove(folder, [seat.replica.socket for seat in seats.all])
+        log.info("endpoint %s is gone", endpoint.id)
+        return Verdict(after=standing, seconds=0.0, gone=True)
+
+    def _stop(self, endpoint: Endpoint, seats: Seats, folder: Path) -> bool:
+        """Ends front and replicas; whether something of them is left."""
+        now = self._house.clock()
+        gone = fronts.stop(folder)
+        if not gone and now - self._ending.setdefault(endpoint.id, now) > DRAIN_SECONDS:
+            fronts.kill(folder)
+        for seat in seats.living():
+            seats.end(seat)
+        left = not gone or bool(seats.living())
+        if not left:
+            self._ending.pop(endpoint.id, None)
+        return left
+
+    def _folder(self, endpoint: Endpoint) -> Path:
+        return fronts.folder_of(self._house.facts.home, endpoint.workspace, endpoint.name)
+
+
+def _front(version: Version, seats: Seats) -> FrontVersion:
+    limits = version.limits
+    return FrontVersion(
+        name=version.name,
+        generation=version.generation,
+        traffic=version.traffic,
+        models=version.models,
+        concurrency=limits.concurrency,
+        timeout_seconds=limits.timeout_seconds,
+        queue_seconds=limits.queue_seconds,
+        max_request_bytes=limits.max_request_bytes,
+        replicas=tuple(
+            FrontReplica(socket=seat.replica.socket, run=seat.replica.run_id)
+            for seat in seats.serving(group_of(version))
+        ),
+    )
+
+
+def _ready(seats: Seats, version: Version, ready: Mapping[str, Any]) -> int:
+    return sum(seat.replica.socket in ready for seat in seats.serving(group_of(version)))
+
+
+def _is_up(seats: Seats, version: Version, ready: Mapping[str, Any], coming: bool) -> bool:
+    """Enough of them are ready; of one that is coming up, all that were begun."""
+    begun = len(seats.serving(group_of(version))) if coming else 0
+    return _ready(seats, version, ready) >= max(begun, version.limits.min_replicas)
+
+
+def _down(seats: Seats, endpoint: Endpoint, ready: Mapping[str, Any]) -> list[Version]:
+    """Versions that take requests and have nobody to answer them."""
+    return [version for version in endpoint.spec.versions if version.traffic and not _ready(seats, version, ready)]

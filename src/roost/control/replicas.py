@@ -1,0 +1,162 @@
+"""The replicas of one endpoint as they stand, and what follows: who is missing, who is too many, who has failed. Asks the store
+and submits runs; what an endpoint is by that is decided in `control/endpoints.py`.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from roost.domain.endpoints import Endpoint, Replica, Version
+from roost.domain.errors import NotFound
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.services import fronts, replicas
+from roost.services.house import House
+
+log = logging.getLogger("roost.control")
+
+Group = tuple[str, int]
+"""A version's name and generation."""
+KEPT = 10
+"""So many replicas that have ended are remembered, for their logs."""
+SHORT_SECONDS = 60.0
+"""A replica that ended sooner than this counts against the next one's start."""
+LATELY_SECONDS = 600.0
+LONGEST_PAUSE = 300.0
+LOST_TRIES = 3
+"""So often may the agent of a replica be lost before a deployment fails for it."""
+_NO_RUN_SECONDS = 10.0
+_OWN_DOING = frozenset({Reason.AGENT_LOST, Reason.CANCELED_BY_USER, Reason.NONE})
+"""What ends a run without saying anything of what it serves."""
+
+
+def group_of(version: Version) -> Group:
+    return version.name, version.generation
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A replica and its run."""
+
+    replica: Replica
+    run: Run
+
+    @property
+    def group(self) -> Group:
+        return self.replica.version, self.replica.generation
+
+    @property
+    def lives(self) -> bool:
+        return not self.run.status.is_terminal
+
+    @property
+    def serves(self) -> bool:
+        """It may be given requests, now or when it is ready."""
+        return self.lives and not self.replica.leaving and self.run.status is not RunStatus.CANCEL_REQUESTED
+
+
+class Seats:
+    """All replicas of an endpoint at one moment."""
+
+    def __init__(self, house: House, endpoint: Endpoint) -> None:
+        self._house = house
+        self._endpoint = endpoint
+        self.all: list[Seat] = []
+        self.look()
+
+    def look(self) -> None:
+        found, gone = [], []
+        now = self._house.clock()
+        for replica in self._house.store.endpoints.replicas(self._endpoint.workspace, self._endpoint.name):
+            try:
+                found.append(Seat(replica, self._house.store.runs.get(replica.run_id)))
+            except NotFound:
+                if now - replica.created_at > _NO_RUN_SECONDS:
+                    gone.append(replica)
+        ended = [seat.replica for seat in found if not seat.lives][:-KEPT]
+        self._forget([*gone, *ended])
+        forgotten = {replica.run_id for replica in ended}
+        self.all = [seat for seat in found if seat.replica.run_id not in forgotten]
+
+    def _forget(self, old: Sequence[Replica]) -> None:
+        if old:
+            self._house.store.endpoints.forget([replica.run_id for replica in old])
+            for replica in old:
+                fronts.remove_socket(replica.socket)
+
+    def living(self) -> list[Seat]:
+        return [seat for seat in self.all if seat.lives]
+
+    def serving(self, group: Group) -> list[Seat]:
+        return [seat for seat in self.all if seat.serves and seat.group == group]
+
+    def leaving(self) -> list[Seat]:
+        return [seat for seat in self.all if seat.lives and not seat.serves]
+
+    def failure(self, groups: Iterable[Group]) -> str:
+        """Why one of these cannot come up; empty when none has failed."""
+        for group in groups:
+            ended = [seat.run for seat in self.all if seat.group == group and not seat.lives]
+            failed = [run for run in ended if run.status is not RunStatus.CANCELED and run.reason not in _OWN_DOING]
+            if failed:
+                return failed[-1].message or f"Replica {failed[-1].id} ended: {failed[-1].status.value}."
+            if len(ended) > LOST_TRIES:
+                return f"Replicas ended {len(ended)} times before one was ready. {ended[-1].message}"
+        return ""
+
+    def slow(self, versions: Iterable[Version], ready: Iterable[str]) -> str:
+        """Of which version a replica takes longer to start than it may; empty for none."""
+        known, now = set(ready), self._house.clock()
+        for version in versions:
+            limit = version.limits.start_seconds
+            for seat in self.serving(group_of(version)):
+                began = seat.run.started_at
+                if seat.replica.socket not in known and began is not None and now - began > limit:
+                    return f"Replica {seat.run.id} is not ready after {limit:g} s: init() has not returned."
+        return ""
+
+    def bring_to(self, version: Version, count: int, ready: Iterable[str], *, at_once: bool) -> None:
+        """Begins replicas that are missing, and dismisses those that are too many. Unless `at_once`, those that ended soon after
+        their start put the next one off."""
+        there = self.serving(group_of(version))
+        for _ in range(count - len(there)):
+            if not at_once and self._pause(group_of(version)) > 0:
+                break
+            replica = replicas.begin(self._house, self._endpoint, version)
+            log.info("endpoint %s: replica %s of %s begins", self._endpoint.id, replica.run_id, version.name)
+        known = set(ready)
+        spare = sorted(there, key=lambda seat: (seat.replica.socket in known, -seat.replica.created_at))
+        self.dismiss(spare[: len(there) - count] if len(there) > count else [])
+
+    def dismiss(self, seats: Sequence[Seat]) -> None:
+        if seats:
+            self._house.store.endpoints.dismiss([seat.replica.run_id for seat in seats])
+
+    def dismiss_all_but(self, groups: Iterable[Group]) -> None:
+        kept = set(groups)
+        self.dismiss([seat for seat in self.all if seat.serves and seat.group not in kept])
+
+    def end(self, seat: Seat) -> None:
+        replicas.end(self._house, self._endpoint, seat.run)
+
+    def _pause(self, group: Group) -> float:
+        """Seconds until the next replica of this group may begin."""
+        now = self._house.clock()
+        ends = [
+            seat.run.ended_at
+            for seat in self.all
+            if seat.group == group and seat.run.ended_at is not None and _short(seat.run, now)
+        ]
+        if len(ends) < 2:
+            return 0.0
+        return max(ends) + min(2.0 ** (len(ends) - 1), LONGEST_PAUSE) - now
+
+    def last_words(self, groups: Iterable[Group]) -> str:
+        """What the last of these that ended said."""
+        known = set(groups)
+        ended = [seat.run for seat in self.all if not seat.lives and seat.group in known and seat.run.message]
+        return ended[-1].message if ended else ""
+
+
+def _short(run: Run, now: float) -> bool:
+    ended = run.ended_at or now
+    return ended - run.created_at < SHORT_SECONDS and now - ended < LATELY_SECONDS

@@ -1,0 +1,130 @@
+"""Asks a service, as any HTTP client does: one kept connection to its front, with the key or token that it wants. No proxies."""
+
+import http.client
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from roost_job.exceptions import WebserviceException
+
+_SECONDS = 300.0
+"""That an answer may take: above what any service may."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    """Names in lower case."""
+    body: bytes
+
+    def value(self) -> Any:
+        """What the script gave: the value of JSON; else text, else the bytes."""
+        for read in (json.loads, lambda body: body.decode("utf-8")):
+            try:
+                return read(self.body)
+            except ValueError:
+                continue
+        return self.body
+
+    def text(self) -> str:
+        """For people."""
+        return self.body.decode("utf-8", "replace")
+
+
+class Caller:
+    """Asks one address. `credential` is asked for what the service wants, and asked again when that is refused."""
+
+    def __init__(
+        self,
+        address: str,
+        credential: Callable[[], str | None],
+        *,
+        held: str | None = None,
+        timeout: float = _SECONDS,
+    ) -> None:
+        """`held`: what was good the last time; it is asked for when nothing is held."""
+        parts = urlsplit(address)
+        self.held = held
+        self._path = parts.path or "/"
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
+        self._credential = credential
+
+    def post(self, body: bytes, content_type: str = "application/json") -> Answer:
+        """The answer; a key that was changed meanwhile is asked for once more. OSError when nobody answers."""
+        if self.held is None:
+            self.held = self._credential()
+        answer = self._send(body, content_type)
+        if answer.status == 401 and (fresh := self._credential()) != self.held:
+            self.held = fresh
+            answer = self._send(body, content_type)
+        return answer
+
+    def __enter__(self) -> "Caller":
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _send(self, body: bytes, content_type: str) -> Answer:
+        headers = {"Content-Type": content_type, "Accept": "application/json"}
+        if self.held:
+            headers["Authorization"] = f"Bearer {self.held}"
+        used = self._connection.sock is not None
+        try:
+            return self._exchange(body, headers)
+        except (http.client.RemoteDisconnected, ConnectionError):
+            self._connection.close()
+            if not used:
+                raise
+        return self._exchange(
+            body, headers
+        )  # an idle connection that the front had closed says nothing about the service
+
+    def _exchange(self, body: bytes, headers: dict[str, str]) -> Answer:
+        self._connection.request("POST", self._path, body=body, headers=headers)
+        answer = self._connection.getresponse()
+        return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
+
+
+def opens(address: str, credential: str) -> bool:
+    """Whether what answers at that address takes this key; nobody who answers takes any."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5.0)
+    try:
+        connection.request("GET", parts.path, headers={"Authorization": f"Bearer {credential}"})
+        return connection.getresponse().status != 401
+    except OSError:
+        return True
+    finally:
+        connection.close()
+
+
+def body_of(data: object) -> bytes:
+    """What is sent: bytes and text as they are, everything else as JSON."""
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    if isinstance(data, str):
+        return data.encode("utf-8")
+    try:
+        return json.dumps(data).encode()
+    except (TypeError, ValueError) as error:
+        raise WebserviceException(
+            f"The input is {type(data).__name__}, which JSON has no form for: {error}.",
+            hint="Give text, bytes, or what json.dumps takes.",
+        ) from None
+
+
+def refused(answer: Answer) -> WebserviceException:
+    """What an answer other than 200 becomes, in the SDK's words."""
+    error = WebserviceException(
+        "Received bad response from service. More information can be found by calling `.get_logs()` on the webservice "
+        f"object.\nResponse Code: {answer.status}\nHeaders: {answer.headers}\nContent: {answer.body!r}"
+    )
+    error.status_code = answer.status
+    return error

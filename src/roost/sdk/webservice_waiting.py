@@ -1,0 +1,91 @@
+"""`wait_for_deployment`: waits until a service serves, and prints what the Azure ML SDK v1 printed meanwhile. Nothing polls."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+from roost.domain.endpoints import Endpoint, EndpointState
+from roost.domain.errors import InvalidEndpoint
+from roost.sdk import endpoints
+from roost_job.exceptions import WebserviceException
+
+if TYPE_CHECKING:
+    from roost.sdk.workspaces import Workspace
+
+_DOT_SECONDS = 5.0
+_FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed", EndpointState.UNHEALTHY: "Failed"}
+
+
+def wait(workspace: "Workspace", name: str, show_output: bool, timeout: float | None) -> None:
+    """As the SDK has it: returns when it serves as it was last asked to."""
+    seconds = _seconds(timeout)
+    if show_output:
+        print(
+            "Tips: You can try get_logs() to see what the service prints while it starts.\nRunning", end="", flush=True
+        )
+    record = until_settled(workspace, name, Told(workspace, name, sys.stdout) if show_output else None, seconds)
+    if show_output:
+        print(f"\n{'Failed' if record.error else _FINAL[record.state]}", flush=True)
+    raise_for_failure(record)
+
+
+def until_settled(
+    workspace: "Workspace", name: str, told: "Told | None" = None, seconds: float = float("inf")
+) -> Endpoint:
+    """The endpoint once it serves or has failed; WebserviceException when the time is over first."""
+    deadline = time.monotonic() + seconds
+    record = endpoints.get(workspace, name)
+    while record.state not in _FINAL:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise WebserviceException(
+                f"Deployment polling exceeded timeout override of {seconds:g}s. Current status: {record.state.value}",
+                hint="It goes on by itself: update_deployment_state() fetches its latest state, get_logs() what it prints.",
+            )
+        record = endpoints.get(workspace, name, after=record.revision, wait=min(_DOT_SECONDS, left))
+        if told is not None:
+            told.step(record)
+    return record
+
+
+class Told:
+    """A dot for each while, and a line when a replica comes to something new."""
+
+    def __init__(self, workspace: "Workspace", name: str, out: TextIO) -> None:
+        self._workspace = workspace
+        self._name = name
+        self._out = out
+        self._known: dict[str, str] = {}
+
+    def step(self, record: Endpoint) -> None:
+        self._out.write(".")
+        wanted = {(version.name, version.generation) for version in record.spec.versions}
+        for replica in endpoints.replicas(self._workspace, self._name):
+            if replica.leaving or (replica.version, replica.generation) not in wanted:
+                continue
+            now = "ready" if replica.ready else replica.status
+            if now and self._known.get(replica.run_id, "NotStarted") != now:
+                self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {replica.run_id}: {now}")
+            self._known[replica.run_id] = now
+        self._out.flush()
+
+
+def raise_for_failure(record: Endpoint) -> None:
+    """WebserviceException for one that does not serve as it was last asked to."""
+    if record.state is EndpointState.HEALTHY and not record.error:
+        return
+    served = record.state is EndpointState.HEALTHY
+    raise WebserviceException(
+        "Service deployment polling reached non-successful terminal state, current service state: "
+        f"{record.state.value}\n"
+        + ("The update failed; what was deployed before still serves.\n" if served else "")
+        + f"More information can be found using '.get_logs()'\nError:\n{record.error or 'It did not come up.'}"
+    )
+
+
+def _seconds(timeout: object) -> float:
+    if timeout is None:
+        return float("inf")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout < 0:
+        raise InvalidEndpoint(f"timeout_sec must be a number of seconds, got {timeout!r}.")
+    return float(timeout) or float("inf")

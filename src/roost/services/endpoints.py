@@ -1,0 +1,300 @@
+"""Endpoints: deployed, changed, looked at, deleted; their keys and tokens, what they log and record. The server loads no model:
+that is done by the replicas (`services/replicas.py`), and requests go to the front (`services/fronts.py`).
+"""
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from roost.domain import endpoints as rules
+from roost.domain import names
+from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_key, checked_name
+from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
+from roost.domain.people import Caller
+from roost.services import files, fronts, replicas, secrets, submissions, vault
+from roost.services.house import House
+from roost.services.signals import CONTROL, endpoint_topic
+from roost.serving import keys as front_keys
+
+TOKEN_SECONDS = 12 * 3600.0
+REFRESH_SECONDS = 10 * 3600.0
+"""A token should be asked for again after so long."""
+MAX_LINES = 100_000
+MAX_LOG_BYTES = 8 * 1024 * 1024
+MAX_RECORDS = 10_000
+STD_LOG = "user_logs/std_log.txt"
+_TRIES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a person sends."""
+
+    spec: EndpointSpec
+    overwrite: bool = False
+    """Whether one that is there may be changed; it is the same as `update`, and makes one where there is none."""
+    update: bool = False
+    """One is there, and is to be changed."""
+
+
+class Which(StrEnum):
+    PRIMARY = "Primary"
+    SECONDARY = "Secondary"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Token:
+    token: str
+    expires_at: float
+    refresh_at: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log:
+    text: str
+    run_id: str
+    """Of the replica that wrote it; empty when there is none yet."""
+
+
+def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> tuple[Endpoint, bool]:
+    """The endpoint, and whether it is new. Everything is checked before anything is changed; what serves goes on serving until
+    what was asked for is ready."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    spec = _checked(house, place, checked_name(name), wish.spec)
+    for _ in range(_TRIES):
+        try:
+            before = house.store.endpoints.standing(place, name)
+        except EndpointNotFound:
+            if wish.update:
+                raise
+            return _create(house, caller, place, name, spec), True
+        if before.deleting:
+            raise EndpointConflict(f"Endpoint {name!r} is being deleted.", hint="Try again when it is gone.")
+        if not (wish.overwrite or wish.update):
+            raise EndpointConflict(
+                f"There is an endpoint {name!r} in workspace {place!r} already.",
+                hint="Give overwrite=True to replace it, or another name.",
+                cli_hint="Give --overwrite to replace it, or another name.",
+            )
+        if spec.port not in (0, before.endpoint.port):
+            raise InvalidEndpoint(
+                f"Endpoint {name!r} keeps its port {before.endpoint.port}, got {spec.port}.",
+                hint="Delete it first, or give no port.",
+            )
+        failed = before.endpoint.state is EndpointState.FAILED  # then it is tried anew, though it be the same
+        former = [*([before.good] if before.good else []), *([] if failed else [before.endpoint.spec])]
+        numbered, last = rules.numbered(spec, former, before.generations)
+        with contextlib.suppress(EndpointConflict):  # somebody else was quicker: what counts is what is asked for last
+            after = house.store.endpoints.ask(
+                place, name, numbered, seen=before.asked, generations=last, at=house.clock()
+            )
+            _ring(house, after)
+            return after, False
+    raise EndpointConflict(f"Endpoint {name!r} is changed by others all the time.", hint="Try again in a moment.")
+
+
+def _create(house: House, caller: Caller, workspace: str, name: str, spec: EndpointSpec) -> Endpoint:
+    taken = house.store.endpoints.ports()
+    if spec.port and (spec.port in taken or not fronts.is_free(spec.port)):
+        raise EndpointConflict(f"Port {spec.port} is taken.", hint="Give another, or none.")
+    numbered, last = rules.numbered(spec, (), 0)
+    now = house.clock()
+    endpoint = Endpoint(
+        workspace=workspace,
+        name=name,
+        spec=numbered,
+        port=spec.port or fronts.free_port(taken),
+        user=caller.user,
+        created_at=now,
+        updated_at=now,
+    )
+    sealed = _seal(house, workspace, name, _Sealed.new())
+    made = house.store.endpoints.create(endpoint, sealed, generations=last)
+    _ring(house, made)
+    return made
+
+
+def _checked(house: House, workspace: str, name: str, spec: EndpointSpec) -> EndpointSpec:
+    """With the full ids of its models; every version could be submitted as it is."""
+    rules.checked(spec)
+    submissions.check_labels(spec.tags, spec.properties)
+    versions = []
+    for version in spec.versions:
+        submissions.check_labels(version.tags, {})
+        full = replace(version, models=replicas.full_ids(house, workspace, version.models))
+        replicas.check(house, workspace, name, full)
+        versions.append(full)
+    return replace(spec, versions=tuple(versions))
+
+
+def get(house: House, workspace: str, name: str) -> Endpoint:
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    return house.store.endpoints.get(place, checked_name(name))
+
+
+def listing(house: House, workspace: str) -> Sequence[Endpoint]:
+    """By name."""
+    return house.store.endpoints.list(house.store.workspaces.get(names.workspace(workspace)).name)
+
+
+def using(house: House, workspace: str, model_id: str) -> Sequence[str]:
+    """Names of the endpoints that have the model."""
+    return house.store.endpoints.using(workspace, model_id)
+
+
+def delete(house: House, workspace: str, name: str) -> None:
+    """It answers nothing from now on; its processes end, then its port and name are free again."""
+    endpoint = get(house, workspace, name)
+    house.store.endpoints.retire(endpoint.workspace, endpoint.name, at=house.clock())
+    _ring(house, endpoint)
+
+
+def is_gone(house: House, workspace: str, name: str) -> bool:
+    try:
+        return not house.store.endpoints.standing(workspace, name).deleting
+    except EndpointNotFound:
+        return True
+
+
+def replicas_of(house: House, workspace: str, name: str) -> list[Replica]:
+    """Oldest first, with where their runs stand."""
+    endpoint = get(house, workspace, name)
+    ready = _ready(house, endpoint)
+    found = []
+    for replica in house.store.endpoints.replicas(endpoint.workspace, endpoint.name):
+        with contextlib.suppress(NotFound):  # its run is about to be made
+            run = house.store.runs.get(replica.run_id)
+            shown = run.message if run.status.is_terminal else replicas.waits_for(run)
+            is_ready = replica.socket in ready and not run.status.is_terminal
+            words = "" if is_ready else shown
+            found.append(replace(replica, status=run.status.value, ready=is_ready, message=words))
+    return found
+
+
+def status(house: House, workspace: str, name: str) -> dict[str, Any]:
+    """What the front says of itself."""
+    endpoint = get(house, workspace, name)
+    said = fronts.status(_folder(house, endpoint))
+    return {"running": said is not None, **(said or {})}
+
+
+def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
+    """The last lines that a replica printed: the one that is named, else one that serves, else the newest."""
+    endpoint = get(house, workspace, name)
+    if not 1 <= lines <= MAX_LINES:
+        raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
+    found = replicas_of(house, workspace, name)
+    if replica and replica not in {each.run_id for each in found}:
+        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint="List them: roost endpoint show NAME")
+    chosen = [each for each in found if each.run_id == replica] if replica else sorted(found, key=_telling)
+    if not chosen:
+        return Log(text="", run_id="")
+    run_id = chosen[-1].run_id
+    try:
+        size = files.size(house, run_id, STD_LOG)
+        offset = max(0, size - MAX_LOG_BYTES)
+        text = b"".join(files.read(house, run_id, STD_LOG, offset)).decode("utf-8", "replace")
+    except NotFound:
+        text = ""
+    if not text and not chosen[-1].ready:
+        text = chosen[-1].message or endpoint.error
+    return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id)
+
+
+def _telling(replica: Replica) -> tuple[bool, float]:
+    return replica.ready, replica.created_at
+
+
+def records(
+    house: House, caller: Caller, workspace: str, name: str, *, limit: int, before: float | None = None
+) -> list[dict[str, Any]]:
+    """The newest that were recorded, up to a time."""
+    caller.require_program("read what people sent to an endpoint")
+    if not 1 <= limit <= MAX_RECORDS:
+        raise InvalidEndpoint(f"limit is 1 to {MAX_RECORDS}, got {limit}.")
+    return fronts.records(_folder(house, get(house, workspace, name)), limit, before)
+
+
+# ---- keys
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sealed:
+    primary: str
+    secondary: str
+    secret: str
+    """That tokens are signed with."""
+
+    @classmethod
+    def new(cls) -> "_Sealed":
+        return cls(primary=front_keys.new_key(), secondary=front_keys.new_key(), secret=front_keys.new_secret())
+
+
+def keys(house: House, caller: Caller, workspace: str, name: str) -> Keys:
+    caller.require_program("read the keys of an endpoint")
+    sealed = sealed_keys(house, get(house, workspace, name))
+    return Keys(primary=sealed.primary, secondary=sealed.secondary)
+
+
+def regenerate(house: House, caller: Caller, workspace: str, name: str, which: Which, key: str = "") -> Keys:
+    """Another key instead of this one: a given one, or a new one. The other stays good."""
+    caller.require_program("change the keys of an endpoint")
+    endpoint = get(house, workspace, name)
+    chosen = checked_key(key) if key else front_keys.new_key()
+    fresh = replace(sealed_keys(house, endpoint), **{which.value.lower(): chosen})
+    after = house.store.endpoints.annotate(
+        endpoint.workspace, endpoint.name, _seal(house, endpoint.workspace, endpoint.name, fresh)
+    )
+    _ring(house, after)
+    return Keys(primary=fresh.primary, secondary=fresh.secondary)
+
+
+def token(house: House, caller: Caller, workspace: str, name: str) -> Token:
+    """For an endpoint that asks for tokens: one that is good for twelve hours."""
+    caller.require_program("get a token of an endpoint")
+    endpoint = get(house, workspace, name)
+    if endpoint.spec.auth is not Auth.TOKEN:
+        raise InvalidEndpoint(
+            f"Endpoint {name!r} takes no tokens.", hint="Deploy it with token_auth_enabled=True, or use its keys."
+        )
+    now = house.clock()
+    minted = front_keys.mint(sealed_keys(house, endpoint).secret, endpoint.id, now + TOKEN_SECONDS)
+    return Token(token=minted, expires_at=now + TOKEN_SECONDS, refresh_at=now + REFRESH_SECONDS)
+
+
+def sealed_keys(house: House, endpoint: Endpoint) -> _Sealed:
+    sealed = house.store.endpoints.standing(endpoint.workspace, endpoint.name).sealed
+    opened = vault.unseal(secrets.key_file(house), endpoint.workspace, _sealed_name(endpoint.name), sealed)
+    return _Sealed(**json.loads(opened))
+
+
+def _seal(house: House, workspace: str, name: str, opened: _Sealed) -> bytes:
+    return vault.seal(
+        secrets.key_file(house),
+        workspace,
+        _sealed_name(name),
+        json.dumps(asdict(opened)),
+        may_make_key=secrets.nothing_sealed(house),
+    )
+
+
+def _sealed_name(name: str) -> str:
+    """No secret and no datastore can be named so."""
+    return f"endpoint/{name}"
+
+
+def _ready(house: House, endpoint: Endpoint) -> set[str]:
+    said = fronts.status(_folder(house, endpoint)) or {}
+    return set(said.get("ready", ()))
+
+
+def _folder(house: House, endpoint: Endpoint) -> Path:
+    return fronts.folder_of(house.facts.home, endpoint.workspace, endpoint.name)
+
+
+def _ring(house: House, endpoint: Endpoint) -> None:
+    house.signals.ring(CONTROL, endpoint_topic(endpoint.workspace, endpoint.name))

@@ -1,0 +1,97 @@
+"""Replicas: the runs of an endpoint. What of a version becomes the spec of a run, and how such a run is submitted."""
+
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from roost.domain import names
+from roost.domain.endpoints import Endpoint, Replica, ServedModel, Serving, Version
+from roost.domain.people import Caller
+from roost.domain.runs import Run, RunKind, RunSpec, RunStatus, Submission
+from roost.domain.topology import LaunchKind
+from roost.services import experiments, fronts, models, submissions
+from roost.services import runs as all_runs
+from roost.services.house import House
+from roost.services.signals import CONTROL, run_topic
+
+_PLACEHOLDER = "/nowhere"
+
+
+def experiment_of(name: str) -> str:
+    """The experiment that an endpoint's replicas are in."""
+    return f"endpoint-{name}"
+
+
+def full_ids(house: House, workspace: str, given: Sequence[str]) -> tuple[str, ...]:
+    """`name:version` of each, in their order; ModelNotFound."""
+    return tuple(models.resolve(house, workspace, each).id for each in given)
+
+
+def check(house: House, workspace: str, name: str, version: Version) -> None:
+    """Whether a replica of it could be submitted; nothing is changed."""
+    spec = spec_of(house, workspace, name, version, _PLACEHOLDER)
+    submission = Submission(id=names.new_run_id(experiment_of(name), 0), experiment=experiment_of(name), spec=spec)
+    submissions.check(house, workspace, submission, replica=True)
+
+
+def spec_of(house: House, workspace: str, name: str, version: Version, socket: str) -> RunSpec:
+    """The run of one replica."""
+    found = [models.resolve(house, workspace, each) for each in version.models]
+    return RunSpec(
+        kind=RunKind.REPLICA,
+        snapshot=version.snapshot,
+        script=version.entry_script,
+        # An environment brings its own, in place of this one.
+        interpreter=version.interpreter or sys.executable,
+        environment=version.environment,
+        environment_variables=dict(version.environment_variables),
+        launch=LaunchKind.SERVE,
+        serving=Serving(
+            endpoint=name,
+            version=version.name,
+            generation=version.generation,
+            socket=socket,
+            handler=version.handler,
+            models=tuple(ServedModel(name=each.name, version=each.version, manifest=each.manifest) for each in found),
+            concurrency=version.limits.concurrency,
+            memory_gb=version.limits.memory_gb,
+        ),
+    )
+
+
+def begin(house: House, endpoint: Endpoint, version: Version) -> Replica:
+    """Another replica of this version. Its row stands before its run does: one that was killed between the two has a row
+    without a run, and is passed over."""
+    now = house.clock()
+    run_id = names.new_run_id(experiment_of(endpoint.name), now)
+    folder = fronts.folder_of(house.facts.home, endpoint.workspace, endpoint.name)
+    socket = fronts.socket_for(Path(folder), secrets.token_hex(4))
+    spec = spec_of(house, endpoint.workspace, endpoint.name, version, socket)
+    replica = Replica(run_id=run_id, version=version.name, generation=version.generation, socket=socket, created_at=now)
+    submission = Submission(
+        id=run_id,
+        experiment=experiment_of(endpoint.name),
+        spec=spec,
+        display_name=f"{endpoint.name} {version.name}.{version.generation}",
+        properties={"endpoint": endpoint.name, "models": " ".join(version.models)},
+    )
+    submissions.check(house, endpoint.workspace, submission, replica=True)
+    experiments.active(house, Caller(user=endpoint.user), endpoint.workspace, submission.experiment)
+    house.store.endpoints.add_replica(endpoint.workspace, endpoint.name, replica)
+    house.store.runs.create(endpoint.workspace, submission, user=endpoint.user, at=now)
+    house.signals.ring(CONTROL, run_topic(run_id))
+    return replica
+
+
+def end(house: House, endpoint: Endpoint, run: Run) -> None:
+    """Asks a replica's run to end."""
+    if not run.status.is_terminal and run.status is not RunStatus.CANCEL_REQUESTED:
+        all_runs.cancel(house, Caller(user=endpoint.user), run.id)
+
+
+def waits_for(run: Run) -> str:
+    """Why it is not ready, in words."""
+    if run.status is RunStatus.RUNNING:
+        return "Its process has started; init() has not returned yet."
+    return run.message

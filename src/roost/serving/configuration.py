@@ -1,0 +1,108 @@
+"""front.json: what an endpoint's front should do. The control plane writes it whole and says `reload`; the front reads it."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from roost.domain.endpoints import Auth
+from roost.domain.errors import InvalidInput
+
+FILE = "front.json"
+LOCK = "front.lock"
+SOCKET = "front.sock"
+ACCESS_LOG = "access.log"
+RECORDS = "records"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontReplica:
+    """A worker that requests of a version may go to, whether it listens yet or not."""
+
+    socket: str
+    """Path of the Unix socket that the worker listens at; at most 100 bytes."""
+    run: str = ""
+    """Id of the run that it is: the header `x-roost-replica` of its answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontVersion:
+    """Who answers a share of the requests, and within which limits (`domain.endpoints.Limits` says what they mean)."""
+
+    name: str = "default"
+    generation: int = 1
+    traffic: int = 100
+    models: tuple[str, ...] = ()
+    """Ids: the header `x-roost-model` of its answers."""
+    concurrency: int = 1
+    timeout_seconds: float = 60.0
+    queue_seconds: float = 5.0
+    max_request_bytes: int = 100 * 1024 * 1024
+    replicas: tuple[FrontReplica, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontConfig:
+    """The whole of front.json. `host` and `port` count at the front's start only; all else at every reload."""
+
+    workspace: str
+    name: str
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: a free one, which `status` tells."""
+    auth: Auth = Auth.NONE
+    keys: tuple[str, ...] = ()
+    """SHA-256, in hex, of each key that is valid (`keys.digest`)."""
+    secret: str = ""
+    """In hex: what tokens are signed with (`keys.mint`)."""
+    recorded: float = 0.0
+    """Share of the requests that are recorded with their answers, 0 to 1."""
+    versions: tuple[FrontVersion, ...] = ()
+    held_bytes: int = 1 << 30
+    """Of bodies, requests and answers, that the front holds at once; beyond, new requests get 503."""
+
+
+def write(folder: Path, config: FrontConfig) -> None:
+    """Replaces front.json whole, or leaves the one that is there; readable by its owner only."""
+    fresh = folder / f".{FILE}.{secrets.token_hex(4)}"
+    try:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(asdict(config), file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(folder / FILE)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def read(folder: Path) -> FrontConfig:
+    """InvalidInput, with what is wrong, when it is not there or not as it should be."""
+    path = folder / FILE
+    try:
+        said = json.loads(path.read_bytes())
+        return _front(said)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InvalidInput(f"{path} is no configuration of a front: {error}.") from error
+
+
+def _front(said: Mapping[str, Any]) -> FrontConfig:
+    versions = tuple(_version(version) for version in said.get("versions", ()))
+    if len({version.name for version in versions}) != len(versions):
+        raise ValueError("two versions have one name")
+    known = _known(FrontConfig, said)
+    return FrontConfig(
+        **{**known, "auth": Auth(said.get("auth", "none")), "keys": tuple(said.get("keys", ())), "versions": versions}
+    )
+
+
+def _version(said: Mapping[str, Any]) -> FrontVersion:
+    replicas = tuple(FrontReplica(**_known(FrontReplica, replica)) for replica in said.get("replicas", ()))
+    return FrontVersion(**{**_known(FrontVersion, said), "models": tuple(said.get("models", ())), "replicas": replicas})
+
+
+def _known(cls: type, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that this program knows: a newer control plane may write more."""
+    return {name: said[name] for name in cls.__dataclass_fields__ if name in said}  # type: ignore[attr-defined]

@@ -1,0 +1,378 @@
+"""A client's connection: HTTP/1.0 and 1.1 in, answers out, in the order of the requests. No ASGI: a request costs what it must.
+
+Parsing is httptools'. Requests of one connection are worked on one at a time; those that come early wait, and nothing more is
+read. What can be refused is refused at once: key, path and length before the body, so that no body is taken in for nothing.
+"""
+
+import asyncio
+import re
+import time
+from collections import deque
+from http import HTTPStatus
+from typing import Protocol, cast
+
+import httptools
+
+from roost.serving.exchanges import Answer, Exchange, busy, refusal, too_large
+
+MOST_HEADERS, MOST_HEADER_BYTES, LONGEST_URL = 100, 64 * 1024, 8 * 1024
+HEAD_SECONDS = 20.0
+"""From the first byte of a request to the last of its headers; and the grace that a slow body has beyond SLOWEST."""
+SLOWEST = 2048
+"""Bytes a second that a body must come at, on average."""
+IDLE_SECONDS = 75.0
+UNREAD_SECONDS = 30.0
+"""That a client may leave its answer unread."""
+SWALLOWED = 256 * 1024
+"""Bytes of a refused body that are read and dropped, so that the connection can be kept."""
+LINGER_SECONDS = 2.0
+_STATUS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+_BODILESS = (204, 304)
+_LARGE = 64 * 1024
+"""Bytes of a body that is written by itself, and not copied for it."""
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+_UPGRADE_WITHIN = 16 * 1024
+
+
+class Desk(Protocol):
+    """What a connection asks of the front."""
+
+    held: int
+    held_bytes: int
+    max_request_bytes: int
+    closing: bool
+    date: bytes
+
+    def connected(self, client: "Client") -> bool: ...
+    def disconnected(self, client: "Client") -> None: ...
+    def refuse(self, method: bytes, path: bytes, headers: dict[bytes, bytes]) -> Answer | None: ...
+    def handle(self, exchange: Exchange) -> None: ...
+    def request_id(self, headers: dict[bytes, bytes]) -> bytes: ...
+    def finished(self, client: "Client", exchange: Exchange, answer: Answer) -> None: ...
+
+
+class Client(asyncio.Protocol):
+    """Belongs to the loop's thread; `sweep` is called about once a second."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.peer = "-"
+        self._current: Exchange | None = None
+        self._early: deque[tuple[Exchange, bool, Answer | None]] = deque()
+        """Requests that came before the answer to the one before: (request, keep the connection, refused with)."""
+        self._keep = True
+        self._over = False
+        """Nothing more is taken from here: the last answer was sent, or what is to come is owed only."""
+        self._last_answer: Answer | None = None
+        self._unsent = 0
+        self._since = time.monotonic()
+        """Of what the connection does now: idle, sending a request, leaving an answer unread."""
+        self._paused = False
+        self._held = 0
+        self._messages = 0
+        self._new_message()
+
+    def _new_message(self) -> None:
+        self._url = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._header_bytes = 0
+        self._header_count = 0
+        self._head_seen = 0
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._refused: Answer | None = None
+        self._swallowing = False
+        self._in_message = False
+        self._head_done = False
+
+    # From the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's does not derive from it
+        peer = transport.get_extra_info("peername")
+        self.peer = str(peer[0]) if peer else "-"
+        self._parser = httptools.HttpRequestParser(self)
+        if not self._desk.connected(self):
+            self._last(busy("The service has as many connections as it can have."))
+
+    def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
+        if not self._in_message:
+            self._in_message = True
+            self._since = time.monotonic()
+        if not self._head_done and b"pgrade" in data[:_UPGRADE_WITHIN]:
+            data = _without_upgrade(data)
+        before = self._messages
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # A wish that `_without_upgrade` did not find: the request is answered, what follows is not read.
+            self._over = True
+        except httptools.HttpParserError as error:
+            self._fail(400, f"The request is no HTTP: {error}.")
+        if not self._head_done and self._messages == before:
+            self._head_seen += len(data)
+            if self._head_seen > MOST_HEADER_BYTES + LONGEST_URL:
+                self._fail(431, f"The request's head has more than {MOST_HEADER_BYTES + LONGEST_URL} bytes.")
+
+    def eof_received(self) -> bool:
+        self._over = True  # it has said all, and may still wait for answers
+        return self._current is not None or bool(self._early)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._over = True
+        self._release(self._held)
+        self._desk.held -= self._unsent
+        self._unsent = 0
+        for exchange in filter(None, (self._current, *(early[0] for early in self._early))):
+            exchange.gone = True
+            if exchange.worker is None:
+                exchange.body = b""
+        del self._parser  # it holds this object
+        self._desk.disconnected(self)
+
+    def pause_writing(self) -> None:
+        self._unsent = self._transport.get_write_buffer_size()
+        self._desk.held += self._unsent
+        self._since = time.monotonic()
+
+    def resume_writing(self) -> None:
+        self._desk.held -= self._unsent
+        self._unsent = 0
+        self._since = time.monotonic()
+        if self._current is None:
+            self._next()
+
+    # From the parser
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+        if len(self._url) > LONGEST_URL:
+            self._refuse(refusal(414, f"The request's address has more than {LONGEST_URL} bytes."))
+            self._url = self._url[:200]
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value)
+        self._header_count += 1
+        if self._header_bytes > MOST_HEADER_BYTES or self._header_count > MOST_HEADERS:
+            self._refuse(
+                refusal(431, f"The request has more than {MOST_HEADERS} headers or {MOST_HEADER_BYTES} bytes of them.")
+            )
+            return
+        name = name.lower()
+        known = self._headers.get(name)
+        if known is not None:
+            value = known + (b"; " if name == b"cookie" else b", ") + value
+        self._headers[name] = value
+
+    def on_headers_complete(self) -> None:
+        if self._over:
+            return
+        self._head_done = True
+        self._path, _, self._query = self._url.partition(b"?")
+        if self._refused is None:
+            self._check()
+        length = int(self._headers.get(b"content-length") or 0)
+        if self._refused is None:
+            if self._headers.get(b"expect", b"").lower() == b"100-continue":
+                self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            return
+        chunked = b"transfer-encoding" in self._headers
+        if chunked or length > SWALLOWED or b"expect" in self._headers:
+            self._last(self._refused)
+        else:
+            self._swallowing = True
+
+    def _check(self) -> None:
+        """What can be refused before the body."""
+        desk, headers = self._desk, self._headers
+        if not self._path.startswith(b"/"):
+            self._path = b"/" + self._path.partition(b"://")[2].partition(b"/")[2] if b"://" in self._path else b"*"
+        refused = desk.refuse(self._parser.get_method(), self._path, headers)
+        if refused is None:
+            expected = headers.get(b"expect")
+            length = int(headers.get(b"content-length") or 0)
+            if length > desk.max_request_bytes:
+                refused = too_large(desk.max_request_bytes)
+            elif length and desk.held + length > desk.held_bytes:
+                refused = busy("The service holds as many bytes of requests as it may.")
+            elif expected is not None and expected.lower() != b"100-continue":
+                refused = refusal(417, "The request expects what is not `100-continue`.")
+        if refused is not None:
+            self._refuse(refused)
+
+    def on_body(self, data: bytes) -> None:
+        if self._over or self._swallowing:
+            return
+        self._size += len(data)
+        self._held += len(data)
+        self._desk.held += len(data)
+        self._pieces.append(data)
+        if self._size > self._desk.max_request_bytes:
+            self._last(too_large(self._desk.max_request_bytes))
+        elif self._desk.held > self._desk.held_bytes:
+            self._last(busy("The service holds as many bytes of requests as it may."))
+
+    def on_message_complete(self) -> None:
+        if self._over:
+            return
+        pieces = self._pieces
+        exchange = Exchange(
+            self._parser.get_method(),
+            self._path,
+            self._query,
+            self._headers,
+            pieces[0] if len(pieces) == 1 else b"".join(pieces),
+            time.monotonic(),
+            self._desk.request_id(self._headers),
+            self._deliver,
+        )
+        self._messages += 1
+        refused = self._refused
+        # Clients of 1.0 may wait for the end of the connection, whatever they asked for.
+        keep = self._parser.should_keep_alive() and self._parser.get_http_version() != "1.0"
+        self._new_message()
+        if self._current is None and not self._unsent and not self._early:
+            self._start(exchange, keep, refused)
+            return
+        self._early.append((exchange, keep, refused))
+        if not self._paused and not self._transport.is_closing():
+            self._paused = True
+            self._transport.pause_reading()
+
+    # Answers
+
+    def _start(self, exchange: Exchange, keep: bool, refused: Answer | None) -> None:
+        self._current = exchange
+        self._keep = keep
+        if refused is None:
+            self._desk.handle(exchange)
+        else:
+            exchange.answer(refused)
+
+    def _deliver(self, exchange: Exchange, answer: Answer) -> None:
+        self._release(len(exchange.body))
+        self._desk.finished(self, exchange, answer)
+        if exchange.gone:
+            return
+        self._current = None
+        more = bool(self._early) or self._last_answer is not None
+        keep = self._keep and (more or not (self._over or self._desk.closing))
+        self._write(exchange, answer, keep)
+        self._since = time.monotonic()
+        if not keep:
+            self._end(linger=self._in_message)
+        elif (more or self._paused) and not self._unsent:
+            self._next()
+
+    def _next(self) -> None:
+        """The request that came early, if any; else reading goes on."""
+        if self._early or self._last_answer is not None:
+            # Not from within the answer before it: a thousand early ones would be a thousand calls deep.
+            asyncio.get_running_loop().call_soon(self._start_early)
+        elif self._paused and not self._over and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _start_early(self) -> None:
+        if self._current is not None or self._transport.is_closing():
+            return
+        if self._early:
+            self._start(*self._early.popleft())
+        elif self._last_answer is not None:
+            answer, self._last_answer = self._last_answer, None
+            self._write(None, answer, keep=False)
+            self._end(linger=True)
+
+    def _write(self, exchange: Exchange | None, answer: Answer, keep: bool) -> None:
+        lines = [_STATUS.get(answer.status) or f"HTTP/1.1 {answer.status} Unknown\r\n".encode()]
+        for name, value in answer.headers:
+            lines.append(b"%b: %b\r\n" % (name, value))
+        if answer.status not in _BODILESS:
+            lines.append(b"content-length: %d\r\n" % len(answer.body))
+        if exchange is not None:
+            lines.append(b"x-ms-request-id: %b\r\n" % exchange.request_id)
+        if not keep:
+            lines.append(b"connection: close\r\n")
+        lines.append(b"date: %b\r\n\r\n" % self._desk.date)
+        if answer.status not in _BODILESS and not (exchange is not None and exchange.method == b"HEAD"):
+            if len(answer.body) > _LARGE:
+                self._transport.write(b"".join(lines))
+                lines = []
+            lines.append(answer.body)
+        self._transport.write(b"".join(lines) if len(lines) != 1 else lines[0])
+
+    def _refuse(self, answer: Answer) -> None:
+        if self._refused is None:
+            self._refused = answer
+
+    def _fail(self, status: int, message: str) -> None:
+        self._last(refusal(status, message))
+
+    def _last(self, answer: Answer) -> None:
+        """The last answer of this connection, to a request of which more may be on its way. Answers owed before it come first."""
+        if self._over:
+            return
+        self._over = True
+        self._last_answer = answer
+        self._release(self._size)
+        self._pieces = []
+        path = self._url.partition(b"?")[0][:200] or b"-"
+        exchange = Exchange(b"-", path, b"", {}, b"", time.monotonic(), self._desk.request_id({}), _nobody)
+        self._desk.finished(self, exchange, answer)
+        if self._current is None and not self._early:
+            self._write(None, answer, keep=False)
+            self._end(linger=True)
+
+    def _end(self, *, linger: bool) -> None:
+        """Closes, once what was written is sent; `linger`: what still comes is read and dropped for a moment, or a reset would
+        overtake the answer."""
+        self._over = True
+        self._since = time.monotonic()
+        if self._transport.is_closing():
+            return
+        if linger and self._transport.can_write_eof():
+            self._transport.write_eof()
+            if self._paused:
+                self._transport.resume_reading()
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._transport.abort)
+        else:
+            self._transport.close()
+
+    def _release(self, size: int) -> None:
+        size = min(size, self._held)
+        self._held -= size
+        self._desk.held -= size
+
+    # Time
+
+    def sweep(self, now: float) -> None:
+        """Ends what takes too long."""
+        waited = now - self._since
+        if self._current is not None:
+            return
+        if self._unsent or self._over or self._transport.is_closing():
+            if waited > UNREAD_SECONDS:
+                self._transport.abort()
+        elif self._in_message:
+            allowed = HEAD_SECONDS + (self._size / SLOWEST if self._head_done else 0.0)
+            if waited > allowed:
+                self._fail(408, f"The request did not come whole within {waited:.0f} seconds.")
+        elif waited > IDLE_SECONDS or self._desk.closing:
+            self._end(linger=False)
+
+    def drain(self) -> None:
+        """The service is about to end: an idle connection is closed, a busy one with its answer."""
+        if self._current is None and not self._in_message and not self._over:
+            self._end(linger=False)
+
+
+def _without_upgrade(data: bytes) -> bytes:
+    """A request that asks for another protocol, without that wish: the parser would take its body for the other protocol's."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"\r\nx-grade:", head) + end + rest
+
+
+def _nobody(exchange: Exchange, answer: Answer) -> None:
+    """Delivers to nobody: the answer was written already."""

@@ -1,0 +1,223 @@
+"""The requests of one version: who waits, which worker is next, what becomes of requests whose worker is lost or too slow.
+
+A request goes to the worker with the most room. Those that a worker was sent ahead are taken back when it is stuck and another
+has room. A request whose worker was lost while it was at it is tried once more; those sent ahead go back to the queue.
+"""
+
+import asyncio
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Set
+from contextlib import suppress
+
+from roost.serving.configuration import FrontReplica, FrontVersion
+from roost.serving.exchanges import Exchange, busy, refusal, too_large
+from roost.serving.workers import WorkerLink
+
+MOST_WAITING = 1000
+MOST_TRIES = 2
+STUCK_SECONDS = 0.1
+"""That a request has taken so far, when those sent ahead behind it are better off elsewhere."""
+_FIRST_WAIT, _LONGEST_WAIT = 0.02, 0.5
+_MEMORY_SECONDS = 3.0
+
+
+class Queue:
+    """One version's. Everything happens in the loop's thread."""
+
+    def __init__(self, version: FrontVersion, with_key: bool, changed: Callable[[], None]) -> None:
+        self.version = version
+        self.with_key = with_key
+        self.waiting: deque[Exchange] = deque()
+        self.links: dict[str, WorkerLink] = {}
+        self.utilization = 0.0
+        self._ticked = 0.0
+        self.failed: dict[str, str] = {}
+        self._changed = changed
+        self._connecting: dict[str, asyncio.Task[None]] = {}
+        self._parting: set[WorkerLink] = set()
+        self.set(version, with_key)
+
+    @property
+    def concurrency(self) -> int:
+        return self.version.concurrency
+
+    @property
+    def ready(self) -> list[WorkerLink]:
+        return [link for link in self.links.values() if link.ready and not link.leaving]
+
+    @property
+    def parting(self) -> list[str]:
+        """Sockets of workers that get nothing more, and still have something to answer."""
+        return [link.path for link in self._parting]
+
+    @property
+    def in_flight(self) -> int:
+        return sum(len(link.sent) for link in (*self.links.values(), *self._parting))
+
+    def set(self, version: FrontVersion, with_key: bool, given: dict[str, WorkerLink] | None = None) -> None:
+        """Makes it serve what this says: workers that are new are looked for, unless another queue gave its connection to them;
+        those no longer named get nothing more."""
+        self.version = version
+        self.with_key = with_key
+        wanted = {replica.socket: replica for replica in version.replicas}
+        for path, link in (given or {}).items():
+            if path in wanted and path not in self.links:
+                link.pool = self
+                self.links[path] = link
+        for path in [*self.links.keys() - wanted.keys(), *self._connecting.keys() - wanted.keys()]:
+            self._part(path)
+        for path in wanted.keys() - self.links.keys() - self._connecting.keys():
+            self._connecting[path] = asyncio.get_running_loop().create_task(self._connect(wanted[path]))
+
+    def give(self, paths: Set[str]) -> dict[str, WorkerLink]:
+        """Its ready connections to these workers, which are another's from now on."""
+        return {path: self.links.pop(path) for path in paths & self.links.keys() if self.links[path].ready}
+
+    def close(self) -> None:
+        self.set(FrontVersion(name=self.version.name, replicas=()), self.with_key)
+
+    def _part(self, path: str) -> None:
+        task = self._connecting.pop(path, None)
+        if task is not None:
+            task.cancel()
+        self.failed.pop(path, None)
+        link = self.links.pop(path, None)
+        if link is not None:
+            self._parting.add(link)
+            link.leave()
+            self._changed()
+
+    async def _connect(self, replica: FrontReplica) -> None:
+        """Until it is there: a worker listens when its model is loaded."""
+        loop = asyncio.get_running_loop()
+        wait = _FIRST_WAIT
+        while True:
+            link = WorkerLink(replica.socket, replica.run, self)
+            with suppress(OSError):
+                if os.path.exists(replica.socket):
+                    await loop.create_unix_connection(lambda link=link: link, replica.socket)  # type: ignore[misc]
+                    self._connecting.pop(replica.socket, None)
+                    self.links[replica.socket] = link
+                    return
+            await asyncio.sleep(wait)
+            wait = min(wait * 1.1, _LONGEST_WAIT)
+
+    # What links tell
+
+    def link_ready(self, link: WorkerLink) -> None:
+        self.failed.pop(link.path, None)
+        self._changed()
+        self.link_free(link)
+
+    def link_free(self, link: WorkerLink) -> None:
+        waiting = self.waiting
+        if not waiting:
+            return
+        room = link.room
+        while waiting and room > 0:
+            exchange = waiting.popleft()
+            if not exchange.gone:
+                link.send(exchange)
+                room -= 1
+
+    def link_lost(self, link: WorkerLink, left: list[Exchange]) -> None:
+        if link.failure:
+            self.failed[link.path] = link.failure
+        self._parting.discard(link)
+        if self.links.get(link.path) is link:
+            del self.links[link.path]
+            replica = FrontReplica(socket=link.path, run=link.run)
+            if replica in self.version.replicas:
+                self._connecting[link.path] = asyncio.get_running_loop().create_task(self._connect(replica))
+        self._changed()
+        for exchange in reversed(left):
+            if exchange.answered or exchange.gone:
+                continue
+            if exchange.tries >= MOST_TRIES:
+                exchange.answer(
+                    refusal(502, f"{exchange.tries} workers of the model ended while they were at this request.")
+                )
+            else:
+                exchange.started = 0.0
+                self.waiting.appendleft(exchange)
+        self.spread()
+
+    def link_returned(self, exchange: Exchange) -> None:
+        if not exchange.answered and not exchange.gone:
+            self.waiting.appendleft(exchange)
+            self.spread()
+
+    # Requests
+
+    def submit(self, exchange: Exchange) -> None:
+        if len(exchange.body) > self.version.max_request_bytes:
+            exchange.answer(too_large(self.version.max_request_bytes))
+            return
+        if not self.waiting:
+            best, most = None, 0
+            for link in self.links.values():
+                room = link.room
+                if room > most:
+                    best, most = link, room
+            if best is not None:
+                best.send(exchange)
+                return
+        if len(self.waiting) >= MOST_WAITING:
+            exchange.answer(busy(f"{MOST_WAITING} requests are waiting already."))
+            return
+        self.waiting.append(exchange)
+
+    def spread(self) -> None:
+        """Gives what waits to whoever has room, the least busy first."""
+        for link in sorted(self.ready, key=lambda link: len(link.sent)):
+            if not self.waiting:
+                return
+            self.link_free(link)
+
+    def tick(self, now: float) -> None:
+        """Called a few times a second: limits of time, and fair shares."""
+        self._expire(now)
+        ready = self.ready
+        for link in (*self.links.values(), *self._parting):
+            at_work = [exchange for exchange in link.sent.values() if exchange.started]
+            ahead = [exchange for exchange in link.sent.values() if not exchange.started]
+            for exchange in at_work:
+                if now - exchange.started > self.version.timeout_seconds:
+                    exchange.answer(
+                        refusal(504, f"The model did not answer within {self.version.timeout_seconds:g} seconds.")
+                    )
+                    link.give_up(exchange)
+            stuck = bool(at_work) and now - max(exchange.started for exchange in at_work) > STUCK_SECONDS
+            if ahead and stuck and any(other.room > 0 for other in ready if other is not link):
+                for exchange in ahead:
+                    link.recall(exchange)
+        self._measure(ready, now - self._ticked)
+        self._ticked = now
+
+    def _expire(self, now: float) -> None:
+        """503 for whoever has waited too long, in the queue or sent ahead."""
+        oldest = now - self.version.queue_seconds
+        while self.waiting and (self.waiting[0].gone or self.waiting[0].arrived < oldest):
+            exchange = self.waiting.popleft()
+            if not exchange.gone:
+                exchange.answer(busy(self._why_late()))
+        for link in self.links.values():
+            for exchange in link.sent.values():
+                if not exchange.started and exchange.arrived < oldest and not exchange.answered:
+                    exchange.answer(busy(self._why_late()))
+                    link.recall(exchange)
+
+    def _why_late(self) -> str:
+        seconds = f"{self.version.queue_seconds:g} seconds"
+        if self.ready:
+            return f"All {len(self.ready)} replicas of the model were busy for {seconds}."
+        return f"No replica of the model was ready within {seconds}."
+
+    def _measure(self, ready: list[WorkerLink], since: float) -> None:
+        """A share from 0 to 1 that follows the last seconds."""
+        places = sum(link.concurrency for link in ready)
+        used = sum(min(len(link.sent), link.concurrency) for link in ready)
+        share = 1.0 if self.waiting else (used / places if places else 0.0)
+        self.utilization += (1 - math.exp(-since / _MEMORY_SECONDS)) * (share - self.utilization)

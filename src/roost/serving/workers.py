@@ -1,0 +1,259 @@
+"""A connection to a worker: requests go there, a few ahead of what it is at; answers come back; what it leaves behind is told.
+
+The worker begins requests in the order in which they were sent, so the oldest `concurrency` without an answer are those it is at.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import struct
+import time
+from typing import Any, Protocol, cast
+
+from roost.serving.exchanges import JSON_TYPE, Answer, Exchange, refusal
+from roost_job.scoring import frames
+from roost_job.scoring.worker import PLAIN_HEAD
+
+log = logging.getLogger("roost.serving")
+KILL_SECONDS = 2.0
+"""From an ABORT, which a worker that holds the interpreter's lock does not hear, to SIGKILL."""
+_AHEAD = ((0.002, 16), (0.02, 4), (0.1, 1))
+"""Requests that are sent ahead, by the seconds that one takes: it hides the way there and back, which matters for short ones."""
+_AHEAD_BYTES = 1 << 20
+_PEER = struct.Struct("3i")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+_OWN_HEADERS = {
+    "connection",
+    "content-length",
+    "transfer-encoding",
+    "keep-alive",
+    "date",
+    "server",
+    "upgrade",
+    "trailer",
+}
+
+
+class Pool(Protocol):
+    """Whoever a link belongs to: the queue of a version."""
+
+    with_key: bool
+
+    @property
+    def concurrency(self) -> int: ...
+    def link_ready(self, link: "WorkerLink") -> None: ...
+    def link_free(self, link: "WorkerLink") -> None: ...
+    def link_lost(self, link: "WorkerLink", left: list[Exchange]) -> None: ...
+    def link_returned(self, exchange: Exchange) -> None: ...
+
+
+class WorkerLink(asyncio.Protocol):
+    """One worker, connected. Belongs to the loop's thread."""
+
+    def __init__(self, path: str, run: str, pool: Pool) -> None:
+        self.path = path
+        self.run = run
+        self.replica_header = (b"x-roost-replica", run.encode("ascii", "replace"))
+        self.pool = pool
+        self.ready = False
+        self.leaving = False
+        """It gets nothing more; closed once it has answered what it has."""
+        self.hello: dict[str, Any] = {}
+        self.pid = 0
+        self.sent: dict[int, Exchange] = {}
+        self.failure = ""
+        self._numbers = 0
+        self._seconds = 1.0
+        self._bytes = 0
+        self._congested = False
+        self._giving_up: Exchange | None = None
+        self._outgoing: list[bytes] = []
+        self._unpacker = frames.Unpacker()
+        self._transport: asyncio.Transport | None = None
+
+    # The connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's does not derive from it
+        sock = transport.get_extra_info("socket")
+        self.pid = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))[0]
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for kind, number, head, body in self._unpacker.feed(data):
+                if kind == frames.RESPONSE:
+                    self._responded(number, head, body)
+                elif kind == frames.RETURNED:
+                    self._returned(number)
+                elif kind == frames.HELLO and not self.ready:
+                    self.hello = frames.head_of(head)
+                    self.ready = True
+                    self.pool.link_ready(self)
+                elif kind == frames.STOP:
+                    self.leave()
+        except frames.BadFrame as error:
+            self.failure = f"The worker at {self.path} sent what is no frame: {error}."
+            log.error(self.failure)
+            self._hang_up()
+            return
+        if self.sent or self.room:
+            self.pool.link_free(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self.ready = False
+        left, self.sent = list(self.sent.values()), {}
+        for exchange in left:
+            exchange.worker = None
+            exchange.tries += exchange.started > 0
+        self._transport = None
+        self.pool.link_lost(self, left)
+
+    def pause_writing(self) -> None:
+        self._congested = True
+
+    def resume_writing(self) -> None:
+        self._congested = False
+        self.pool.link_free(self)
+
+    def leave(self) -> None:
+        """Nothing more goes there; what it has is still answered."""
+        self.leaving = True
+        if not self.sent:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    # Requests
+
+    @property
+    def concurrency(self) -> int:
+        """Of the worker as it was begun, also when the version is to have more by now."""
+        return min(self.pool.concurrency, int(self.hello.get("concurrency") or 1))
+
+    @property
+    def room(self) -> int:
+        """How many more requests it may be sent; ahead of its work only while they are short and small."""
+        if not self.ready or self.leaving or self._congested or self._giving_up is not None:
+            return 0
+        ahead = 0
+        if self._bytes < _AHEAD_BYTES:
+            ahead = next((count for seconds, count in _AHEAD if self._seconds < seconds), 0)
+        return self.concurrency + ahead - len(self.sent)
+
+    def send(self, exchange: Exchange) -> None:
+        self._numbers += 1
+        exchange.number = self._numbers
+        exchange.worker = self
+        exchange.recalled = False
+        exchange.started = time.monotonic() if len(self.sent) < self.concurrency else 0.0
+        self.sent[exchange.number] = exchange
+        self._bytes += len(exchange.body)
+        head = exchange.head(with_key=self.pool.with_key)
+        if not self._outgoing:  # what comes in one turn of the loop goes out in one write
+            asyncio.get_running_loop().call_soon(self._flush)
+        if len(exchange.body) < frames.LARGE:
+            self._outgoing.append(frames.pack_raw(frames.REQUEST, exchange.number, head, exchange.body))
+            return
+        self._outgoing.append(frames.opening(frames.REQUEST, exchange.number, head, len(exchange.body)))
+        self._flush()
+        if self._transport is not None:
+            self._transport.write(exchange.body)
+
+    def _flush(self) -> None:
+        outgoing, self._outgoing = self._outgoing, []
+        if self._transport is not None and outgoing:
+            self._transport.write(outgoing[0] if len(outgoing) == 1 else b"".join(outgoing))
+
+    def recall(self, exchange: Exchange) -> None:
+        """Asks for a request that was sent ahead; it comes back by the pool's `link_returned` unless it was begun meanwhile."""
+        if self._transport is not None and not exchange.recalled:
+            exchange.recalled = True
+            self._flush()
+            self._transport.write(frames.pack(frames.RECALL, exchange.number))
+
+    def give_up(self, exchange: Exchange) -> None:
+        """The worker is to leave over this request, by itself or by force."""
+        if self._transport is None or self._giving_up is not None:
+            return
+        self._giving_up = exchange
+        self._flush()
+        self._transport.write(frames.pack(frames.ABORT, exchange.number))
+        asyncio.get_running_loop().call_later(KILL_SECONDS, self._kill, exchange)
+
+    def _kill(self, exchange: Exchange) -> None:
+        if self._transport is None or self._giving_up is not exchange:
+            return
+        pid = self.pid or int(self.hello.get("pid") or 0)
+        log.warning("The worker %s (process %d) did not leave by itself: killed.", self.path, pid)
+        try:
+            if pid > 1:
+                os.kill(pid, signal.SIGKILL)
+        except OSError as error:
+            log.error("The worker %s (process %d) could not be killed: %s.", self.path, pid, error)
+            self._transport.abort()
+
+    # Answers
+
+    def _responded(self, number: int, head: bytes, body: bytes) -> None:
+        exchange = self.sent.get(number)
+        if exchange is None:
+            return
+        self._forget(exchange)
+        if self._giving_up is exchange:
+            self._giving_up = None
+        if exchange.answered:
+            return
+        exchange.answer(answer_of(head, body))
+
+    def _returned(self, number: int) -> None:
+        exchange = self.sent.get(number)
+        if exchange is not None:
+            self._forget(exchange)
+            exchange.worker = None
+            exchange.started = 0.0
+            self.pool.link_returned(exchange)
+
+    def _forget(self, exchange: Exchange) -> None:
+        """It is no longer there; the next one that was sent ahead is now at work."""
+        del self.sent[exchange.number]
+        self._bytes -= len(exchange.body)
+        if exchange.started:
+            now = time.monotonic()
+            self._seconds += 0.1 * (now - exchange.started - self._seconds)
+            for other in self.sent.values():
+                if not other.started:
+                    other.started = now
+                    break
+        if self.leaving and not self.sent:
+            self._hang_up()
+
+
+def answer_of(head: bytes, body: bytes) -> Answer:
+    """What a worker said, as an answer that is safe to send: 502 where it makes none."""
+    if head == PLAIN_HEAD:
+        return Answer(200, body, [JSON_TYPE])
+    try:
+        said = json.loads(head)
+        status = int(said["status"])
+        pairs = [
+            (name.lower(), text)
+            for name, value in dict(said.get("headers") or {}).items()
+            for text in (value if isinstance(value, list) else [value])
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return refusal(502, "The model's answer has a head that cannot be read.")
+    if not 200 <= status <= 599:
+        return refusal(502, f"The model answered with the status {status}, which is none from 200 to 599.")
+    headers = [
+        (name.encode(), _CONTROLS.sub(" ", str(text)).encode("latin-1", "replace"))
+        for name, text in pairs
+        if _TOKEN.fullmatch(name) and name not in _OWN_HEADERS
+    ]
+    return Answer(status, body, headers)

@@ -1,0 +1,56 @@
+"""`python -m roost_job.scoring`: loads a model by its handler, then listens. The agent starts it, in the model's environment.
+
+    ROOST_SERVING_SOCKET        path of the Unix socket to listen at, once the model is loaded
+    ROOST_SERVING_HANDLER       a name of `handlers.HANDLERS`; "script" when not given
+    ROOST_SERVING_CONCURRENCY   requests at once; 1 when not given
+    AZUREML_ENTRY_SCRIPT        for "script": its path, from the working directory
+    AZUREML_MODEL_DIR           where the model's files are
+
+Exits with 0 when it was told to stop (SIGTERM, or a front's STOP), 70 when a front gave up on a request, 71 when the model could
+not be loaded: the traceback is then in `<socket>.failed` too, for whoever has to say why.
+"""
+
+import faulthandler
+import gc
+import io
+import os
+import sys
+from typing import cast
+
+from roost_job.scoring import frames, handlers, traces
+from roost_job.scoring.worker import Worker
+
+
+def main() -> int:
+    encoding = sys.stdout.encoding
+    buffer = cast(io.TextIOWrapper, sys.stdout).detach()  # Python 3.6 has no `reconfigure`
+    sys.stdout = io.TextIOWrapper(buffer, encoding, "backslashreplace", line_buffering=True)  # read while it grows
+    faulthandler.enable()
+    path = os.environ["ROOST_SERVING_SOCKET"]
+    failed = path + ".failed"
+    if os.path.exists(failed):
+        os.unlink(failed)
+    try:
+        handler = handlers.load(
+            os.environ.get("ROOST_SERVING_HANDLER") or "script", os.environ.get("AZUREML_MODEL_DIR") or os.getcwd()
+        )
+        worker = Worker(path, handler, int(os.environ.get("ROOST_SERVING_CONCURRENCY") or 1))
+    except BaseException as error:  # noqa: BLE001 - SystemExit in init() is a failure too
+        text = traces.text_of(error)
+        sys.stderr.write(text)
+        with open(failed, "w", encoding="utf-8") as file:
+            file.write(text)
+        return frames.EXIT_NOT_LOADED
+    gc.collect()
+    if hasattr(gc, "freeze"):
+        gc.freeze()  # the model stays: no collection needs to walk it again
+    worker.listen()
+    worker.serve()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads of the script, and finalizers of its libraries, keep no worker alive

@@ -1,0 +1,51 @@
+"""Who loads a model and answers. One module per handler, each with a function
+
+    load(model_dir: str) -> Handler        # called once, before the worker listens; what it raises is why the start failed
+
+`model_dir` is AZUREML_MODEL_DIR: the folder that holds the one model's file or folder, or `name/version/…` of several. The worker
+calls `answer` from its main thread, or from `concurrency` threads when that is above 1. A new handler is a file here and a line
+in HANDLERS.
+"""
+
+import importlib
+from typing import Any, Dict, Optional
+
+from roost_job.scoring.messages import Request
+
+HANDLERS = {
+    "script": "roost_job.scoring.handlers.script",
+    "onnx": "roost_job.scoring.handlers.onnx",
+    "sklearn": "roost_job.scoring.handlers.sklearn",
+    "tensorflow": "roost_job.scoring.handlers.tensorflow",
+    "torchscript": "roost_job.scoring.handlers.torchscript",
+    "mlflow": "roost_job.scoring.handlers.mlflow",
+}
+
+
+class Handler(object):
+    """What a handler promises. Derive from it, or have the same names."""
+
+    raw = False
+    """True: it wants every method on /score, GET and OPTIONS too. False: the body of a POST (and the query of a GET)."""
+
+    def answer(self, request: Request) -> Any:
+        """The answer to one request: a `messages.Response`, or what `messages.response_of` makes one of: bytes, sent as they are,
+        or a value for JSON (text is a JSON string). `messages.Refused` is the caller's mistake (400, with its message); any
+        other exception is the model's (502, with its text; the traceback goes to the log).
+        """
+        raise NotImplementedError
+
+    def schema(self) -> Optional[Dict[str, Any]]:
+        """{"input": S, "output": S}, each an OpenAPI 3 schema object (with an "example" where there is one) of the body of a POST
+        and of its answer; None when nothing is known. Read once, after `load`.
+        """
+        return None
+
+
+def load(name: str, model_dir: str) -> Handler:
+    """The handler of this name, with its model loaded."""
+    if name not in HANDLERS:
+        raise ValueError("There is no handler %r; they are %s." % (name, ", ".join(sorted(HANDLERS))))
+    module = importlib.import_module(HANDLERS[name])
+    handler: Handler = module.load(model_dir)
+    return handler

@@ -1,0 +1,139 @@
+"""A replica on its node: a worker that was ready is begun anew, one that never was fails its run; models, memory, logs."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from roost.agent import replicas
+from roost.agent.launch import Launched
+from roost.agent.orders import Halt
+from roost.agent.outcomes import Outcome
+from roost.agent.processes import Known, Started, known
+from roost.domain.endpoints import Serving
+
+READY = "import os, socket, sys, time\ns = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
+
+
+class Orders:
+    """As much of them as a supervisor asks for."""
+
+    def __init__(self) -> None:
+        self.halted: Halt | None = None
+        self.wake, self._writer = os.pipe()
+
+    def halt(self) -> None:
+        self.halted = Halt.CANCELED
+        os.write(self._writer, b"!")
+
+
+class Stage:
+    """One replica whose worker is a script of the test's."""
+
+    def __init__(self, folder: Path, scripts: Sequence[str], memory_gb: float = 0.0) -> None:
+        self.folder = folder
+        self.scripts = list(scripts)
+        self.orders = Orders()
+        self.told: list[str] = []
+        self.started: list[Started] = []
+        self.log = folder / "log"
+        serving = Serving(endpoint="e", version="v", generation=1, socket=str(folder / "s"), memory_gb=memory_gb)
+        self.supervisor = replicas.Supervisor(serving, self.orders, self.members, self.tell)  # type: ignore[arg-type]
+
+    def tell(self, line: str) -> None:
+        self.told.append(line)
+        if len(self.started) == len(self.scripts):
+            self.orders.halt()
+
+    def members(self) -> list[Known]:
+        return [known(each.pid) for each in self.started if each.exit_code() is None]
+
+    def start(self) -> list[Launched]:
+        argv = [sys.executable, "-c", self.scripts[len(self.started)], str(self.folder / "s")]
+        self.started.append(Started(argv, folder=self.folder, environment={}, log=self.log))
+        return [Launched(self.started[-1], 0, self.log, True)]
+
+    def end(self, workers: Sequence[Launched]) -> None:
+        for worker in workers:
+            if worker.running.exit_code() is None:
+                os.kill(self.started[-1].pid, signal.SIGKILL)
+                self.started[-1]._process.wait(30)
+
+    def run(self) -> Outcome | None:
+        return self.supervisor.run(self.start, self.end)
+
+
+def test_one_that_was_ready_is_begun_anew(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, [READY + "time.sleep(1); os._exit(5)", "raise SystemExit(6)"])
+    assert stage.run() is None
+    assert "exit code 5" in stage.told[0]
+    assert "begun anew" in stage.told[0]
+    assert "exit code 6" in stage.told[1]  # it was ready once: now it may fail in init() too, and is tried again
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("raise ValueError('no weights')", "ValueError: no weights"),
+        ("import os; print('here', flush=True); os._exit(0)", "here"),
+        ("import os; os.kill(os.getpid(), 9)", "signal 9"),
+        ("import sys; open(sys.argv[1] + '.failed', 'w').write('told apart'); sys.exit(71)", "told apart"),
+    ],
+)
+def test_one_that_never_was_fails(tmp_path: Path, script: str, words: str) -> None:
+    outcome = Stage(tmp_path, [script]).run()
+    assert outcome is not None
+    assert outcome.to == "Failed"
+    assert words in outcome.message
+
+
+def test_too_much_memory_is_ended_and_said(tmp_path: Path) -> None:
+    hungry = READY + "kept = bytearray(200 * 2**20)\nfor i in range(0, len(kept), 4096): kept[i] = 1\ntime.sleep(600)"
+    stage = Stage(tmp_path, [hungry], memory_gb=0.1)
+    assert stage.run() is None
+    assert "more than its limit of 0.1 GB" in stage.told[0]
+
+
+def test_too_much_memory_in_init_fails(tmp_path: Path) -> None:
+    hungry = (
+        "import time\nkept = bytearray(200 * 2**20)\nfor i in range(0, len(kept), 4096): kept[i] = 1\ntime.sleep(600)"
+    )
+    outcome = Stage(tmp_path, [hungry], memory_gb=0.1).run()
+    assert outcome is not None
+    assert "more than its limit of 0.1 GB" in outcome.message
+
+
+def test_a_halt_ends_it_at_once(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, [READY + "time.sleep(600)"])
+    threading.Timer(0.5, stage.orders.halt).start()
+    assert stage.run() is None
+    assert stage.started[0].exit_code() is not None
+
+
+def test_a_log_is_cut_down_to_its_last_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"".join(b"line %d\n" % number for number in range(1000)))
+    with open(path, "ab", buffering=0) as printing:
+        replicas.trim(path, 5000, 1000)
+        printing.write(b"the next one\n")
+    text = path.read_text()
+    assert text.startswith("(What was printed before is not kept.)\nline ")
+    assert text.endswith("line 999\nthe next one\n")
+    assert len(text) < 1100
+    replicas.trim(path, 5000, 1000)
+    assert path.read_text() == text
+
+
+def test_sockets_are_taken_away_with_their_folder(tmp_path: Path) -> None:
+    place = tmp_path / "short" / "01234567"
+    place.mkdir(parents=True)
+    (place / "s").touch()
+    spec = SimpleNamespace(serving=SimpleNamespace(socket=str(place / "s")))
+    replicas.clear(spec)  # type: ignore[arg-type]
+    replicas.clear(spec)  # type: ignore[arg-type]
+    assert not place.parent.exists()

@@ -1,0 +1,79 @@
+"""Endpoints over HTTP: what is answered when, who may ask, and no key where none is asked for."""
+
+import threading
+from typing import Any
+
+from tests.api.desks import Desk
+from tests.services.houses import snapshot, submit
+
+from roost.api.waiting import LONGEST
+
+PLACE = "/api/workspaces/vision/endpoints"
+
+
+def wish(desk: Desk, **changes: Any) -> dict[str, Any]:
+    version = {"snapshot": snapshot(desk.house, score="def run(x): return x"), "entry_script": "score.py"}
+    return {"spec": {"versions": [version], "auth": "key"}, **changes}
+
+
+def test_put_looked_at_and_deleted(desk: Desk) -> None:
+    person = desk.person
+    made = person.put(f"{PLACE}/birds", wish(desk))
+    assert (made.status, made.json["state"], made.json["revision"]) == (201, "Transitioning", 1)
+    assert made.json["port"] > 0
+    assert person.put(f"{PLACE}/birds", wish(desk)).error["code"] == "endpoint_conflict"
+    assert person.put(f"{PLACE}/trees", wish(desk, update=True)).error["code"] == "endpoint_not_found"
+    assert person.put(f"{PLACE}/birds", wish(desk, overwrite=True)).status == 200
+    assert "birds" in [each["name"] for each in person.get(PLACE).json["endpoints"]]
+    assert person.get(f"{PLACE}/birds/replicas").json == {"replicas": []}
+    assert person.get(f"{PLACE}/birds/logs").json == {"text": "", "run_id": ""}
+    assert person.get(f"{PLACE}/birds/status").json == {"running": False}
+    assert person.get(f"{PLACE}/birds/records").json == {"records": []}
+    assert person.call("DELETE", f"{PLACE}/birds?wait=0").json == {"gone": False}  # no loop turns here
+    assert person.get(f"{PLACE}/birds").error["code"] == "endpoint_not_found"
+    assert person.call("DELETE", f"{PLACE}/birds").error["code"] == "endpoint_not_found"
+
+
+def test_who_waits_hears_of_a_change(desk: Desk) -> None:
+    desk.person.put(f"{PLACE}/clouds", wish(desk))
+    heard: list[Any] = []
+    waiting = threading.Thread(
+        target=lambda: heard.append(desk.person.get(f"{PLACE}/clouds?after=1&wait={LONGEST}").json)
+    )
+    waiting.start()
+    desk.person.call("POST", f"{PLACE}/clouds/keys", {"which": "Primary"})
+    waiting.join(LONGEST)
+    assert heard[0]["revision"] == 2
+
+
+def test_names_that_are_tricks_and_bodies_that_are_none(desk: Desk) -> None:
+    person = desk.person
+    for name in ("..%2f..%2fx", "%2e%2e", "a%2fb", "a%00b", "UP", "rocks%0a"):
+        assert person.put(f"{PLACE}/{name}", wish(desk)).status in (400, 404)
+        assert person.get(f"{PLACE}/{name}/logs").status in (400, 404)
+    for body in (b"", b"[]", b'{"spec": 3}', b'{"spec": {"versions": [{"limits": {"cpu": "x"}}]}}', b"\xff"):
+        assert person.put(f"{PLACE}/rocks", body).error["code"] in ("invalid_input", "invalid_endpoint")
+    assert person.put(f"{PLACE}/rocks", b" " * 9_000_000).error["code"] == "too_large"
+    for query in ("logs?lines=0", "records?limit=0", "logs?replica=nobody"):
+        desk.person.put(f"{PLACE}/rocks", wish(desk, overwrite=True))
+        assert person.get(f"{PLACE}/rocks/{query}").status in (400, 404)
+
+
+def test_keys_are_in_no_answer_but_that_of_their_own_route(desk: Desk) -> None:
+    person = desk.person
+    person.put(f"{PLACE}/lakes", wish(desk))
+    answer = person.get(f"{PLACE}/lakes/keys")
+    assert answer.headers["cache-control"] == "no-store"
+    for key in answer.json.values():
+        for path in ("", "/lakes", "/lakes/replicas", "/lakes/status", "/lakes/logs"):
+            assert key.encode() not in person.get(PLACE + path).body
+    assert person.call("POST", f"{PLACE}/lakes/token").error["code"] == "invalid_endpoint"
+    assert person.call("POST", f"{PLACE}/lakes/keys", {"which": "Third"}).error["code"] == "invalid_input"
+
+
+def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(desk: Desk) -> None:
+    desk.person.put(f"{PLACE}/hills", wish(desk))
+    run = desk.run_client(submit(desk.house).id)
+    for method, path in (("PUT", "/trees"), ("GET", "/hills"), ("GET", "/hills/keys"), ("DELETE", "/hills")):
+        assert run.call(method, PLACE + path, wish(desk)).status == 403
+        assert desk.stranger.call(method, PLACE + path, wish(desk)).status == 401

@@ -1,0 +1,134 @@
+"""`roost endpoint` from outside: what it prints, its JSON, its errors."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.test_cli import ROOST, roost
+from tests.sdk.folders import tree
+
+from roost.cli import benching
+from roost.cli.endpoint_settings import kind_of, limits, payload
+from roost.domain.errors import InvalidEndpoint
+
+SCORE = """
+import json, os
+
+def init():
+    global words
+    with open(os.path.join(os.environ["AZUREML_MODEL_DIR"], "words.txt")) as file:
+        words = file.read()
+    print("loaded", words)
+
+def run(data):
+    asked = json.loads(data)
+    if asked == "raise":
+        raise ValueError("asked to")
+    return words + asked
+"""
+BROKEN = "def init():\n    raise OSError('no')\n\ndef run(data):\n    return data\n"
+COMMANDS = {"deploy", "list", "show", "logs", "test", "update", "delete", "bench", "keys", "records"}
+
+
+def test_help(home: Path) -> None:
+    assert set(roost("endpoint", "--help").split()) >= COMMANDS
+    roost("endpoint", "deploy", code=2)
+    roost("endpoint", "test", "birds", code=2)
+    assert not home.exists()
+
+
+def test_what_is_wrong_starts_nothing(home: Path) -> None:
+    for words, arguments in (
+        ("--replicas is 1 to 64, got 0", ("deploy", "birds", "-m", "net", "--replicas", "0")),
+        ("--replicas is given together with --min", ("deploy", "birds", "--replicas", "2", "--min", "1")),
+        ("--min 3 is more than --max 2", ("deploy", "birds", "--min", "3", "--max", "2")),
+        ("--memory is above 0, got -1", ("deploy", "birds", "--memory", "-1")),
+        ("--auth cannot be 'password'", ("deploy", "birds", "--auth", "password")),
+        ("There is nothing to change", ("update", "birds")),
+        ("nowhere.json cannot be read", ("test", "birds", "--data", "@nowhere.json")),
+        ("--connections is 1 to 1000, got 0", ("bench", "birds", "--data", "1", "--connections", "0")),
+        ("--seconds is above 0", ("bench", "birds", "--data", "1", "--seconds", "0")),
+    ):
+        assert f"error: {words}" in roost("endpoint", *arguments, code=1)
+    assert not home.exists()
+
+
+def test_options_in_the_words_of_the_sdk(tmp_path: Path) -> None:
+    assert limits(2, None, None, 0.5, None, 1.5, 4) == {
+        "num_replicas": 2,
+        "cpu_cores": 0.5,
+        "scoring_timeout_ms": 1500,
+        "replica_max_concurrent_requests": 4,
+    }
+    assert kind_of("TOKEN") == {"auth_enabled": False, "token_auth_enabled": True}
+    (tmp_path / "data").write_bytes(b"\x00\xff")
+    assert payload(f"@{tmp_path / 'data'}") == b"\x00\xff"
+    assert payload("[1]") == b"[1]"
+    with pytest.raises(InvalidEndpoint):
+        payload(f"@{tmp_path}")
+
+
+def test_a_bench_needs_somebody_who_answers() -> None:
+    with pytest.raises(InvalidEndpoint, match="Nobody answers at 127"):
+        benching.run("http://127.0.0.1:9/score", None, b"1", "application/json", 2, 0.1)
+
+
+@pytest.mark.slow
+def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
+    tree(
+        tmp_path,
+        {"serve/score.py": SCORE, "words.txt": "hello ", "broken.py": BROKEN, "words/trap.txt": "no model"},
+    )
+    assert roost("endpoint", "list") == ""
+    roost("model", "register", "words", "words.txt")
+    made = roost("endpoint", "deploy", "birds", "-m", "words", "-s", "serve/score.py", "--record", "1", "-t", "team=x")
+    assert "Endpoint birds serves at http://127.0.0.1:" in made
+    assert "Try it: roost endpoint test birds" in made
+    row = roost("endpoint", "list").splitlines()[1].split()
+    assert row[:3] == ["birds", "Healthy", "words:1"]
+    assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"hello you"'
+    answer = json.loads(roost("endpoint", "test", "birds", "--data", '"you"', "--json"))
+    assert (answer["status"], answer["answer"], answer["headers"]["x-roost-model"]) == (200, "hello you", "words:1")
+    assert roost("endpoint", "test", "birds", "--data", '"raise"', code=1).startswith("502 in ")
+
+    shown = roost("endpoint", "show", "birds")
+    for line in ("callers show key", "tag          team = x", "script       score.py", "model        words:1"):
+        assert line in shown
+    assert "100 % of the requests" in shown
+    assert "none: somebody brought it" in shown
+    told = json.loads(roost("endpoint", "show", "birds", "--json"))
+    assert told["endpoint"]["spec"]["versions"][0]["models"] == ["words:1"]
+    assert [each["ready"] for each in told["replicas"]] == [True]
+    assert "loaded hello" in roost("endpoint", "logs", "birds")
+
+    keys = json.loads(roost("endpoint", "keys", "birds", "--json"))
+    renewed = json.loads(roost("endpoint", "keys", "birds", "--renew", "primary", "--json"))
+    assert keys["primary"] != renewed["primary"]
+    assert keys["secondary"] == renewed["secondary"]
+    recorded = json.loads(roost("endpoint", "records", "birds", "--json"))
+    assert {each["request"] for each in recorded} == {'"you"', '"raise"'}
+    assert "502" in roost("endpoint", "records", "birds")
+    measured = json.loads(
+        roost("endpoint", "bench", "birds", "--data", '"x"', "--connections", "4", "--seconds", "0.5", "--json")
+    )
+    assert (measured["failed"], measured["connections"]) == (0, 4)
+    assert measured["answered"] > 4
+    assert measured["p99_ms"] >= measured["p50_ms"] > 0
+
+    (tmp_path / "words.txt").write_text("bye ")
+    roost("model", "register", "words", "words.txt")
+    assert "was changed and serves" in roost("endpoint", "update", "birds", "-m", "words", "--auth", "none")
+    assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
+    assert "asks for no key" in roost("endpoint", "keys", "birds", code=1)
+    argv = [ROOST, "endpoint", "update", "birds", "-s", "broken.py"]
+    failed = subprocess.run(argv, capture_output=True, text=True, timeout=90)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "the endpoint is as it was before" in failed.stderr
+    assert "OSError: no" in failed.stderr, "with the script's own stack trace"
+    taken = roost("endpoint", "deploy", "birds", "-m", "words", "-s", "serve/score.py", code=1)
+    assert "there is already a service with name birds" in taken
+    assert "hint: Give --overwrite" in taken
+    assert "hint: There are: birds." in roost("endpoint", "show", "birdz", code=1)
+    assert roost("endpoint", "delete", "birds", "--yes") == "Endpoint birds was deleted; its models stay.\n"
+    assert "WebserviceNotFound" in roost("endpoint", "delete", "birds", "--yes", code=1)

@@ -1,0 +1,140 @@
+"""Replicas of an endpoint as its loop sees them: who failed, who is slow, who is begun and when, who is forgotten."""
+
+from dataclasses import replace
+
+import pytest
+from tests.services.houses import ANN, Clock, snapshot
+
+from roost.control.endpoints import EndpointsControl
+from roost.control.replicas import KEPT, Seats, group_of
+from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Version
+from roost.domain.runs import Reason, RunStatus
+from roost.services import endpoints, runs
+from roost.services.endpoints import Wish
+from roost.services.house import House
+
+WS = "vision"
+
+
+@pytest.fixture
+def endpoint(house: House) -> Endpoint:
+    version = Version(snapshot=snapshot(house, score="def run(x): return x"), entry_script="score.py")
+    return endpoints.put(house, ANN, WS, "birds", Wish(spec=EndpointSpec(versions=(version,))))[0]
+
+
+def begun(house: House, endpoint: Endpoint, count: int = 1, *, at_once: bool = True) -> Seats:
+    seats = Seats(house, endpoint)
+    seats.bring_to(endpoint.spec.versions[0], count, (), at_once=at_once)
+    seats.look()
+    return seats
+
+
+def end(house: House, run_id: str, to: RunStatus = RunStatus.FAILED, reason: Reason = Reason.EXIT_CODE) -> None:
+    runs.move(house, run_id, to, reason, f"The end of {run_id}.")
+
+
+def test_as_many_as_there_should_be(house: House, endpoint: Endpoint, clock: Clock) -> None:
+    group = group_of(endpoint.spec.versions[0])
+    seats = begun(house, endpoint, 3)
+    assert len(seats.serving(group)) == 3
+    ready = seats.all[0].replica.socket
+    clock.pass_by(1)
+    seats = begun(house, endpoint, 4)
+    seats.bring_to(endpoint.spec.versions[0], 2, [ready], at_once=True)
+    seats.look()
+    assert ready in {seat.replica.socket for seat in seats.serving(group)}  # those that are not ready go first
+    assert (len(seats.serving(group)), len(seats.leaving())) == (2, 2)
+    seats.dismiss_all_but([])
+    seats.look()
+    assert (len(seats.serving(group)), len(seats.leaving())) == (0, 4)
+
+
+def test_a_replica_that_ends_by_its_own_doing_is_a_failure_and_a_lost_agent_is_not(
+    house: House, endpoint: Endpoint
+) -> None:
+    groups = [group_of(endpoint.spec.versions[0])]
+    for _ in range(3):
+        (seat,) = begun(house, endpoint).living()
+        end(house, seat.run.id, reason=Reason.AGENT_LOST)
+    assert Seats(house, endpoint).failure(groups) == ""
+    (seat,) = begun(house, endpoint).living()
+    end(house, seat.run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER)
+    assert "4 times" in Seats(house, endpoint).failure(groups)
+    (seat,) = begun(house, endpoint).living()
+    end(house, seat.run.id)
+    assert Seats(house, endpoint).failure(groups) == f"The end of {seat.run.id}."
+    assert Seats(house, endpoint).failure([("default", 2)]) == ""
+
+
+def test_one_that_keeps_ending_waits_longer_and_longer(house: House, endpoint: Endpoint, clock: Clock) -> None:
+    waited = []
+    for _ in range(5):
+        seconds = 0
+        while not (living := begun(house, endpoint, at_once=False).living()):
+            clock.pass_by(1)
+            seconds += 1
+        waited.append(seconds)
+        end(house, living[0].run.id)
+    assert waited == [0, 0, 2, 4, 8]
+    clock.pass_by(700)
+    assert begun(house, endpoint, at_once=False).living()
+
+
+def test_one_that_served_for_a_while_is_replaced_at_once(house: House, endpoint: Endpoint, clock: Clock) -> None:
+    for _ in range(4):
+        (seat,) = begun(house, endpoint, at_once=False).living()
+        clock.pass_by(100)
+        end(house, seat.run.id)
+    assert begun(house, endpoint, at_once=False).living()
+
+
+def test_an_init_that_takes_too_long_is_said(house: House, endpoint: Endpoint, clock: Clock) -> None:
+    version = replace(endpoint.spec.versions[0], limits=Limits(start_seconds=10))
+    (seat,) = begun(house, endpoint).living()
+    for to in (RunStatus.QUEUED, RunStatus.PROVISIONING):
+        runs.move(house, seat.run.id, to, Reason.NONE, "")
+    clock.pass_by(100)  # waiting for an environment is not init()
+    assert Seats(house, endpoint).slow([version], ()) == ""
+    runs.move(house, seat.run.id, RunStatus.RUNNING, Reason.SCRIPT_STARTED, "")
+    clock.pass_by(11)
+    assert "after 10 s" in Seats(house, endpoint).slow([version], ())
+    assert Seats(house, endpoint).slow([version], [seat.replica.socket]) == ""
+
+
+def test_those_that_ended_are_remembered_for_a_while(house: House, endpoint: Endpoint) -> None:
+    for _ in range(KEPT + 3):
+        (seat,) = begun(house, endpoint).living()
+        end(house, seat.run.id)
+    assert len(Seats(house, endpoint).all) == KEPT
+    assert len(house.store.endpoints.replicas(WS, "birds")) == KEPT
+    assert "The end of" in Seats(house, endpoint).last_words([("default", 1)])
+
+
+def test_a_row_without_its_run_is_passed_over_and_then_forgotten(
+    house: House, endpoint: Endpoint, clock: Clock
+) -> None:
+    (seat,) = begun(house, endpoint).living()
+    end(house, seat.run.id)
+    runs.delete(house, seat.run.id)
+    assert Seats(house, endpoint).all == []
+    assert house.store.endpoints.replicas(WS, "birds")
+    clock.pass_by(60)
+    assert Seats(house, endpoint).all == []
+    assert not house.store.endpoints.replicas(WS, "birds")
+
+
+def test_a_failed_one_rests_and_a_deleted_one_is_removed(house: House, endpoint: Endpoint) -> None:
+    control = EndpointsControl(house)
+    (seat,) = begun(house, endpoint).living()
+    (lease,) = control.load()
+    failed = replace(endpoint, state=EndpointState.FAILED, error="no")
+    house.store.endpoints.settle(lease, replace(lease.standing, endpoint=failed))
+    house.store.endpoints.release(lease, due_at=0)
+    (lease,) = control.load()
+    control.release(lease, control.apply(lease, control.act(lease)))
+    assert runs.get(house, seat.run.id).status is RunStatus.CANCELED
+    endpoints.delete(house, WS, "birds")
+    (lease,) = control.load()
+    control.release(lease, control.apply(lease, control.act(lease)))
+    assert endpoints.is_gone(house, WS, "birds")
+    assert not house.store.endpoints.replicas(WS, "birds")

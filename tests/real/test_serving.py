@@ -1,0 +1,99 @@
+"""Models of real frameworks, served: each example of examples/serving is run as it is, and what the service answers is compared
+with what the model predicted in the run that trained it. The first run downloads about 600 MB.
+"""
+
+import json
+import os
+import runpy
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.interpreters import python
+
+from roost import Model, Run, Workspace
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "serving"
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(autouse=True)
+def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is downloaded is kept for the next time; the examples find what they share."""
+    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
+    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
+    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    python("3.11")
+    yield
+    sys.modules.pop("training", None)
+
+
+def run_example(name: str) -> dict[str, Any]:
+    """The names that the example leaves behind."""
+    return runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+
+
+def served(workspace: Workspace, model: Model, name: str, body: object) -> Any:
+    service = Model.deploy(workspace, name, [model])
+    service.wait_for_deployment(show_output=True)
+    try:
+        with urllib.request.urlopen(service.swagger_uri, timeout=60) as answer:
+            described = json.dumps(json.load(answer))
+        assert '"example"' in described  # from the model's own signature
+        return service.run(json.dumps(body))
+    finally:
+        service.delete()
+
+
+def test_a_tensorflow_model_with_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    left = run_example("tensorflow_no_code.py")
+    assert left["run"].get_metrics()["accuracy"][-1] > 0.9
+    assert left["apart"] < TOLERANCE
+    assert len(left["answer"]["predictions"]) == 3
+    assert left["model"].version == 1
+    assert "registered for TensorFlow 2.0, and served with 2.21.0" in capsys.readouterr().err
+
+
+def test_a_pytorch_model_with_an_entry_script() -> None:
+    assert run_example("pytorch_entry_script.py")["apart"] < TOLERANCE
+
+
+def test_pytorch_to_onnx_in_the_job_and_by_the_registry() -> None:
+    left = run_example("pytorch_onnx.py")
+    assert {name: value < TOLERANCE for name, value in left["apart"].items()} == {
+        "exported": True,
+        "scripted": True,
+        "converted": True,
+    }
+    assert left["converted"].parent_id == left["scripted"].id
+    assert left["converted"].run.experiment.name == "onnx-export"
+
+
+def test_a_scikit_learn_model(workspace: Workspace) -> None:
+    left = run_example("sklearn_no_code.py")
+    expected = left["expected"]
+    assert left["answer"] == {"predict": expected["predict"]}
+    for given, wanted in zip(left["likely"]["predict_proba"], expected["predict_proba"], strict=True):
+        assert given == pytest.approx(wanted, abs=TOLERANCE)
+
+    converted = left["model"].to_onnx(sample_input=expected["rows"], name="flowers-as-onnx")
+    answer = served(workspace, converted, "flowers-onnx", {"instances": expected["rows"]})
+    assert [row["label"] for row in answer["predictions"]] == expected["predict"]
+
+
+def test_mlflow_folders(workspace: Workspace, tmp_path: Path) -> None:
+    left = run_example("mlflow_folder.py")
+    assert left["answers"]["flowers"] == left["expected"]["predict"]
+    for given, row in zip(left["answers"]["shares"], left["expected"]["rows"], strict=True):
+        assert list(given.values()) == pytest.approx([value / sum(row.values()) for value in row.values()])
+
+    run: Run = left["run"]
+    run.download_files(prefix="outputs/flowers", output_directory=str(tmp_path / "flowers"), append_prefix=False)
+    brought = Model.register(workspace, str(tmp_path / "flowers"), "brought")  # no run: the folder says what it needs
+    answer = served(workspace, brought, "brought", left["expected"]["rows"])
+    assert answer == left["expected"]["predict"]

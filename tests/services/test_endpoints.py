@@ -1,0 +1,188 @@
+"""Endpoints as people ask for them: every rule before anything changes, names, keys, tokens, and which models are in use."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.services.houses import ANN, Clock, snapshot, submission, submit
+
+from roost.control.compute import ComputeControl
+from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Limits, Version
+from roost.domain.errors import EndpointConflict, EndpointNotFound, Forbidden, InvalidEndpoint, InvalidInput, RoostError
+from roost.domain.people import Caller
+from roost.domain.runs import Reason, RunKind, RunStatus
+from roost.services import endpoints, fronts, replicas, runs
+from roost.services.endpoints import Which, Wish
+from roost.services.house import House
+from roost.serving import keys as front_keys
+from roost.store.base import EndpointLease
+
+WS = "vision"
+
+
+def version(house: House, **changes: object) -> Version:
+    plain = Version(snapshot=snapshot(house, score="def run(x): return x"), entry_script="score.py")
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def wish(house: House, *, overwrite: bool = False, update: bool = False, **changes: object) -> Wish:
+    spec = EndpointSpec(versions=(version(house),))
+    return Wish(spec=replace(spec, **changes), overwrite=overwrite, update=update)  # type: ignore[arg-type]
+
+
+def put(house: House, name: str = "birds", **changes: object) -> Endpoint:
+    return endpoints.put(house, ANN, WS, name, wish(house, **changes))[0]  # type: ignore[arg-type]
+
+
+def lease(house: House) -> EndpointLease:
+    (found,) = house.store.endpoints.lease(at=house.clock(), seconds=5, limit=10)
+    return found
+
+
+def test_a_new_one_has_a_port_and_keys_and_is_on_its_way(house: House) -> None:
+    endpoint, new = endpoints.put(house, ANN, WS, "birds", wish(house))
+    assert new
+    assert (endpoint.state, endpoint.user, endpoint.spec.versions[0].generation) == ("Transitioning", "ann", 1)
+    assert fronts.is_free(endpoint.port)
+    assert endpoints.get(house, WS, "birds") == endpoint
+    assert list(endpoints.listing(house, WS)) == [endpoint]
+    known = endpoints.keys(house, ANN, WS, "birds")
+    assert len(known.primary) == len(known.secondary) == 32
+    assert known.primary != known.secondary
+    assert known.primary.encode() not in house.store.endpoints.standing(WS, "birds").sealed
+
+
+@pytest.mark.parametrize("name", ["../birds", "a/b", "Birds", "..", "birds.", "x"])
+def test_a_name_that_is_a_path_is_refused(house: House, name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidEndpoint):
+        put(house, name)
+    assert not (tmp_path / "endpoints").exists()
+    for ask in (endpoints.get, endpoints.delete, endpoints.status, endpoints.replicas_of):
+        with pytest.raises(InvalidEndpoint):
+            ask(house, WS, name)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"models": ("net:1",)},
+        {"snapshot": ""},
+        {"snapshot": "0" * 64},
+        {"entry_script": "none.py"},
+        {"entry_script": "../score.py"},
+        {"interpreter": "python"},
+        {"environment_variables": {"A=B": "1"}},
+        {"tags": {"": "x"}},
+        {"limits": Limits(min_replicas=0)},
+    ],
+)
+def test_what_cannot_be_deployed_is_refused_before_anything_changes(house: House, changes: dict[str, object]) -> None:
+    with pytest.raises(RoostError):
+        put(house, versions=(version(house, **changes),))
+    assert list(endpoints.listing(house, WS)) == []
+
+
+def test_one_that_is_there_is_changed_only_when_that_is_asked_for(house: House) -> None:
+    first = put(house)
+    with pytest.raises(EndpointConflict, match="already"):
+        put(house)
+    with pytest.raises(EndpointNotFound):
+        put(house, "trees", update=True)
+    other = version(house, environment_variables={"A": "1"})
+    after, new = endpoints.put(house, ANN, WS, "birds", wish(house, overwrite=True, versions=(other,)))
+    assert not new
+    assert after.port == first.port
+    assert after.spec.versions[0].generation == 2
+    with pytest.raises(InvalidEndpoint, match="keeps its port"):
+        put(house, update=True, port=first.port + 1)
+
+
+def test_a_port_is_one_endpoints_alone(house: House) -> None:
+    port = put(house).port
+    with pytest.raises(EndpointConflict, match="taken"):
+        put(house, "trees", port=port)
+
+
+def test_one_that_failed_is_tried_anew_though_it_is_the_same(house: House) -> None:
+    put(house)
+    held = lease(house)
+    failed = replace(held.standing.endpoint, state=EndpointState.FAILED, error="no")
+    house.store.endpoints.settle(held, replace(held.standing, endpoint=failed))
+    after = put(house, overwrite=True)
+    assert (after.state, after.error, after.spec.versions[0].generation) == ("Transitioning", "", 2)
+
+
+def test_keys_are_changed_one_by_one_and_no_browser_reads_them(house: House) -> None:
+    put(house)
+    before = endpoints.keys(house, ANN, WS, "birds")
+    after = endpoints.regenerate(house, ANN, WS, "birds", Which.PRIMARY)
+    assert after.secondary == before.secondary
+    assert after.primary != before.primary
+    assert endpoints.regenerate(house, ANN, WS, "birds", Which.SECONDARY, "k" * 20).secondary == "k" * 20
+    assert endpoints.keys(house, ANN, WS, "birds").primary == after.primary
+    for bad in ("short", "with a space in it", "x" * 257, "ü" * 20):
+        with pytest.raises(InvalidEndpoint):
+            endpoints.regenerate(house, ANN, WS, "birds", Which.PRIMARY, bad)
+    page = Caller(user="ann", by_browser=True)
+    with pytest.raises(Forbidden):
+        endpoints.keys(house, page, WS, "birds")
+    with pytest.raises(Forbidden):
+        endpoints.records(house, page, WS, "birds", limit=1)
+
+
+def test_a_token_is_good_for_its_own_endpoint_and_time(house: House, clock: Clock) -> None:
+    put(house)
+    with pytest.raises(InvalidEndpoint, match="takes no tokens"):
+        endpoints.token(house, ANN, WS, "birds")
+    endpoint = put(house, update=True, auth=Auth.TOKEN)
+    made = endpoints.token(house, ANN, WS, "birds")
+    secret = endpoints.sealed_keys(house, endpoint).secret
+    assert front_keys.valid(made.token.encode(), secret, "vision/birds", clock())
+    assert not front_keys.valid(made.token.encode(), secret, "vision/trees", clock())
+    clock.pass_by(endpoints.TOKEN_SECONDS + 1)
+    assert not front_keys.valid(made.token.encode(), secret, "vision/birds", clock())
+
+
+def test_a_replica_is_a_run_that_nobody_else_submits(house: House) -> None:
+    endpoint = put(house)
+    replica = replicas.begin(house, endpoint, endpoint.spec.versions[0])
+    run = runs.get(house, replica.run_id)
+    assert (run.spec.kind, run.experiment, run.spec.launch) == (RunKind.REPLICA, "endpoint-birds", "serve")
+    assert run.spec.serving is not None
+    assert len(run.spec.serving.socket) <= 100
+    assert [each.run_id for each in endpoints.replicas_of(house, WS, "birds")] == [run.id]
+    with pytest.raises(InvalidInput, match="made by its endpoint"):
+        runs.submit(house, ANN, WS, submission(house, kind=RunKind.REPLICA))
+    with pytest.raises(InvalidInput, match="made by its endpoint"):
+        runs.submit(house, ANN, WS, submission(house, serving=run.spec.serving))
+
+
+def test_replicas_take_no_place_of_runs_and_wait_for_none(house: House) -> None:
+    endpoint = put(house)
+    waiting = [submit(house) for _ in range(3)]
+    replica = replicas.begin(house, endpoint, endpoint.spec.versions[0])
+    for run_id in (*(run.id for run in waiting), replica.run_id):
+        runs.move(house, run_id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+    ComputeControl(house).turn()
+    assert [runs.get(house, run.id).status for run in waiting] == ["Provisioning", "Provisioning", "Queued"]
+    assert runs.get(house, replica.run_id).status == "Provisioning"
+    assert house.store.runs.active() == 2
+
+
+def test_one_that_is_deleted_is_not_found_though_it_is_still_ending(house: House) -> None:
+    put(house)
+    endpoints.delete(house, WS, "birds")
+    with pytest.raises(EndpointNotFound):
+        endpoints.get(house, WS, "birds")
+    with pytest.raises(EndpointConflict, match="being deleted"):
+        put(house)
+    assert not endpoints.is_gone(house, WS, "birds")
+    house.store.endpoints.remove(lease(house))
+    assert endpoints.is_gone(house, WS, "birds")
+
+
+def test_sockets_are_short_wherever_the_home_is(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 200)
+    assert fronts.socket_for(Path("/h/endpoints/a.b"), "01234567") == "/h/endpoints/a.b/01234567/s"
+    assert len(fronts.socket_for(deep, "01234567")) <= 100
+    assert fronts.socket_for(deep, "01234567") != fronts.socket_for(tmp_path / ("y" * 200), "01234567")
