@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from bench.distributed import install
+from tests.journeys.test_submit import until
 from tests.real import hosts
 from tests.real.test_distributed import log_of, submit
 
@@ -99,9 +100,9 @@ def test_ddp_over_two_hosts(
     assert "rank 3 of 4 on node 1" in log_of(run, tmp_path, "user_logs/std_log_process_3.txt")
     members = records.members(experiment.workspace._connection.client, run.id)
     assert [member.address for member in members] == network.addresses
+    until(lambda: not [each for rank in range(2) for each in (network.home(rank) / "runs").glob("*/work")])
     for rank in range(2):
         assert (network.home(rank) / "cache" / "blobs").is_dir()  # it fetched what it needs: no folder is shared
-        assert not list((network.home(rank) / "runs").glob("*/work"))
 
 
 def test_the_form_of_the_articles_meets_over_the_network(
