@@ -15,7 +15,7 @@ AzureMLException                     everything below; `.message` holds the text
 └── TrainingException
 """
 
-from typing import Any
+from typing import Any, Optional
 
 
 class AzureMLException(Exception):
@@ -63,7 +63,7 @@ class ModelPathNotFoundException(AzureMLException):
 class WebserviceException(AzureMLException):
     """A web service is missing or failed. `status_code` is that of its answer, where there was one."""
 
-    status_code = None  # type: Optional[int]
+    status_code: Optional[int] = None
 
 
 class ModelNotFoundException(WebserviceException):
