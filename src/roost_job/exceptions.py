@@ -15,16 +15,14 @@ AzureMLException                     everything below; `.message` holds the text
 └── TrainingException
 """
 
-TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any, Optional
 
 
 class AzureMLException(Exception):
     """The root. `message` is the fact; `hint`, where there is one, the next step in Python; `cli_hint` the same step for somebody
     at the command line, where it is another."""
 
-    def __init__(self, exception_message: str = "", hint: str = "", **kwargs: "Any") -> None:
+    def __init__(self, exception_message: str = "", hint: str = "", **kwargs: Any) -> None:
         super(AzureMLException, self).__init__(exception_message)
         self.message = exception_message
         self.hint = hint
@@ -65,7 +63,7 @@ class ModelPathNotFoundException(AzureMLException):
 class WebserviceException(AzureMLException):
     """A web service is missing or failed. `status_code` is that of its answer, where there was one."""
 
-    status_code = None  # type: Optional[int]
+    status_code: Optional[int] = None
 
 
 class ModelNotFoundException(WebserviceException):
