@@ -15,7 +15,9 @@ AzureMLException                     everything below; `.message` holds the text
 └── TrainingException
 """
 
-from typing import Any, Optional
+TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
+if TYPE_CHECKING:
+    from typing import Any, Optional
 
 
 class AzureMLException(Exception):
@@ -63,7 +65,7 @@ class ModelPathNotFoundException(AzureMLException):
 class WebserviceException(AzureMLException):
     """A web service is missing or failed. `status_code` is that of its answer, where there was one."""
 
-    status_code: Optional[int] = None
+    status_code: "Optional[int]" = None
 
 
 class ModelNotFoundException(WebserviceException):
