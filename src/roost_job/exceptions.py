@@ -24,7 +24,7 @@ class AzureMLException(Exception):
     """The root. `message` is the fact; `hint`, where there is one, the next step in Python; `cli_hint` the same step for somebody
     at the command line, where it is another."""
 
-    def __init__(self, exception_message: str = "", hint: str = "", **kwargs: Any) -> None:
+    def __init__(self, exception_message: str = "", hint: str = "", **kwargs: "Any") -> None:
         super(AzureMLException, self).__init__(exception_message)
         self.message = exception_message
         self.hint = hint
