@@ -122,7 +122,7 @@ class TestStory:
         for typed in (run_id, run_id[:-2], run_id[-8:], "@latest", "-"):
             assert self.load("run", "show", typed, "--json")["run"]["id"] == run_id
         shown = self.load("run", "show", run_id, "--json")
-        assert set(shown) == {"run", "events", "why", "metrics", "files", "children"}
+        assert set(shown) == {"run", "events", "why", "metrics", "files", "models", "nodes", "children"}
         assert shown["events"][-1]["to"] == "Completed"
         text = roost("run", "show", run_id)
         assert "Completed, exit code 0" in text
