@@ -145,9 +145,16 @@ class TabularDataset(JobDataset):
         on_error: str = "null",  # noqa: ARG002 - what does not fit a type is empty
         out_of_range_datetime: str = "null",  # noqa: ARG002
     ) -> Any:
-        """All of it, in pandas. Its files stay in the node's cache for whoever reads them next."""
-        files = self._link.ask("dataset_files", definition=self._definition)
-        return frames.read(self._definition, files)
+        """All of it, in pandas. Its files stay in the node's cache for whoever reads them next. Where its first rows are enough,
+        files come one after another until those are here."""
+        if frames.needs_all(self._definition):
+            return frames.read(self._definition, self._files())
+        items = self._link.ask("dataset_items", definition=self._definition)
+        coming = frames.Coming(items, lambda some: self._files(names=[name for name, _ in some]))
+        return frames.read(self._definition, coming)
+
+    def _files(self, **which: Any) -> Any:
+        return self._link.ask("dataset_files", definition=self._definition, **which)
 
     def keep_columns(self, columns: Union[str, Sequence[str]], validate: bool = False) -> "TabularDataset":  # noqa: ARG002
         return self._with(op="keep_columns", columns=_texts(columns))

@@ -6,7 +6,7 @@ those of the environment that the script runs in.
 
 import json
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from roost_job import columns, partitions, steps
 from roost_job.exceptions import UserErrorException
@@ -46,13 +46,33 @@ class Wanted(object):
         self.infer = bool(self.form.get("infer_column_types", True))
         self.header = str(self.form.get("header") or _SAME)
         self.encoding = ENCODINGS.get(str(self.form.get("encoding") or "utf8"), "utf-8")
+        self.names: Optional[List[str]] = None  # of all columns, once known, where only the first file has a header
 
     def wants(self, column: str) -> bool:
         return self.columns is None or column in self.columns
 
 
-def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
-    """The table that a definition (as JSON has it) means, of these files, as one frame."""
+class Coming(object):
+    """Files that are brought as they are asked for: one, and then as many again as are here. They stay for a second time."""
+
+    def __init__(self, items: Sequence[Any], bring: Callable[[Sequence[Any]], Iterable[File]]) -> None:
+        self._items, self._bring = items, bring
+        self._here: List[File] = []
+
+    def __iter__(self) -> Iterator[File]:
+        for at in range(len(self._items)):
+            if at == len(self._here):
+                self._here.extend(self._bring(self._items[at : 2 * at or 1]))
+            yield self._here[at]
+
+
+def needs_all(definition: Mapping[str, Any]) -> bool:
+    """Whether every file is read; else the first ones may do, and `Coming` is for them."""
+    return steps.row_limit(definition.get("steps") or ()) is None
+
+
+def read(definition: Mapping[str, Any], files: Iterable[File]) -> Frame:
+    """The table that a definition (as JSON has it) means, of these files, as one frame. What is not needed is not asked for."""
     pandas = need("pandas")
     kind = (definition.get("format") or {}).get("type")
     if kind not in _READERS:
@@ -60,6 +80,7 @@ def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
     wanted = Wanted(definition)
     frame = _together(pandas, wanted, files, _READERS[kind])
     if wanted.columns is not None and not set(wanted.columns) <= set(frame.columns):
+        wanted = Wanted(definition)
         wanted.columns, wanted.limit = None, _GLANCE  # the error that comes names the columns that there are
         frame = _together(pandas, wanted, files, _READERS[kind])
     if wanted.infer and kind == "delimited":
@@ -67,21 +88,19 @@ def read(definition: Mapping[str, Any], files: Sequence[File]) -> Frame:
     return steps.apply(frame, wanted.steps)
 
 
-def _together(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> Frame:
+def _together(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> Frame:
     frames = list(_frames(pandas, wanted, files, reader))
     if not frames:
         return pandas.DataFrame()
     return frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True, sort=False)
 
 
-def _frames(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> Iterator[Frame]:
+def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> Iterator[Frame]:
     left, first = wanted.limit, None
     values = partitions.reader(wanted.partitions) if wanted.partitions else None
     for name, path, source in files:
-        if left is not None and left <= 0 and first is not None:
-            return
         try:
-            frame = reader(pandas, wanted, name, path, first, left)
+            frame = reader(pandas, wanted, name, path, left)
         except (
             ValueError,
             TypeError,
@@ -99,6 +118,8 @@ def _frames(pandas: Any, wanted: Wanted, files: Sequence[File], reader: Any) -> 
             _check_same(name, first, frame)
         frame = columns.convert(frame, wanted.types)
         yield _with_places(frame, wanted, name, source, values)
+        if left is not None and left <= 0:
+            return
 
 
 def _check_same(name: str, first: Frame, frame: Frame) -> None:
@@ -129,9 +150,9 @@ def _with_places(frame: Frame, wanted: Wanted, name: str, source: str, values: A
 # ---- one file
 
 
-def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optional[Frame], left: Optional[int]) -> Frame:
+def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional[int]) -> Frame:
     form = wanted.form
-    headless = wanted.header == _NONE or (wanted.header == _FIRST and first is not None)
+    headless = wanted.header == _NONE or wanted.names is not None
     given: Dict[str, Any] = {
         "sep": form.get("separator") or ",",
         "header": None if headless else 0,
@@ -143,10 +164,6 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optiona
         "skip_blank_lines": True,
         "low_memory": False,  # a column has one type, whatever the size of the file
     }
-    if headless and wanted.header == _FIRST:
-        given["names"] = list(first.columns)  # type: ignore[union-attr]
-    elif not headless and wanted.columns is not None:
-        given["usecols"] = wanted.wants
     if not wanted.infer:
         given["dtype"] = str
     else:
@@ -156,12 +173,34 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, first: Optiona
         given.update(engine="python", sep=re.escape(given["sep"]))
         given.pop("low_memory")
     try:
+        if wanted.header != _NONE:
+            given.update(_which(pandas, wanted, path, given))
         frame = pandas.read_csv(path, **given)
     except pandas.errors.EmptyDataError:
         return pandas.DataFrame()
     if wanted.header == _NONE:
         frame.columns = ["Column%d" % (number + 1) for number in range(len(frame.columns))]
+    elif wanted.columns is not None:
+        frame = frame[[each for each in frame.columns if wanted.wants(each)]]
     return frame
+
+
+def _which(pandas: Any, wanted: Wanted, path: str, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The columns that are read of a file, as pandas takes them. A first row of more fields than the header is refused: pandas
+    would take the first of them for the name of the row, and shift the others. Of later rows it says so itself."""
+    names = wanted.names
+    top = pandas.read_csv(path, **dict(given, header=None, nrows=2 if names is None else 1, dtype=str))
+    if names is not None and len(top.columns) > len(names):
+        raise ValueError("Expected %d fields in line 1, saw %d" % (len(names), len(top.columns)))
+    made: Dict[str, Any] = {} if names is None else {"names": names}
+    if names is None and (wanted.header == _FIRST or wanted.columns is not None):
+        names = list(pandas.read_csv(path, **dict(given, nrows=0)).columns)
+    if wanted.header == _FIRST:
+        wanted.names = names
+    if names is not None and wanted.columns is not None:
+        kept = [each for each in names if wanted.wants(each)] or names[:1]  # one at least: it has the rows
+        made["usecols"] = lambda name: name in kept
+    return made
 
 
 def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
@@ -171,7 +210,7 @@ def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
     return ["", "NaN", "nan"] if infer else [""]
 
 
-def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, first: Any, left: Any) -> Frame:  # noqa: ARG001 - as the others
+def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Frame:  # noqa: ARG001 - as the others
     try:
         if wanted.columns is None:
             return pandas.read_parquet(path)
@@ -193,14 +232,7 @@ def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:
     return list(parquet.ParquetFile(path).schema.to_arrow_schema().names)
 
 
-def _json_lines(
-    pandas: Any,
-    wanted: Wanted,
-    name: str,
-    path: str,
-    first: Any,  # noqa: ARG001 - as the others
-    left: Optional[int],
-) -> Frame:
+def _json_lines(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional[int]) -> Frame:
     drop = wanted.form.get("invalid_lines") == "drop"
     records: List[Dict[str, Any]] = []
     for number, line in enumerate(_lines(name, path, wanted.encoding), 1):
@@ -222,7 +254,10 @@ def _json_lines(
         if wanted.columns is not None:
             record = {key: value for key, value in record.items() if key in wanted.columns}
         records.append(record)
-    return pandas.DataFrame.from_records(records, columns=list({key: None for record in records for key in record}))
+    names = list({key: None for record in records for key in record})
+    if not names:
+        return pandas.DataFrame(index=range(len(records)))  # rows all the same: the columns wanted are of the path
+    return pandas.DataFrame.from_records(records, columns=names)
 
 
 def _lines(name: str, path: str, encoding: str) -> Iterator[str]:

@@ -268,11 +268,11 @@ def test_an_output_that_would_replace_something_fails_the_run_and_is_not_lost(
     tree(tmp_path / "up", {"a.csv": "older"})
     store.upload(str(tmp_path / "up"), target_path="fixed", show_progress=False)
     result = OutputFileDatasetConfig("result", destination=(store, "fixed"))
-    run = submit(experiment, tmp_path, WRITES, result, 0)
+    run = submit(experiment, tmp_path, WRITES, result.as_upload(), 0)
     with pytest.raises(ActivityFailedException, match=r"fixed/a\.csv is there already"):
         run.wait_for_completion()
     assert (home / "runs" / run.id / "filled" / "result" / "a.csv").read_text() == "x,y\n1,2\n"
-    again = submit(experiment, tmp_path, WRITES, result.as_mount(), 0)
+    again = submit(experiment, tmp_path, WRITES, result, 0)
     again.wait_for_completion()
     assert Dataset.File.from_files((store, "fixed/a.csv")).to_path() == ["/a.csv"]
 

@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 from roost_job import columns, frames, partitions, steps
+from roost_job.datasets import TabularDataset
 from roost_job.exceptions import UserErrorException
 
 Make = Callable[[Mapping[str, str | bytes]], list[tuple[str, str, str]]]
@@ -107,6 +108,30 @@ class TestDelimited:
             read(files({"bad.csv": "a,b\n1,2\n1,2,3\n"}))
         with pytest.raises(UserErrorException, match=r"bad\.csv of the dataset cannot be read: .*utf-8"):
             read(files({"bad.csv": b"a\n\xff\n"}))
+
+    @pytest.mark.parametrize("row", ["1,2,3", "1,2,"])
+    @pytest.mark.parametrize("kept", [[], ["b"]])
+    def test_a_first_row_of_more_fields_is_not_shifted(self, files: Make, row: str, kept: list[str]) -> None:
+        keep = [{"op": "keep_columns", "columns": kept}] if kept else []
+        with pytest.raises(
+            UserErrorException, match=r"bad\.csv of .* cannot be read: .*Expected 2 fields in line 2, saw 3"
+        ):
+            read(files({"bad.csv": f"a,b\n{row}\n{row}\n"}), *keep)
+        with pytest.raises(UserErrorException, match="Expected 2 fields in line 2, saw 3"):
+            read(files({"bad.csv": f"a,b\n{row}\n".replace(",", "||")}), *keep, separator="||")
+        two = files({"1.csv": "a,b\n1,2\n", "2.csv": f"{row}\n"})
+        with pytest.raises(
+            UserErrorException, match=r"2\.csv of .* cannot be read: Expected 2 fields in line 1, saw 3"
+        ):
+            read(two, *keep, header="only_first_file_has_headers")
+
+    def test_columns_of_files_without_a_header_are_those_of_the_first(self, files: Make) -> None:
+        given = files({"0.csv": "", "1.csv": "a,b,c\n1,2,3\n", "2.csv": "4,5,6\n"})
+        keep = {"op": "keep_columns", "columns": ["c", "b"]}
+        frame = read(given, keep, header="only_first_file_has_headers")
+        assert frame.to_dict("list") == {"c": [3, 6], "b": [2, 5]}
+        with pytest.raises(UserErrorException, match=r"(?s)no column 'd'.*'a', 'b', 'c'"):
+            read(given, {"op": "keep_columns", "columns": ["d"]}, header="only_first_file_has_headers")
 
     def test_nothing_at_all(self, files: Make) -> None:
         assert len(read([])) == 0
@@ -244,6 +269,24 @@ class TestPartitions:
         with pytest.raises(UserErrorException, match="does not fit its partition format"):
             frames.read({"format": CSV, "partition_format": "{region}/other.csv"}, given)
 
+    @pytest.mark.parametrize("kind", ["delimited", "json_lines", "parquet"])
+    @pytest.mark.parametrize("header", ["all_files_have_same_headers", "only_first_file_has_headers"])
+    def test_nothing_but_columns_of_paths(self, files: Make, tmp_path: Path, kind: str, header: str) -> None:
+        rows = pandas.DataFrame({"a": [1, 2], "b": [3, 4]})
+        rows.to_parquet(tmp_path / "p", index=False)
+        lines = rows.to_json(orient="records", lines=True)
+        csv = rows.to_csv(index=False)
+        second = csv if header.startswith("all") else csv.partition("\n")[2]
+        content = {"delimited": [csv, second], "json_lines": [lines] * 2}.get(kind, [(tmp_path / "p").read_bytes()] * 2)
+        definition = {
+            "format": {"type": kind, "include_path": True, "header": header},
+            "partition_format": "{region}/data",
+            "steps": [{"op": "keep_columns", "columns": ["region", "Path"]}],
+        }
+        frame = frames.read(definition, files(dict(zip(["north/data", "south/data"], content, strict=True))))
+        assert frame["region"].tolist() == ["north", "north", "south", "south"]
+        assert frame["Path"].tolist() == ["/north/data"] * 2 + ["/south/data"] * 2
+
     @pytest.mark.parametrize(
         ("form", "path", "found"),
         [
@@ -268,6 +311,44 @@ class TestPartitions:
 
     def test_names(self) -> None:
         assert partitions.names("{a}/{day:yyyy}/{a}") == ["a", "day"]
+
+
+class TestComing:
+    @pytest.fixture
+    def given(self, files: Make) -> list[tuple[str, str, str]]:
+        return files({f"{number}.csv": f"a\n{number}\n{number}\n" for number in range(9)})
+
+    @pytest.mark.parametrize(("count", "brought"), [(0, 1), (2, 1), (3, 2), (5, 4), (18, 9), (100, 9)])
+    def test_no_more_files_than_the_rows_are_in(
+        self, given: list[tuple[str, str, str]], count: int, brought: int
+    ) -> None:
+        asked: list[int] = []
+
+        def bring(some: Any) -> Any:
+            asked.extend(some)
+            return [given[number] for number in some]
+
+        definition = {"format": CSV, "steps": [{"op": "take", "count": count}]}
+        assert not frames.needs_all(definition)
+        frame = frames.read(definition, frames.Coming(range(9), bring))
+        assert frame["a"].tolist() == [number // 2 for number in range(18)][:count]
+        assert asked == list(range(brought))
+
+    def test_a_script_asks_its_agent_for_those(self, given: list[tuple[str, str, str]]) -> None:
+        asked: list[tuple[str, object]] = []
+
+        class Link:
+            def ask(self, op: str, definition: Any, names: Any = None) -> Any:
+                asked.append((op, names))
+                if op == "dataset_items":
+                    return [[name, source] for name, _, source in given]
+                return [each for each in given if names is None or each[0] in names]
+
+        table = TabularDataset(Link(), {"kind": "tabular", "format": CSV})
+        assert table.take(3).to_pandas_dataframe()["a"].tolist() == [0, 0, 1]
+        assert asked == [("dataset_items", None), ("dataset_files", ["0.csv"]), ("dataset_files", ["1.csv"])]
+        assert len(table.to_pandas_dataframe()) == 18
+        assert asked[3:] == [("dataset_files", None)], "all at once, since all are read"
 
 
 def test_without_pandas_it_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:

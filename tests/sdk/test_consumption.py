@@ -114,13 +114,23 @@ class TestOutputs:
         config = OutputFileDatasetConfig("made", (store, "/results/{run-id}/"), source="out")
         (output,) = spec(script="t.py", arguments=["--to", config]).outputs
         assert (output.datastore, output.path, output.source) == ("store", "results/{run-id}", "out")
-        assert (output.mode, output.overwrite) == (Mode.UPLOAD, False)
-        assert spec(script="t.py", arguments=[config.as_mount()]).outputs[0].overwrite
-        uploaded = config.as_upload(overwrite=True, source_globs="*.csv").register_on_complete("n", "d", {"a": 1})  # type: ignore[dict-item]
-        (output,) = spec(script="t.py", arguments=[uploaded]).outputs
+        assert (output.mode, output.overwrite) == (Mode.MOUNT, True), "a second run may write where the first one did"
+        assert config.as_mount()._carried() == output
+        uploaded = config.as_upload()._carried()
+        assert (uploaded.mode, uploaded.overwrite) == (Mode.UPLOAD, False)
+        kept = config.as_upload(overwrite=True, source_globs="*.csv").register_on_complete("n", "d", {"a": 1})  # type: ignore[dict-item]
+        (output,) = spec(script="t.py", arguments=[kept]).outputs
         assert (output.globs, output.overwrite) == (("*.csv",), True)
         assert (output.register_as, output.register_description, output.register_tags) == ("n", "d", {"a": "1"})
         assert OutputFileDatasetConfig().name.startswith("output__")
+
+    def test_a_datastore_may_be_named(self) -> None:
+        config = OutputFileDatasetConfig("made", ("store", "results"))
+        assert (config._carried().datastore, config.destination) == ("store", ("store", "results"))
+        assert config.as_input()._carried().definition.sources == (Source(datastore="store", path="results"),)
+        assert OutputFileDatasetConfig("made").destination == (None, "dataset/{run-id}/{output-name}")
+        with pytest.raises(InvalidInput, match="Datastore name 'a b' is not allowed"):
+            OutputFileDatasetConfig("made", ("a b", "results"))
 
     def test_a_table(self, store: Datastore) -> None:
         table = OutputFileDatasetConfig("t", store).read_delimited_files(separator="\t").keep_columns("a")

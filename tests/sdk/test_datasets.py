@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas
 import pytest
+from tests.journeys.web import serving
 from tests.sdk.folders import tree
 
 from roost import DataPath, Dataset, Datastore, DataType, FileDataset, PromoteHeadersBehavior, TabularDataset, Workspace
@@ -164,6 +165,18 @@ def test_how_tables_are_read_is_written_down(store: Datastore) -> None:
     }
     late = table.with_timestamp_columns("day").time_before(datetime(2024, 1, 1, tzinfo=UTC), validate=False)
     assert late._definition.steps[-1] == {"op": "time_before", "time": "2024-01-01T00:00:00+00:00", "inclusive": True}
+
+
+def test_the_first_rows_bring_the_first_files_only(workspace: Workspace) -> None:
+    with serving({f"{number}.csv": f"day,n\n2024-01-0{number},{number}\n".encode() for number in range(1, 6)}) as web:
+        table = Dataset.Tabular.from_delimited_files([f"{web.url}/{name}" for name in web.files])
+        assert table.take(1).to_pandas_dataframe()["n"].tolist() == [1]
+        table.keep_columns("n", validate=True)
+        table.with_timestamp_columns("day", validate=True).time_after(datetime(2024, 1, 4))
+        assert web.bodies == {"1.csv": 1}
+        assert table.take(3).to_pandas_dataframe()["n"].tolist() == [1, 2, 3]
+        assert "5.csv" not in web.bodies
+        assert len(table.to_pandas_dataframe()) == 5
 
 
 def test_expressions() -> None:

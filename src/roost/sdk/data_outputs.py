@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from roost.domain import names
 from roost.domain.datasets import DatasetKind, Definition, Mode, Output, Source, checked_name
+from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_types
 from roost.sdk.consumption import DatasetConsumptionConfig, checked_input, new_name, put_into_text
@@ -21,14 +22,14 @@ C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
 class OutputFileDatasetConfig:
-    """`destination`: (datastore, path), where `{run-id}` and `{output-name}` are filled in; the workspace's default datastore and
-    `dataset/{run-id}/{output-name}` without it. `source`: the folder, seen from the working copy, that the script fills; without
-    it the run is given an empty one."""
+    """`destination`: (datastore or its name, path), where `{run-id}` and `{output-name}` are filled in; the workspace's default
+    datastore and `dataset/{run-id}/{output-name}` without it. `source`: the folder, seen from the working copy, that the script
+    fills; without it the run is given an empty one. It is as `as_mount` makes it, until `as_upload` says otherwise."""
 
     def __init__(
         self,
         name: str | None = None,
-        destination: "Datastore | tuple[Datastore, str] | None" = None,
+        destination: "Datastore | tuple[Datastore | str, str] | None" = None,
         source: str | None = None,
         partition_format: str | None = None,
     ) -> None:
@@ -36,9 +37,10 @@ class OutputFileDatasetConfig:
         definition = Definition(partition_format=partition_format or "")
         self._made = Output(
             name=new_name("output_") if name is None else checked_input(name),
-            datastore=self._datastore.name if self._datastore else "",
+            datastore=self._datastore if isinstance(self._datastore, str) else self._datastore.name,
             path=path,
-            overwrite=False,
+            mode=Mode.MOUNT,
+            overwrite=True,
             source=_source(source),
             definition=definition,
         )
@@ -48,8 +50,8 @@ class OutputFileDatasetConfig:
         return self._made.name
 
     @property
-    def destination(self) -> "tuple[Datastore | None, str]":
-        return self._datastore, self._made.path or "dataset/{run-id}/{output-name}"
+    def destination(self) -> "tuple[Datastore | str | None, str]":
+        return self._datastore or None, self._made.path or "dataset/{run-id}/{output-name}"
 
     def as_upload(self: C, overwrite: bool = False, source_globs: Sequence[str] | str | None = None) -> C:
         """Uploaded at the end; what is there already is an error unless `overwrite`. `source_globs`: only files that fit one."""
@@ -82,16 +84,17 @@ class OutputFileDatasetConfig:
         from roost.sdk.tabular_datasets import TabularDataset  # noqa: PLC0415
 
         output = self._made
-        if self._datastore is None or not output.path or "{run-id}" in output.path:
+        if not output.datastore or not output.path or "{run-id}" in output.path:
             raise InvalidInput(
                 f"Output {output.name!r} goes to another place with each run, so it cannot be an input beforehand.",
                 hint="Give a destination without {run-id}; or submit the next run with run.output_datasets[name].",
             )
         path = output.path.replace("{output-name}", output.name)
-        definition = replace(output.definition, sources=(Source(datastore=self._datastore.name, path=path),))
+        definition = replace(output.definition, sources=(Source(datastore=output.datastore, path=path),))
+        workspace = None if isinstance(self._datastore, str) else self._datastore.workspace
         if definition.kind is DatasetKind.TABULAR:
-            return DatasetConsumptionConfig(name, TabularDataset._of(definition, self._datastore.workspace))
-        return DatasetConsumptionConfig(name, FileDataset._of(definition, self._datastore.workspace), "mount")
+            return DatasetConsumptionConfig(name, TabularDataset._of(definition, workspace))
+        return DatasetConsumptionConfig(name, FileDataset._of(definition, workspace), "mount")
 
     def read_delimited_files(
         self,
@@ -187,17 +190,20 @@ def _texts(columns: object) -> list[str]:
     return list(given)
 
 
-def _destination(given: object) -> "tuple[Datastore | None, str]":
+def _destination(given: object) -> "tuple[Datastore | str, str]":
+    """The datastore, or its name (empty for the workspace's default), and the path in it."""
     from roost.sdk.datastores import Datastore  # noqa: PLC0415 - datastores know this page: no circle
 
     if given is None:
-        return None, ""
+        return "", ""
     datastore, path = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
-    if not isinstance(datastore, Datastore) or not isinstance(path, str):
+    if isinstance(given, str) or not isinstance(datastore, Datastore | str) or not isinstance(path, str):
         raise InvalidInput(
             f"destination must be a datastore, or a datastore and a path, got {given!r}.",
             hint="destination=(ws.get_default_datastore(), 'results/{run-id}')",
         )
+    if isinstance(datastore, str):
+        checked_datastore(datastore)
     return datastore, names.path(path.strip("/")) if path.strip("/") else ""
 
 

@@ -63,15 +63,18 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
 
 
 def frame(dataset: "AbstractDataset") -> Any:
-    """The table, in pandas."""
+    """The table, in pandas. Where its first rows are enough, files come one after another until those are here."""
     from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
     from roost_job import frames  # noqa: PLC0415
 
-    items = listing(dataset)
+    items, definition = listing(dataset), codec.encode(dataset._definition)
     with _cache(dataset) as cache:
-        paths = fetch(items, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
-        files = [(item.name, str(path), whole(item)) for item, path in zip(items, paths, strict=True)]
-        return frames.read(codec.encode(dataset._definition), files)
+
+        def bring(some: Sequence[Item]) -> list[tuple[str, str, str]]:
+            paths = fetch(some, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+            return [(item.name, str(path), whole(item)) for item, path in zip(some, paths, strict=True)]
+
+        return frames.read(definition, bring(items) if frames.needs_all(definition) else frames.Coming(items, bring))
 
 
 def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any]:
