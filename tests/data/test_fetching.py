@@ -65,6 +65,17 @@ class TestWhole:
         made.write_bytes(b"changed by the script")
         assert bytes_of(fetch([item], cache)) == [b"one"]
 
+    def test_two_at_once_into_one_folder(self, cache: Cache, tmp_path: Path) -> None:
+        (tmp_path / "local").write_bytes(b"one")
+        item, turns = Item(name="f", path=str(tmp_path / "local"), size=3), iter([True])
+
+        def meanwhile() -> None:
+            if next(turns, False):
+                fetch([item], cache, tmp_path / "out")
+
+        assert bytes_of(fetch([item], cache, tmp_path / "out", meanwhile=meanwhile)) == [b"one"]
+        assert os.listdir(tmp_path / "out") == [item.name]
+
     def test_without_a_cache_it_goes_straight_to_the_target(self, server: Server, tmp_path: Path) -> None:
         local = tmp_path / "here.txt"
         local.write_text("local")

@@ -1,8 +1,9 @@
 """A file that is here in part: a sparse file, and a map with a byte for each block of 4 MiB that says when it was last used, 0
 for a block that is not here. Downloads fill it in long stretches, mounts block by block, and both go on from what the other left.
 
-A block's bytes are written before its byte in the map, so that a killed process leaves no block that is not whole. Who fills or
-takes away blocks holds a lock on their bytes in the map, who reads one holds it shared: the kernel ends it with the process.
+A block's bytes are written before its byte in the map, so that a killed process leaves no block that is not whole. Who reads a
+block holds its byte in the map shared; who fills blocks claims them; who takes one away holds both alone. Opening, finishing and
+taking away pass one gate, so that a map is only ever used with its own file. The kernel ends all of these with the process.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ BLOCK = 4 * 1024 * 1024
 DATA, MAP = ".part", ".map"
 _FLOCK = struct.Struct("hhqqi4x")
 _WAIT = 0.02
+_CLAIMS, _GATE = 1 << 40, 1 << 41  # places in the map, far behind its end, that stand for something: locks only
 _PUNCH = 0x01 | 0x02  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 _LOCKS = sys.platform == "linux"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -33,19 +35,36 @@ class Part:
     def __init__(self, place: Path, size: int) -> None:
         self.size = size
         self.count = -(-size // BLOCK)
-        self._map_path = f"{place}{MAP}"
-        self._data = open_held(f"{place}{DATA}", fcntl.LOCK_SH)
-        self._map_file = -1
-        try:
-            os.ftruncate(self._data, size)
-            self._map_file = _open(self._map_path)
-            os.ftruncate(self._map_file, self.count)
-            self._map = mmap.mmap(self._map_file, self.count)
-        except BaseException:
-            self._close_files()
-            raise
+        self._data_path, self._map_path = f"{place}{DATA}", f"{place}{MAP}"
+        self._data = self._map_file = -1
         self._lock = threading.Lock()
         self._readers: dict[int, int] = {}
+        while not self._opened():
+            pass
+
+    def _opened(self) -> bool:
+        """False when the file was finished or taken away before we had its map: then there is another."""
+        self._data = open_held(self._data_path, fcntl.LOCK_SH)
+        fits = False
+        try:
+            self._map_file = _open(self._map_path)
+            with self._gate():
+                if _is_at(self._data_path, self._data) and _is_at(self._map_path, self._map_file) and self._fit():
+                    self._map = mmap.mmap(self._map_file, self.count)
+                    fits = True
+        finally:
+            if not fits:
+                self._close_files()
+        return fits
+
+    def _fit(self) -> bool:
+        """Gives both their size, unless the map is that of a file which is gone: who finished it was killed before the end."""
+        if not os.fstat(self._data).st_size and os.fstat(self._map_file).st_size:
+            os.unlink(self._map_path)
+            return False
+        os.ftruncate(self._map_file, self.count)
+        os.ftruncate(self._data, self.size)
+        return True
 
     def has(self, block: int) -> bool:
         return self._map[block] != 0
@@ -69,19 +88,21 @@ class Part:
 
     @contextlib.contextmanager
     def filling(self, first: int, last: int, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """The only one who fills these blocks, meanwhile."""
-        file = (
-            os.open(self._map_path, os.O_RDWR | os.O_CLOEXEC)
-            if os.path.exists(self._map_path)
-            else os.dup(self._map_file)
-        )
-        try:
-            while not _lock(file, fcntl.F_WRLCK, first, last - first):
+        """The only one who fills these blocks, meanwhile. Those that have come can be read."""
+        with self._map_again() as file:
+            while not _lock(file, fcntl.F_WRLCK, _CLAIMS + first, last - first):
                 waiting()
                 time.sleep(_WAIT)
             yield
-        finally:
-            os.close(file)
+
+    def comes(self, block: int) -> bool:
+        """Whether another brings this block: waits for it, as long as somebody is at it."""
+        with self._map_again() as file:
+            while not self.has(block):
+                if _lock(file, fcntl.F_WRLCK, _CLAIMS + block, 1):
+                    return False
+                time.sleep(_WAIT)
+        return True
 
     def write(self, view: memoryview, offset: int) -> None:
         while view:
@@ -102,13 +123,18 @@ class Part:
                 self._map[block] = now
             return os.pread(self._data, size, offset)
 
-    def finish(self, place: Path, modified_at: float | None) -> None:
-        """Every block is here: it becomes the whole file."""
-        seal(self._data, modified_at)
-        with contextlib.suppress(FileNotFoundError):  # the map first: it must never stand beside another file's data
-            os.unlink(self._map_path)
-        with contextlib.suppress(FileNotFoundError):  # another was faster
-            os.rename(f"{place}{DATA}", place)
+    def finish(self, place: Path, modified_at: float | None) -> bool:
+        """It becomes the whole file; False when a block of it was taken away before."""
+        with self._gate():
+            if not _is_at(self._data_path, self._data):
+                return True  # another was faster
+            if not self.whole:
+                return False
+            seal(self._data, modified_at)
+            os.rename(self._data_path, place)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._map_path)
+        return True
 
     def close(self) -> None:
         self._map.close()
@@ -123,12 +149,8 @@ class Part:
     @contextlib.contextmanager
     def _reading(self, block: int) -> Iterator[None]:
         """Holds the block's byte shared, once for all threads of this process."""
-        with self._lock:
-            count = self._readers.get(block, 0)
-            if not count:
-                while not _lock(self._map_file, fcntl.F_RDLCK, block, 1):
-                    time.sleep(_WAIT / 10)  # being filled or taken away: neither lasts
-            self._readers[block] = count + 1
+        while not self._begin_reading(block):
+            time.sleep(_WAIT / 10)  # being taken away, which does not last
         try:
             yield
         finally:
@@ -137,6 +159,34 @@ class Part:
                 if not self._readers[block]:
                     del self._readers[block]
                     _lock(self._map_file, fcntl.F_UNLCK, block, 1)
+
+    def _begin_reading(self, block: int) -> bool:
+        with self._lock:
+            count = self._readers.get(block, 0)
+            if not count and not _lock(self._map_file, fcntl.F_RDLCK, block, 1):
+                return False
+            self._readers[block] = count + 1
+            return True
+
+    @contextlib.contextmanager
+    def _gate(self) -> Iterator[None]:
+        while not _lock(self._map_file, fcntl.F_WRLCK, _GATE, 1):
+            time.sleep(_WAIT / 10)
+        try:
+            yield
+        finally:
+            _lock(self._map_file, fcntl.F_UNLCK, _GATE, 1)
+
+    @contextlib.contextmanager
+    def _map_again(self) -> Iterator[int]:
+        """This map, also when another is in its place, opened once more: for locks that end with it."""
+        file = (
+            os.open(f"/proc/self/fd/{self._map_file}", os.O_RDWR | os.O_CLOEXEC) if _LOCKS else os.dup(self._map_file)
+        )
+        try:
+            yield file
+        finally:
+            os.close(file)
 
 
 def stale(place: Path) -> Iterator[tuple[int, int]]:
@@ -160,7 +210,8 @@ def take_away(place: Path, block: int) -> int:
     except FileNotFoundError:
         return 0
     try:
-        if not _lock(marks, fcntl.F_WRLCK, block, 1):
+        alone = all(_lock(marks, fcntl.F_WRLCK, at, 1) for at in (_GATE, _CLAIMS + block, block))
+        if not alone or not _is_at(f"{place}{MAP}", marks):
             return 0
         os.pwrite(marks, b"\0", block)
         data = os.open(f"{place}{DATA}", os.O_RDWR | os.O_CLOEXEC)
@@ -182,7 +233,9 @@ def remove(place: Path) -> bool:
     try:
         with open(f"{place}{DATA}", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for suffix in (MAP, DATA):  # the map first, as above
+            if not _is_at(f"{place}{DATA}", file.fileno()):
+                return False  # it was finished before we had it, and what is there now is another
+            for suffix in (MAP, DATA):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f"{place}{suffix}")
     except BlockingIOError:
@@ -198,10 +251,8 @@ def open_held(path: str, how: int) -> int:
         file = _open(path)
         try:
             fcntl.flock(file, how)
-            if os.stat(path).st_ino == os.fstat(file).st_ino:
+            if _is_at(path, file):
                 return file
-        except FileNotFoundError:
-            pass
         except BaseException:
             os.close(file)
             raise
@@ -239,6 +290,14 @@ def seal(file: int, modified_at: float | None) -> None:
     os.fchmod(file, 0o444)
     if modified_at is not None:
         os.utime(file, (time.time(), modified_at))
+
+
+def _is_at(path: str, file: int) -> bool:
+    """Whether an open file still is what its path names."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except FileNotFoundError:
+        return False
 
 
 def _open(path: str, how: int = 0) -> int:

@@ -5,6 +5,7 @@ Without a cache the files go straight to the target, and what a broken try left 
 """
 
 import os
+import secrets
 import shutil
 import threading
 import time
@@ -23,7 +24,7 @@ from roost.data.lines import is_near
 from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
-from roost.domain.datastores import Item
+from roost.domain.datastores import PART, Item
 from roost.domain.errors import InvalidInput, NotFound
 
 Progress = Callable[[int, int], None]
@@ -276,17 +277,22 @@ class _Large:
             self._left -= 1
             if self._left:
                 return ranged
-        self._part.finish(self._place, self._item.modified_at)
+        while not self._part.finish(self._place, self._item.modified_at):  # a block was taken away again
+            self._transfer.stretch(self._item, self._part, 0, self._part.count)
         return ranged
 
 
 def _copy(source: Path, place: Path, meanwhile: Meanwhile) -> Path:
-    """A copy of its own, whole or not at all."""
+    """A copy of its own, whole or not at all. Two may make the same one at once."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{place.name}.part")
-    with open(source, "rb") as reading, open(part, "wb") as writing:
-        copy(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size, lambda _: meanwhile())
-    seen = os.stat(source)
-    os.utime(part, (seen.st_atime, seen.st_mtime))
-    part.replace(place)
+    part = place.with_name(f"{PART}{secrets.token_hex(8)}")
+    try:
+        with open(source, "rb") as reading, open(part, "xb") as writing:
+            copy(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size, lambda _: meanwhile())
+        seen = os.stat(source)
+        os.utime(part, (seen.st_atime, seen.st_mtime))
+        part.replace(place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     return place

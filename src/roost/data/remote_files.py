@@ -98,8 +98,9 @@ class BlockFile:
             coming.wait()
             return
         try:
-            self._transfer.stretch(self._item, self._part, block, block + 1)
-            self._cache.filled(BLOCK)
+            if not self._part.comes(block):
+                self._transfer.stretch(self._item, self._part, block, block + 1)
+                self._cache.filled(BLOCK)
             self._finish()
         finally:
             with self._lock:
@@ -115,7 +116,8 @@ class BlockFile:
             if self._finished or not self._part.whole:
                 return
             self._finished = True
-        self._part.finish(self._place, self._item.modified_at)
+        if not self._part.finish(self._place, self._item.modified_at):
+            self._finished = False  # a block was taken away again
 
 
 def opened(item: Item, cache: Cache, transfer: Transfer, blockwise: Callable[[], BlockFile]) -> LocalFile | BlockFile:
