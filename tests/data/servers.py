@@ -104,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._short(file.status)
         elif file.conditions and self.headers.get("If-Match", file.etag) != file.etag:
             self._short(412)
+        elif file.ranges and asked and int(asked[6:].partition("-")[0]) >= len(file.content):
+            self._short(416)
         else:
             self._send(file, asked if file.ranges else "", body)
 

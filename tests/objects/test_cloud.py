@@ -2,13 +2,16 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import obstore
 import pytest
 from obstore.store import MemoryStore
+from tests.data.servers import Server, serving
 
 from roost.domain.datastores import DatastoreKind
-from roost.domain.errors import InvalidInput, NotFound, Unavailable
+from roost.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
+from roost.objects import cloud
 from roost.objects.cloud import CloudPlace, open_place
 
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
@@ -30,10 +33,37 @@ def test_files_below_a_prefix() -> None:
     assert [each.path for each in below.list("a/x")] == [] == [each.path for each in below.list("none")]
     assert [each.path for each in whole.list("root/in")] == ["root/in/a/x.csv", "root/in/a/y.csv"]
     assert below.head("a") is None
-    assert b"".join(below.read("a/x.csv", 1, 3)) == b"234"
+    found = below.head("a/x.csv")
+    assert found and b"".join(below.read(found, 1, 3)) == b"234"
     assert (below.local("a/x.csv"), below.addresses(["a/x.csv"])) == ("", [""])
     with pytest.raises(NotFound, match="'cloud', at 'none', has no such file"):
-        list(below.read("none", 0, 1))
+        list(below.read(replace(found, path="none"), 0, 1))
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as made:
+        yield made
+
+
+@pytest.mark.parametrize("later", [b"ABCDEFGH", b"ABCDEFGHIJK", b"A"], ids=["as long", "longer", "shorter"])
+def test_no_answer_is_of_two_versions(server: Server, monkeypatch: pytest.MonkeyPatch, later: bytes) -> None:
+    monkeypatch.setattr(cloud, "_PIECE", 4)
+    server.put("b/x", b"abcdefgh", etag='"1"')
+    store = open_place("cloud", DatastoreKind.S3, {"bucket": "b", "endpoint": server.url}, {})
+    found = store.head("x")
+    assert found and b"".join(store.read(found, 1, 7)) == b"bcdefgh"
+    pieces = store.read(found, 0, 8)
+    assert next(pieces) == b"abcd"
+    server.put("b/x", later, etag='"2"')
+    with pytest.raises(Conflict, match="'x' of datastore 'cloud' became another while it was read"):
+        next(pieces)
+
+
+def test_a_key_does_not_say_where_to_go() -> None:
+    key = '{"gcs_base_url": "http://127.0.0.1:1", "disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
+    with pytest.raises(InvalidInput, match="do not fit together"):
+        open_place("cloud", DatastoreKind.GCS, {"bucket": "b"}, {"service_account_key": key})
 
 
 def test_a_write_that_breaks_off_leaves_nothing() -> None:

@@ -138,6 +138,28 @@ def test_a_run_that_asks_by_name_has_read_it_and_may_list_it(house: House) -> No
     assert register(house, of("a", steps=({"op": "take", "count": 1},)), "mine", own).version == 1
 
 
+def test_a_run_hands_on_files_of_its_pattern_and_no_folder(house: House) -> None:
+    put(house, "in/a", "in/sub/b")
+    run = submit(house, inputs=(Input(name="data", definition=of("in/*")),))
+    own = Caller(user="ann", run_id=run.id)
+    assert register(house, of("in/a"), "one", own).version == 1
+    for definition in (of("in/sub"), of("in/not_yet")):
+        with pytest.raises(Forbidden, match="did not declare"):
+            register(house, definition, "more", own)
+
+
+def test_what_a_run_declared_is_looked_up_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [f"in/{n}" for n in range(50)]
+    put(house, *paths)
+    own = Caller(user="ann", run_id=submit(house, inputs=(Input(name="data", definition=of(*paths)),)).id)
+    asked: list[str] = []
+    plain = house.store.datasets.uses_of_run
+    monkeypatch.setattr(house.store.datasets, "uses_of_run", lambda run_id: asked.append(run_id) or plain(run_id))
+    assert names(house, of(*paths), own) == [str(n) for n in range(50)]
+    assert register(house, of(*paths[:10]), "some", own).version == 1
+    assert len(asked) == 2, "once for each request, however many its sources are"
+
+
 def test_a_child_reaches_no_more_than_its_parent(house: House) -> None:
     run = submit(house, inputs=(Input(name="data", definition=of("a")),))
     own = Caller(user="ann", run_id=run.id)

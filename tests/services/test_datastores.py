@@ -115,6 +115,14 @@ def test_a_file_that_is_there_is_replaced_when_that_is_meant_and_is_then_another
     assert content(house, "x") == b"three" and found(house, "x")[0].version != before.version
 
 
+def test_a_file_that_becomes_another_between_its_head_and_its_bytes(house: House) -> None:
+    put(house, "x", b"one")
+    place, file = datastores.head(house, ANN, "vision", OWN, "x")
+    put(house, "x", b"two", overwrite=True)
+    with pytest.raises(Conflict, match="'x' became another"):
+        datastores.read(place, file, 0, 3)
+
+
 def test_a_write_that_breaks_off_leaves_nothing(house: House) -> None:
     def broken():  # type: ignore[no-untyped-def]
         yield b"half"
@@ -244,6 +252,26 @@ def test_a_shared_server_goes_to_known_hosts_only(house: House) -> None:
         datastores.register(shared, ANN, "vision", "x", new)
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (DatastoreKind.AZURE_BLOB, {"account": "127.0.0.1:8080/x?", "container": "c"}),
+        (DatastoreKind.AZURE_BLOB, {"account": "evil.example#", "container": "c"}),
+        (DatastoreKind.AZURE_BLOB, {"account": "a", "container": "../x"}),
+        (DatastoreKind.S3, {"bucket": "b", "region": "x@127.0.0.1:8080/"}),
+        (DatastoreKind.S3, {"bucket": "../b"}),
+        (DatastoreKind.GCS, {"bucket": "b/c?"}),
+    ],
+)
+def test_no_name_leads_to_another_host(house: House, kind: DatastoreKind, settings: dict[str, str]) -> None:
+    shared = replace(house, data_roots=(), data_endpoints=())
+    with pytest.raises(InvalidInput, match="of the datastore is not allowed"):
+        datastores.register(shared, ANN, "vision", "x", NewDatastore(kind=kind, settings=settings, credential={}))
+    for fine in ({"account": "acc1", "container": "$web"}, {"account": "acc1-secondary", "container": "my-box"}):
+        new = NewDatastore(kind=DatastoreKind.AZURE_BLOB, settings=fine, credential={}, overwrite=True)
+        datastores.register(shared, ANN, "vision", "x", new)
+
+
 def test_a_circle_of_links_ends(house: House, tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "file").write_text("x")
@@ -287,6 +315,19 @@ def test_a_run_reaches_what_it_declared(house: House) -> None:
     house.store.workspaces.ensure(Workspace(name="elsewhere", user="ann", created_at=1.0))
     with pytest.raises(Forbidden, match="workspace"):
         datastores.items(house, own, "elsewhere", OWN, "in/*.csv", shared=False)
+
+
+def test_a_pattern_of_files_does_not_open_folders(house: House) -> None:
+    for path in ("in/a.csv", "in/sub/b.csv", "in/*/c.csv", "deep/sub/d.csv"):
+        put(house, path, b"x")
+    own = Caller(user="ann", run_id=submit(house, inputs=declared("in/*", "deep/**")).id)
+    assert [item.name for item in found(house, "in/a.csv", own)] == ["in/a.csv"]
+    assert [item.name for item in found(house, "deep/sub", own)] == ["deep/sub/d.csv"]
+    for path in ("in/sub", "in/sub/b.csv"):
+        with pytest.raises(Forbidden, match="did not declare 'in/sub"):
+            found(house, path, own)
+    with pytest.raises(Forbidden, match="did not declare"):
+        content(house, "in/*/c.csv", own)
 
 
 def test_what_is_not_there(house: House) -> None:

@@ -18,6 +18,13 @@ PART = ".roost-part-"
 """How names of files begin that are being written to a folder. Nobody is shown them, and old ones are swept."""
 MAX_SETTING = 1024
 _NAME = re.compile(r"[a-zA-Z0-9_]{1,255}", re.ASCII)
+_SHAPES = {
+    "account": (re.compile(r"[a-z0-9-]{1,63}", re.ASCII), "lower-case letters, digits and `-`"),
+    "container": (re.compile(r"\$?[a-z0-9-]{1,63}", re.ASCII), "lower-case letters, digits and `-`"),
+    "bucket": (re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII), "letters, digits, `.`, `_` and `-`"),
+    "region": (re.compile(r"[A-Za-z0-9_-]{1,63}", re.ASCII), "letters, digits, `_` and `-`"),
+}
+"""Parts of the address that a store is asked at: none may hold what ends a host or begins a path."""
 
 
 class DatastoreKind(StrEnum):
@@ -116,6 +123,8 @@ def checked_settings(kind: DatastoreKind, settings: Mapping[str, str], credentia
     for name, value in settings.items():
         if len(value) > MAX_SETTING or not value.isprintable():
             raise InvalidInput(f"{name} of the datastore is too long or has a character that cannot be printed.")
+        if value and name in _SHAPES and not _SHAPES[name][0].fullmatch(value):
+            raise InvalidInput(f"{name} {value!r} of the datastore is not allowed.", hint=f"Use {_SHAPES[name][1]}.")
     forms = CREDENTIALS[kind]
     held = frozenset(name for name, value in credential.items() if value)
     if held and held not in forms:

@@ -23,8 +23,8 @@ class Place(Protocol):
         """The file of that path, or all those below the folder of that path; nothing when there is neither."""
 
     def head(self, path: str) -> Found | None: ...
-    def read(self, path: str, offset: int, length: int) -> Iterator[bytes]:
-        """That stretch of a file, piece by piece; NotFound."""
+    def read(self, found: Found, offset: int, length: int) -> Iterator[bytes]:
+        """That stretch of the file as it was found, piece by piece; NotFound, Conflict when it is another version now."""
 
     def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
         """Makes or replaces a file: whole or not at all. Its size."""

@@ -64,15 +64,22 @@ class CloudPlace:
             except FileNotFoundError:
                 return None
 
-    def read(self, path: str, offset: int, length: int) -> Iterator[bytes]:
+    def read(self, found: Found, offset: int, length: int) -> Iterator[bytes]:
         end = offset + length
         while offset < end:
-            with self._told(path):
-                piece = obstore.get_range(self._store, self._prefix + path, start=offset, end=min(end, offset + _PIECE))
+            with self._told(found.path):
+                answer = obstore.get(
+                    self._store,
+                    self._prefix + found.path,
+                    options={"range": (offset, min(end, offset + _PIECE))},
+                )
+                if found.etag and _quoted(answer.meta["e_tag"]) != found.etag:
+                    raise self._changed(found.path)
+                piece = bytes(answer.bytes())
             if not piece:
-                raise Conflict(f"File {path!r} of datastore {self._name!r} became shorter while it was read.")
+                raise self._changed(found.path)
             offset += len(piece)
-            yield bytes(piece)
+            yield piece
 
     def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
         size = 0
@@ -98,6 +105,9 @@ class CloudPlace:
         with self._told(""):
             found = dict(zip(signed, obstore.sign(self._store, "GET", signed, SIGNED_FOR), strict=True))
         return [found.get(path, "") for path in whole]
+
+    def _changed(self, path: str) -> Conflict:
+        return Conflict(f"File {path!r} of datastore {self._name!r} became another while it was read.")
 
     def _found(self, each: Mapping[str, Any]) -> Found:
         path = str(each["path"])[len(self._prefix) :]
@@ -126,6 +136,8 @@ class CloudPlace:
                     hint="Register it again with a credential that may do this (overwrite=True).",
                     cli_hint="Register it again with a credential that may do this: --overwrite.",
                 ) from None
+            if status and status[1] == "416":  # shorter than what is asked for
+                raise self._changed(path) from None
             if status and status[1] == "404":
                 raise NotFound(
                     f"{where} has no such container or bucket: {self._plain(text)}.",
@@ -225,7 +237,9 @@ def _s3(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
 def _gcs(settings: Mapping[str, str], credential: Mapping[str, str]) -> Store:
     given: dict[str, Any] = {**credential}
     if given:
-        json.loads(given["service_account_key"])  # a ValueError when it is not what Google hands out
+        key = json.loads(given["service_account_key"])  # a ValueError when it is not what Google hands out
+        if not isinstance(key, dict) or "gcs_base_url" in key:  # an endpoint that nobody has looked at
+            raise ValueError("service_account_key")
     if settings.get("endpoint"):
         given["base_url"] = settings["endpoint"]
     return GCSStore(

@@ -66,13 +66,17 @@ class FolderPlace:
         except OSError:
             return None
 
-    def read(self, path: str, offset: int, length: int) -> Iterator[bytes]:
+    def read(self, found: Found, offset: int, length: int) -> Iterator[bytes]:
         try:
-            return FilePieces(os.open(self._place(path), os.O_RDONLY | os.O_CLOEXEC), offset, length)
+            file = os.open(self._place(found.path), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise NotFound(f"There is no file {path!r} any more.") from None
+            raise NotFound(f"There is no file {found.path!r} any more.") from None
         except OSError as error:
-            raise Conflict(f"File {path!r} cannot be read: {error.strerror}.") from None
+            raise Conflict(f"File {found.path!r} cannot be read: {error.strerror}.") from None
+        if _found(found.path, os.fstat(file)) != found:
+            os.close(file)
+            raise Conflict(f"File {found.path!r} became another while it was read.")
+        return FilePieces(file, offset, length)
 
     def write(self, path: str, pieces: Iterable[bytes | memoryview]) -> int:
         target = self._place(path)

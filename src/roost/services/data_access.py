@@ -1,6 +1,7 @@
 """What a run's token reaches of a workspace's data: what its run declared as inputs, asked for by name, or fills."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
 
 from roost.domain import globs
 from roost.domain.datasets import Direction, Source, destination
@@ -11,23 +12,57 @@ from roost.domain.runs import Run
 from roost.services.house import House
 
 
+class Reach:
+    """What a caller may read of one datastore. It is worked out once, however much of it is asked for: plain paths are looked up,
+    patterns are tried one after another."""
+
+    def __init__(self, caller: Caller, datastore: Datastore, declared: Iterable[str]) -> None:
+        self._caller, self._datastore = caller, datastore
+        self._declared = frozenset(declared)
+        patterns = {path for path in self._declared if globs.is_pattern(path)}
+        self._plain = self._declared - patterns
+        self._patterns = [globs.matcher(path) for path in patterns]
+
+    def covers(self, wanted: str) -> bool:
+        """Whether all that a path or pattern can ever mean was declared."""
+        return wanted in self._declared or self._is_below(globs.base(wanted))
+
+    def reads(self, path: str) -> bool:
+        """Whether a file of that path was declared."""
+        return self._is_below(path) or any(meant(path) for meant in self._patterns)
+
+    def require_listing(self, path: str) -> None:
+        """Of what was declared by a pattern a plain path is a file; what is found there `require_file` looks at."""
+        wanted = globs.checked(path)
+        if not self.covers(wanted) and (globs.is_pattern(wanted) or not self.reads(wanted)):
+            self.refuse(path)
+
+    def require_file(self, path: str) -> None:
+        if not self.reads(path):
+            self.refuse(path)
+
+    def refuse(self, path: str) -> NoReturn:
+        raise Forbidden(
+            f"Run {self._caller.run_id} did not declare {path!r} of datastore {self._datastore.name!r}.",
+            hint="Give it to the run as an input (dataset.as_mount(), .as_download(), .as_named_input()) or as an output.",
+        )
+
+    def _is_below(self, path: str) -> bool:
+        """Whether it, or a folder that it is in, was declared."""
+        while path and path not in self._plain:
+            path = path.rpartition("/")[0]
+        return path in self._plain
+
+
 def require_workspace(house: House, caller: Caller, workspace: str) -> None:
     """A person, or the token of a run in that workspace."""
     if caller.is_run and house.store.runs.get(caller.run_id).workspace != workspace:
         raise Forbidden(f"The token of run {caller.run_id} does not reach workspace {workspace!r}.")
 
 
-def require_listing(house: House, caller: Caller, datastore: Datastore, path: str) -> None:
-    if not caller.is_run:
-        return
-    wanted = globs.checked(path)
-    if not any(_covers(source.path, wanted) for source in _declared(house, caller, datastore)):
-        _refuse(caller, datastore, path)
-
-
-def require_file(house: House, caller: Caller, datastore: Datastore, path: str) -> None:
-    if caller.is_run and not any(globs.matcher(each.path)(path) for each in _declared(house, caller, datastore)):
-        _refuse(caller, datastore, path)
+def reach(house: House, caller: Caller, datastore: Datastore) -> Reach:
+    """A person's is all of it."""
+    return Reach(caller, datastore, _declared(house, caller, datastore) if caller.is_run else [""])
 
 
 def require_write(house: House, caller: Caller, datastore: Datastore, path: str) -> None:
@@ -36,18 +71,18 @@ def require_write(house: House, caller: Caller, datastore: Datastore, path: str)
         return
     run = _run_of(house, caller, datastore)
     if not any(path.startswith(f"{each.path}/") for each in _filled(house, run) if each.datastore == datastore.name):
-        _refuse(caller, datastore, path)
+        Reach(caller, datastore, ()).refuse(path)
 
 
-def _declared(house: House, caller: Caller, datastore: Datastore) -> Iterator[Source]:
+def _declared(house: House, caller: Caller, datastore: Datastore) -> Iterator[str]:
     run = _run_of(house, caller, datastore)
     uses = house.store.datasets.uses_of_run(run.id)
     inputs = [each.definition for each in run.spec.inputs] + [
         each.definition for each in uses if each.direction is Direction.INPUT
     ]
     for definition in inputs:
-        yield from (each for each in definition.sources if each.datastore == datastore.name)
-    yield from (each for each in _filled(house, run) if each.datastore == datastore.name)
+        yield from (each.path for each in definition.sources if each.datastore == datastore.name)
+    yield from (each.path for each in _filled(house, run) if each.datastore == datastore.name)
 
 
 def _filled(house: House, run: Run) -> Iterator[Source]:
@@ -60,19 +95,3 @@ def _filled(house: House, run: Run) -> Iterator[Source]:
 def _run_of(house: House, caller: Caller, datastore: Datastore) -> Run:
     require_workspace(house, caller, datastore.workspace)
     return house.store.runs.get(caller.run_id)
-
-
-def _covers(declared: str, wanted: str) -> bool:
-    """Whether all that is wanted was declared."""
-    if declared in ("", wanted):
-        return True
-    if globs.is_pattern(declared):
-        return not globs.is_pattern(wanted) and globs.matcher(declared)(wanted)
-    return globs.base(wanted) == declared or globs.base(wanted).startswith(f"{declared}/")
-
-
-def _refuse(caller: Caller, datastore: Datastore, path: str) -> None:
-    raise Forbidden(
-        f"Run {caller.run_id} did not declare {path!r} of datastore {datastore.name!r}.",
-        hint="Give it to the run as an input (dataset.as_mount(), .as_download(), .as_named_input()) or as an output.",
-    )

@@ -21,6 +21,7 @@ from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, submissions
+from roost.services.data_access import Reach
 from roost.services.house import House
 
 MAX_DESCRIPTION = 20_000
@@ -133,29 +134,30 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
     found: list[Item] = []
     for name, datastore in stores.items():
         paths = [source.path for source in wanted.sources if source.datastore == name]
-        below = _folder(house, caller, datastore, paths)
+        reach = data_access.reach(house, caller, datastore)
+        below = _folder(house, reach, datastore, paths)
         for path in paths:
-            some = datastores.items(house, caller, place, name, path, shared=shared, below=below)
+            some = datastores.items_in(house, reach, datastore, path, shared=shared, below=below)
             found += [replace(each, name=f"{name}/{each.name}") for each in some] if several else some
     once = list({item.source: item for item in found}.values())
     return Listing(items=tuple(once), urls=tuple(i for i, each in enumerate(wanted.sources) if each.url))
 
 
-def _folder(house: House, caller: Caller, datastore: Datastore, paths: Sequence[str]) -> str:
+def _folder(house: House, reach: Reach, datastore: Datastore, paths: Sequence[str]) -> str:
     """The folder that all these are in: of a file the one that holds it."""
     folders = []
     for path in paths:
         base = globs.base(path)
-        if base and base == path and _is_file(house, caller, datastore, path):
+        if base and base == path and _is_file(house, reach, datastore, path):
             base = path.rpartition("/")[0]
         folders.append(base)
     return globs.common(folders)
 
 
-def _is_file(house: House, caller: Caller, datastore: Datastore, path: str) -> bool:
+def _is_file(house: House, reach: Reach, datastore: Datastore, path: str) -> bool:
     if datastore.kind is DatastoreKind.HTTP:
         return True
-    data_access.require_listing(house, caller, datastore, path)
+    reach.require_listing(path)
     return datastores.place_of(house, datastore).head(path) is not None
 
 
@@ -260,13 +262,17 @@ def _known(house: House, workspace: str, definition: Definition) -> Definition:
 
 
 def _require_sources(house: House, caller: Caller, workspace: str, definition: Definition) -> None:
-    """A run hands on, by registering or to its children, only what it may read itself."""
-    if caller.is_run:
-        for source in definition.sources:
-            if source.datastore:
-                data_access.require_listing(
-                    house, caller, datastores.get(house, workspace, source.datastore), source.path
-                )
+    """A run hands on, by registering or to its children, only what it may read itself: of what it declared by a pattern single
+    files, not a folder that the pattern's name is."""
+    if not caller.is_run:
+        return
+    for name in {source.datastore for source in definition.sources if source.datastore}:
+        datastore = datastores.get(house, workspace, name)
+        reach = data_access.reach(house, caller, datastore)
+        for path in (source.path for source in definition.sources if source.datastore == name):
+            reach.require_listing(path)
+            if not reach.covers(path) and not _is_file(house, reach, datastore, path):
+                reach.refuse(path)
 
 
 def _read_by(house: House, caller: Caller, dataset: Dataset) -> Dataset:

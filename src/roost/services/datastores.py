@@ -18,6 +18,7 @@ from roost.domain.people import Caller
 from roost.objects.base import Found, Place
 from roost.objects.folder import FolderPlace
 from roost.services import data_access, secrets, vault
+from roost.services.data_access import Reach
 from roost.services.house import House
 
 DATA = "data"
@@ -99,17 +100,24 @@ def set_default(house: House, caller: Caller, workspace: str, name: str) -> Data
 # ---- what is in them
 
 
-def items(
-    house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool, below: str | None = None
-) -> list[Item]:
-    """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files; `below`: the folder
-    that names are relative to, their datastore's root when None."""
+def items(house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> list[Item]:
+    """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files."""
     datastore = get(house, workspace, name)
-    data_access.require_listing(house, caller, datastore, path)
+    return items_in(house, data_access.reach(house, caller, datastore), datastore, path, shared=shared)
+
+
+def items_in(
+    house: House, reach: Reach, datastore: Datastore, path: str, *, shared: bool, below: str | None = None
+) -> list[Item]:
+    """For those who ask for many. `below`: the folder that names are relative to, their datastore's root when None."""
+    reach.require_listing(path)
     if datastore.kind is DatastoreKind.HTTP:
         return [_web_item(datastore, globs.checked(path), below or "")]
     place = place_of(house, datastore)
     found = matching(place, path)
+    if not reach.covers(globs.checked(path)):
+        for each in found:
+            reach.require_file(each.path)
     folder = below or ""
     files = [(each, globs.below(each.path, folder) if folder else each.path) for each in found]
     addresses = place.addresses([each.path for each in found])
@@ -149,7 +157,7 @@ def head(house: House, caller: Caller, workspace: str, name: str, path: str) -> 
     """A file that may be read, and the place it is in; NotFound."""
     datastore = get(house, workspace, name)
     checked = names.path(path)
-    data_access.require_file(house, caller, datastore, checked)
+    data_access.reach(house, caller, datastore).require_file(checked)
     place = place_of(house, datastore)
     found = place.head(checked)
     if found is None:
@@ -158,7 +166,7 @@ def head(house: House, caller: Caller, workspace: str, name: str, path: str) -> 
 
 
 def read(place: Place, found: Found, offset: int, length: int) -> Iterator[bytes]:
-    return place.read(found.path, offset, length)
+    return place.read(found, offset, length)
 
 
 def may_write(house: House, caller: Caller, workspace: str, name: str, path: str, *, overwrite: bool) -> Place:
