@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,16 @@ class TestQuestions:
         data.ops["dataset_files"](request)
         assert web.bodies == dict.fromkeys(FILES, 1), "the second time from the cache"
 
+    def test_some_of_the_files(self, data: Datasets, web: Web) -> None:
+        request = {"definition": encode(of(web, *FILES))}
+        ((name, path, _),) = data.ops["dataset_files"]({**request, "names": ["2.bin"]})  # type: ignore[misc]
+        assert (name, Path(path).read_bytes()) == ("2.bin", FILES["a/2.bin"])
+        assert web.bodies == {"a/2.bin": 1}, "the others stay where they are"
+        with pytest.raises(NotFound, match=r"3\.bin is not there any more"):
+            data.ops["dataset_files"]({**request, "names": ["2.bin", "3.bin"]})
+        with pytest.raises(InvalidInput, match="`names` must be a list, got str"):
+            data.ops["dataset_files"]({**request, "names": "2.bin"})
+
     def test_a_contained_script_is_given_copies_of_its_own(self, data: Datasets, folder: Folder, web: Web) -> None:
         data.contained = True
         request = {"definition": encode(of(web, "a/2.bin"))}
@@ -175,7 +186,26 @@ class TestQuestions:
         assert sorted(os.listdir(str(place))) == ["1.bin", "2.bin"]
         assert data.ops["dataset_mount"]({"definition": request["definition"]}) == place, "asked twice is mounted once"
         data.ops["dataset_unmount"]({"path": place})
+        assert sorted(os.listdir(str(place))) == ["1.bin", "2.bin"], "the other still uses it"
+        data.ops["dataset_unmount"]({"path": place})
         assert not os.path.exists(str(place)) or not os.listdir(str(place))
+        assert data.ops["dataset_mount"]({"definition": request["definition"]}) == place, "and may be asked for again"
+
+    def test_many_mount_at_once(self, data: Datasets, tmp_path: Path, web: Web) -> None:
+        request = {"definition": encode(of(web, *FILES)), "path": str(tmp_path / "here")}
+        with ThreadPoolExecutor(4) as pool:
+            assert {*pool.map(data.ops["dataset_mount"], [request] * 4)} == {request["path"]}
+            list(pool.map(data.ops["dataset_unmount"], [request] * 3))
+            assert sorted(os.listdir(tmp_path / "here")) == ["1.bin", "2.bin"]
+        with pytest.raises(Conflict, match="Another dataset is mounted"):
+            data.ops["dataset_mount"]({**request, "definition": encode(of(web, "a/2.bin"))})
+
+    def test_an_input_is_not_the_scripts_to_take_away(self, folder: Folder, data: Datasets, web: Web) -> None:
+        given = Input(name="many", definition=of(web, *FILES), mode=Mode.MOUNT)
+        place = inputs.lay_out(folder, RunSpec(inputs=(given,)), data, Teller(folder.std_log))["many"]
+        for op in ("dataset_mount", "dataset_unmount"):
+            data.ops[op]({"definition": encode(given.definition), "path": place})
+        assert sorted(os.listdir(place)) == ["1.bin", "2.bin"]
 
     @pytest.mark.parametrize("request_", [{}, {"definition": []}, {"definition": {"sources": []}}])
     def test_wrong_questions(self, data: Datasets, request_: dict[str, object]) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,25 @@ from roost.data.steps import whole
 from roost.domain.codec import decode, encode
 from roost.domain.datasets import Definition, checked, checked_name
 from roost.domain.datastores import Item
-from roost.domain.errors import Conflict, InvalidInput
+from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.plans import Access, Plan
 from roost.transport.client import path_of
 
 Request = Mapping[str, Any]
 Meanwhile = Callable[[], None]
 Tell = Callable[[str], None]
+_LISTING_SECONDS = 600.0
+"""How long the control plane may take to list a dataset: an object store is asked for each of its sources."""
+
+
+@dataclass
+class _Shared:
+    """A folder where a dataset is mounted, and how many use it. Whoever changes that holds `lock`: others wait for the mount."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+    definition: Definition | None = None
+    mount: Mount | None = None
 
 
 class Datasets:
@@ -48,7 +61,7 @@ class Datasets:
         self._meanwhile, self._tell, self._reach = meanwhile, tell, reach
         self._lock = threading.Lock()
         self._made: Cache | None = None
-        self._mounts: dict[str, Mount] = {}
+        self._mounts: dict[str, _Shared] = {}
         self.contained = False
         """Whether the script sees its own folder only: then files are copied there, and nothing is mounted or linked."""
         self.ops: Mapping[str, Callable[[Request], object]] = {
@@ -79,25 +92,32 @@ class Datasets:
     def mount(
         self, definition: Definition, items: Sequence[Item], target: Path, progress: Progress = lambda *_: None
     ) -> Mount:
-        """The files as a folder; it is taken away with `close`."""
-        made = mount(
-            items,
-            target,
-            self._cache(),
-            progress=progress,
-            meanwhile=self._meanwhile,
-            locate=lambda: locate(self._access),
-            again=lambda: self.items(definition),
-            tell=self._tell,
-        )
+        """The files as a folder, one for all who ask for it there. It is taken away with `close`, or once all let go of it."""
         with self._lock:
-            self._mounts[str(made.folder)] = made
-        return made
+            shared = self._mounts.setdefault(str(target), _Shared())
+        with shared.lock:
+            if shared.mount is None:
+                shared.definition = definition
+                shared.mount = mount(
+                    items,
+                    target,
+                    self._cache(),
+                    progress=progress,
+                    meanwhile=self._meanwhile,
+                    locate=lambda: locate(self._access),
+                    again=lambda: self.items(definition),
+                    tell=self._tell,
+                )
+            elif shared.definition != definition:
+                raise Conflict(f"Another dataset is mounted at {target}.", hint="Give a new folder.")
+            shared.users += 1
+            return shared.mount
 
     def pids(self) -> list[int]:
         """Of the processes behind its mounts."""
         with self._lock:
-            return [pid for each in self._mounts.values() if (pid := each.pid) is not None]
+            mounts = [each.mount for each in self._mounts.values() if each.mount is not None]
+        return [pid for each in mounts if (pid := each.pid) is not None]
 
     def close(self) -> None:
         """Takes away what is mounted and lets go of what is cached. Safe twice."""
@@ -105,7 +125,8 @@ class Datasets:
             mounts, self._mounts = self._mounts, {}
             cache, self._made = self._made, None
         for each in mounts.values():
-            each.close()
+            if each.mount is not None:
+                each.mount.close()
         if cache is not None:
             cache.close()
 
@@ -121,7 +142,7 @@ class Datasets:
             return {"items": [], "urls": list(range(len(definition.sources)))}
         body = {"definition": encode(definition), "shared": self.link.carrier.shared is not None}
         route = path_of("workspaces", self._plan.workspace, "datasets", "items")
-        answer: Mapping[str, Sequence[Any]] = self.link.client.call("POST", route, json=body)
+        answer: Mapping[str, Sequence[Any]] = self.link.client.call("POST", route, json=body, timeout=_LISTING_SECONDS)
         return answer
 
     # ---- for the door
@@ -144,7 +165,7 @@ class Datasets:
 
     def _files(self, request: Request) -> object:
         definition = _definition(request)
-        items = self.items(definition)
+        items = _chosen(self.items(definition), request.get("names"))
         paths = self.bring(definition, items, self._own_folder(definition) if self.contained else None)
         return [[item.name, str(path), whole(item)] for item, path in zip(items, paths, strict=True)]
 
@@ -166,17 +187,19 @@ class Datasets:
         items = self.items(definition)
         if not self.contained:
             place = asked or self._own_folder(definition)
-            with self._lock:
-                known = self._mounts.get(str(place))
-            return str((known or self.mount(definition, items, place)).folder)
+            return str(self.mount(definition, items, place).folder)
         self.bring(definition, items, self._reach(asked) if asked else self._own_folder(definition))
         return str(asked or self._own_folder(definition))
 
     def _unmount(self, request: Request) -> object:
         with self._lock:
-            known = self._mounts.pop(str(request.get("path")), None)
-        if known is not None:
-            known.close()
+            shared = self._mounts.get(str(request.get("path")))
+        if shared is not None:
+            with shared.lock:
+                shared.users = max(0, shared.users - 1)
+                if not shared.users and shared.mount is not None:
+                    shared.mount.close()
+                    shared.mount = None
         return None
 
     def _own_folder(self, definition: Definition) -> Path:
@@ -190,6 +213,18 @@ def _definition(request: Request) -> Definition:
     if not isinstance(given, Mapping):
         raise InvalidInput(f"`definition` must be an object, got {type(given).__name__}.")
     return checked(decode(Definition, given))
+
+
+def _chosen(items: Sequence[Item], names: object) -> Sequence[Item]:
+    """Those of these names, in that order; all where none are given."""
+    if names is None:
+        return items
+    if not isinstance(names, list):
+        raise InvalidInput(f"`names` must be a list, got {type(names).__name__}.")
+    known = {item.name: item for item in items}
+    if gone := [name for name in names if name not in known]:
+        raise NotFound(f"{gone[0]} is not there any more.", hint="It was when the dataset was listed.")
+    return [known[name] for name in names]
 
 
 def clear(folder: Folder) -> None:
