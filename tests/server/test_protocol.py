@@ -1,6 +1,9 @@
-"""Large bodies past the event loop: whole both ways, in ranges, in every form a client may send, and when a peer goes away."""
+"""Large bodies past the event loop: whole both ways, in ranges, in every form a client may send, when a peer goes away, when the
+disk is full. What is sent is new to the server each time, for what it has it does not store again."""
 
+import errno
 import os
+import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -8,12 +11,22 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.data.servers import until
 from tests.server.processes import ServerProcess, start
 
 from roost.blobs.hashing import hash_bytes
+from roost.server.protocol import Incoming
 
-DATA = os.urandom(9_000_001)
-NAME = hash_bytes(DATA)
+SIZE = 9_000_001
+
+
+@pytest.fixture
+def data() -> bytes:
+    return os.urandom(SIZE)
+
+
+def _path(data: bytes) -> str:
+    return f"/api/blobs/{hash_bytes(data)}"
 
 
 def _head(server: ServerProcess, line: str, *headers: str) -> bytes:
@@ -34,80 +47,126 @@ def _all(raw: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
+def _unfinished(server: ServerProcess) -> list[str]:
+    return os.listdir(server.home / "blobs/tmp")
+
+
 @pytest.fixture
-def kept(server: ServerProcess) -> str:
-    assert server.person.put(f"/api/blobs/{NAME}", DATA).json == {"size": len(DATA)}
-    return f"/api/blobs/{NAME}"
+def kept(server: ServerProcess, data: bytes) -> str:
+    assert server.person.put(_path(data), data).json == {"size": SIZE}
+    return _path(data)
 
 
-def test_whole_and_in_ranges(server: ServerProcess, kept: str) -> None:
-    assert server.person.get(kept).body == DATA
+def test_whole_and_in_ranges(server: ServerProcess, data: bytes, kept: str) -> None:
+    assert server.person.get(kept).body == data
     for first, last in ((0, 8_000_000), (1_000_001, 8_999_999), (5_000_000, 9_000_000)):
         answer = server.person.get(kept, headers={"Range": f"bytes={first}-{last}"})
-        assert (answer.status, answer.body) == (206, DATA[first : last + 1])
+        assert (answer.status, answer.body) == (206, data[first : last + 1])
 
 
-def test_many_readers_of_one_connection(server: ServerProcess, kept: str) -> None:
+def test_many_readers_of_one_connection(server: ServerProcess, data: bytes, kept: str) -> None:
     with _connect(server) as raw:
         raw.sendall(_head(server, f"GET {kept}") * 2 + _head(server, f"GET {kept}", "Connection: close"))
         answers = _all(raw)
-    assert answers.count(DATA) == 3
+    assert answers.count(data) == 3
 
 
-def _in_pieces() -> Iterator[bytes]:
-    for start_at in range(0, len(DATA), 777_777):
-        yield DATA[start_at : start_at + 777_777]
+def _in_pieces(data: bytes) -> Iterator[bytes]:
+    for start_at in range(0, len(data), 777_777):
+        yield data[start_at : start_at + 777_777]
 
 
-def _chunked(raw: socket.socket) -> None:
-    for piece in _in_pieces():
+def _at_once(raw: socket.socket, data: bytes) -> None:
+    raw.sendall(data)
+
+
+def _chunked(raw: socket.socket, data: bytes) -> None:
+    for piece in _in_pieces(data):
         raw.sendall(b"%x\r\n" % len(piece) + piece + b"\r\n")
     raw.sendall(b"0\r\n\r\n")
 
 
-def _when_asked(raw: socket.socket) -> None:
+def _when_asked(raw: socket.socket, data: bytes) -> None:
     assert raw.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
-    raw.sendall(DATA)
+    raw.sendall(data)
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["new", "known"])
 @pytest.mark.parametrize(
     ("headers", "send"),
     [
-        ([f"Content-Length: {len(DATA)}"], lambda raw: raw.sendall(DATA)),
+        ([f"Content-Length: {SIZE}"], _at_once),
         (["Transfer-Encoding: chunked"], _chunked),
-        ([f"Content-Length: {len(DATA)}", "Expect: 100-continue"], _when_asked),
+        ([f"Content-Length: {SIZE}", "Expect: 100-continue"], _when_asked),
     ],
 )
-def test_every_way_to_send(server: ServerProcess, headers: list[str], send: Callable[[socket.socket], None]) -> None:
+def test_every_way_to_send(
+    server: ServerProcess, data: bytes, headers: list[str], send: Callable[[socket.socket, bytes], None], known: bool
+) -> None:
+    if known:
+        assert server.person.put(_path(data), data).status == 200
     with _connect(server) as raw:
-        raw.sendall(_head(server, f"PUT /api/blobs/{NAME}", "Connection: close", *headers))
-        send(raw)
-        assert _all(raw).endswith(b'{"size":%d}' % len(DATA))
+        raw.sendall(_head(server, f"PUT {_path(data)}", "Connection: close", *headers))
+        send(raw, data)
+        assert _all(raw).endswith(b'{"size":%d}' % SIZE)
+    assert server.person.get(_path(data)).body == data
+    assert _unfinished(server) == []
 
 
-def test_who_sends_the_wrong_content_is_told_though_all_of_it_was_sent(server: ServerProcess) -> None:
-    answer = server.person.put(f"/api/blobs/{hash_bytes(b'other')}", DATA)
+def test_who_sends_the_wrong_content_is_told_though_all_of_it_was_sent(server: ServerProcess, data: bytes) -> None:
+    answer = server.person.put(_path(b"other"), data)
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
+    assert _unfinished(server) == []
 
 
-def test_a_peer_that_goes_away_costs_nothing(server: ServerProcess, kept: str) -> None:
-    before = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+def test_a_peer_that_goes_away_costs_nothing(server: ServerProcess, data: bytes, kept: str) -> None:
+    new = os.urandom(SIZE)
+    handles = Path(f"/proc/{server.process.pid}/fd")
+    before = len(os.listdir(handles))
     for _ in range(20):
         with _connect(server) as raw:
             raw.sendall(_head(server, f"GET {kept}"))
             raw.recv(1000)
         with _connect(server) as raw:
-            raw.sendall(_head(server, f"PUT {kept}", f"Content-Length: {len(DATA)}") + DATA[:500_000])
-    assert server.person.get(kept).body == DATA
-    assert len(os.listdir(f"/proc/{server.process.pid}/fd")) <= before + 10
+            raw.sendall(_head(server, f"PUT {_path(new)}", f"Content-Length: {SIZE}") + new[:500_000])
+    assert server.person.get(kept).body == data
+    until(lambda: not _unfinished(server) and len(os.listdir(handles)) <= before + 10)
+    assert server.person.get(_path(new)).status == 404
 
 
-def test_it_ends_while_bodies_are_under_way(tmp_path: Path) -> None:
+def test_it_ends_while_bodies_are_under_way(tmp_path: Path, data: bytes) -> None:
     server = start(tmp_path / "home")
-    assert server.person.put(f"/api/blobs/{NAME}", DATA).status == 200
+    assert server.person.put(_path(data), data).status == 200
+    new = os.urandom(SIZE)
     with closing(_connect(server)) as reader, closing(_connect(server)) as writer:
-        reader.sendall(_head(server, f"GET /api/blobs/{NAME}"))
+        reader.sendall(_head(server, f"GET {_path(data)}"))
         reader.recv(1000)
-        writer.sendall(_head(server, f"PUT /api/blobs/{NAME}", f"Content-Length: {len(DATA)}") + DATA[:500_000])
+        writer.sendall(_head(server, f"PUT {_path(new)}", f"Content-Length: {SIZE}") + new[:500_000])
+        until(lambda: bool(_unfinished(server)))
         server.process.terminate()
         assert server.process.wait(10) == 0
+    assert _unfinished(server) == []
+
+
+def test_a_disk_that_takes_no_more_is_told_at_once(tmp_path: Path, data: bytes) -> None:
+    server = start(tmp_path / "home")
+    try:
+        _, most = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (SIZE // 2, most))
+        assert server.person.put(_path(data), data, timeout=30).status == 500
+        assert _unfinished(server) == []
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        assert server.person.put(_path(data), data).json == {"size": SIZE}
+    finally:
+        server.end()
+
+
+def test_what_was_taken_and_could_not_be_written_is_not_waited_for() -> None:
+    ours, theirs = socket.socketpair()
+    incoming = Incoming(ours, b"", 100_000, given_up=lambda: True)  # a wait would raise
+    with theirs, closing(incoming), open("/dev/full", "wb", buffering=0) as full:
+        theirs.sendall(bytes(100_000))
+        with pytest.raises(OSError, match="No space left") as caught:
+            incoming.pour(full.fileno(), lambda _: None)
+        assert caught.value.errno == errno.ENOSPC
+        assert sum(len(piece) for piece in incoming) < 100_000

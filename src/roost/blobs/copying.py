@@ -20,6 +20,8 @@ _STEP = 16 * 1024 * 1024
 _BUFFER = 1024 * 1024  # stays in the processor's cache between the read and the hash
 _PIECE = 256 * 1024  # of a socket: larger ones take several times as long
 _CANNOT = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF)
+_Way = tuple[Callable[[int], int], Callable[[int], None]]
+"""Takes at most so many bytes from a socket, how many; puts that many into a file."""
 
 
 def copy(source: int, target: int, size: int, progress: Callable[[int], None] = lambda _: None) -> int:
@@ -59,27 +61,42 @@ def _through_memory(source: int, target: int, offset: int, count: int) -> int:
 
 
 def pour(
-    source: socket.socket, target: int, count: int, wait: Callable[[], object], progress: Callable[[int], object]
+    source: socket.socket,
+    target: int,
+    count: int,
+    wait: Callable[[], object],
+    progress: Callable[[int], object],
+    taken: Callable[[int], object] = lambda _: None,
 ) -> int:
     """Appends the next `count` bytes of a socket that does not block to a file; how many came before its peer closed it. `wait`
-    returns when there may be more to read, or raises."""
+    returns when there may be more to read, or raises. `taken` hears of bytes once they have left the socket, `progress` once
+    they are in the file."""
     with contextlib.ExitStack() as stack:
-        step = _spliced(stack, source, target) or _received(source, target)
+        spliced = _spliced(stack, source, target)
+        take, put = spliced or _received(source, target)
         done = 0
         while done < count:
             try:
-                got = step(count - done)
+                got = take(count - done)
             except BlockingIOError:
                 wait()
                 continue
+            except OSError as error:
+                if spliced is None or error.errno not in _CANNOT:
+                    raise
+                spliced = None
+                take, put = _received(source, target)
+                continue
             if not got:
                 break
+            taken(got)
+            put(got)
             done += got
             progress(got)
     return done
 
 
-def _spliced(stack: contextlib.ExitStack, source: socket.socket, target: int) -> Callable[[int], int] | None:
+def _spliced(stack: contextlib.ExitStack, source: socket.socket, target: int) -> _Way | None:
     if sys.platform != "linux":
         return None
     out, into = os.pipe2(os.O_CLOEXEC)
@@ -88,25 +105,34 @@ def _spliced(stack: contextlib.ExitStack, source: socket.socket, target: int) ->
     with contextlib.suppress(OSError):  # more than this user may have: the usual 64 KiB will do
         fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, _BUFFER)
 
-    def step(count: int) -> int:
-        got = os.splice(source.fileno(), into, min(count, _BUFFER))
-        left = got
+    def take(count: int) -> int:
+        return os.splice(source.fileno(), into, min(count, _BUFFER))
+
+    def put(count: int) -> None:
+        left = count
         while left:
-            left -= os.splice(out, target, left)
-        return got
+            try:
+                left -= os.splice(out, target, left)
+            except OSError as error:
+                if error.errno not in _CANNOT:
+                    raise
+                data = os.read(out, left)
+                write_all(target, data)
+                left -= len(data)
 
-    return step
+    return take, put
 
 
-def _received(source: socket.socket, target: int) -> Callable[[int], int]:
+def _received(source: socket.socket, target: int) -> _Way:
     buffer = memoryview(bytearray(_PIECE))
 
-    def step(count: int) -> int:
-        got = source.recv_into(buffer[:count])
-        write_all(target, buffer[:got])
-        return got
+    def take(count: int) -> int:
+        return source.recv_into(buffer[:count])
 
-    return step
+    def put(count: int) -> None:
+        write_all(target, buffer[:count])
+
+    return take, put
 
 
 def copy_hashed(source: int, target: int, size: int) -> tuple[str, int]:

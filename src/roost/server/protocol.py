@@ -143,11 +143,10 @@ class Incoming(Iterator[bytes | memoryview]):
             progress(len(self._begun))
         self._begun = b""
 
-        def come(got: int) -> None:
+        def taken(got: int) -> None:  # written or not: who waits for them later waits in vain
             self._left -= got
-            progress(got)
 
-        pour(self._source, target, self._left, self._wait, come)
+        pour(self._source, target, self._left, self._wait, progress, taken)
         if self._left:
             self._give_up()
         self.close()

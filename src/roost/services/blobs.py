@@ -1,15 +1,14 @@
 """Blobs over the wire: which are missing, one by one, and many small ones in one body."""
 
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 
+from roost.blobs import batches
 from roost.blobs.base import Inflow
 from roost.domain import names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.services.house import House
 
 MAX_NAMES = 100_000
-_FRAME = struct.Struct("<32sI")
 
 
 def missing(house: House, wanted: Sequence[str]) -> list[str]:
@@ -35,7 +34,7 @@ def put_unnamed(house: House, chunks: Inflow | Iterable[bytes | memoryview]) -> 
 
 def put_batch(house: House, body: bytes) -> int:
     """Stores the framed blobs of one body; nothing of it when the framing is damaged."""
-    frames = list(_frames(body))
+    frames = list(batches.read(body))
     for name, data in frames:
         house.blobs.put_stream((data,), expected=name)
     return len(frames)
@@ -52,23 +51,8 @@ def fetch(house: House, wanted: Sequence[str]) -> Iterator[bytes]:
 
 def _framed(house: House, wanted: Sequence[str]) -> Iterator[bytes]:
     for name in wanted:
-        yield _FRAME.pack(bytes.fromhex(name), size(house, name))
+        yield batches.head(name, size(house, name))
         yield from house.blobs.open(name)
-
-
-def _frames(body: bytes) -> Iterator[tuple[str, bytes]]:
-    at = 0
-    while at < len(body):
-        if len(body) - at < _FRAME.size:
-            raise InvalidInput(f"The batch is cut short at byte {at} of {len(body)}.")
-        name, length = _FRAME.unpack_from(body, at)
-        at += _FRAME.size
-        if len(body) - at < length:
-            raise InvalidInput(
-                f"The batch is cut short in blob {name.hex()}: {length} bytes said, {len(body) - at} there."
-            )
-        yield name.hex(), body[at : at + length]
-        at += length
 
 
 def _checked(wanted: Sequence[str]) -> list[str]:

@@ -3,12 +3,12 @@ missing, small ones many to a request. `lay_out` makes a run's working copy of a
 """
 
 import os
-import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
+from roost.blobs import batches
 from roost.blobs.folder import FolderBlobs
 from roost.blobs.hashing import hash_bytes, hash_file
 from roost.domain import files, names
@@ -24,7 +24,6 @@ LARGE = 32 * 1024 * 1024
 """From this size on a file is not read twice, to be named and to be sent."""
 _BATCH = 4 * 1024 * 1024
 _PATIENCE = 600.0
-_HEAD = struct.Struct("<32sI")
 _NAMES_AT_ONCE = 2000
 _COPIERS = 2
 
@@ -81,7 +80,7 @@ class Carrier:
             known = pool.submit(self._find, path)
 
             def look() -> None:
-                if known.done() and known.result()[1]:
+                if known.done() and not known.exception() and known.result()[1]:
                     raise _KnownError
 
             try:
@@ -169,7 +168,7 @@ class Carrier:
         for start in range(0, len(small), 500):
             meanwhile()
             answer = self._client.fetch("POST", "/api/blobs/fetch", json={"names": small[start : start + 500]})
-            for name, data in unpack(answer.body):
+            for name, data in batches.read(answer.body):
                 if cache.put(data) != name:
                     raise InvalidInput(f"Blob {name} arrived damaged.")
         return cache
@@ -189,24 +188,10 @@ def _batches(small: Sequence[tuple[str, Path]]) -> Iterator[bytes]:
     batch, size = [], 0
     for name, path in small:
         data = path.read_bytes()
-        batch.append(_HEAD.pack(bytes.fromhex(name), len(data)) + data)
+        batch.append(batches.head(name, len(data)) + data)
         size += len(data)
         if size >= _BATCH:
             yield b"".join(batch)
             batch, size = [], 0
     if batch:
         yield b"".join(batch)
-
-
-def unpack(body: bytes) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each blob of a batch."""
-    start = 0
-    while start < len(body):
-        if len(body) - start < _HEAD.size:
-            raise InvalidInput("The batch of blobs ends in the middle of one.")
-        name, length = _HEAD.unpack_from(body, start)
-        start += _HEAD.size
-        if start + length > len(body):
-            raise InvalidInput("The batch of blobs ends in the middle of one.")
-        yield name.hex(), body[start : start + length]
-        start += length

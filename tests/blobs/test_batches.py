@@ -1,0 +1,22 @@
+"""Many blobs in one body: as they were, or an error that says where it ends."""
+
+import pytest
+
+from roost.blobs import batches
+from roost.blobs.hashing import hash_bytes
+from roost.domain.errors import InvalidInput
+
+CONTENTS = [b"one", b"", b"three" * 1000]
+BODY = b"".join(batches.head(hash_bytes(data), len(data)) + data for data in CONTENTS)
+
+
+def test_they_come_back_as_they_were() -> None:
+    assert list(batches.read(BODY)) == [(hash_bytes(data), data) for data in CONTENTS]
+    assert list(batches.read(b"")) == []
+
+
+def test_a_body_that_is_cut_short() -> None:
+    with pytest.raises(InvalidInput, match=f"cut short in blob {hash_bytes(CONTENTS[2])}: 5000 bytes said, 4999 there"):
+        list(batches.read(BODY[:-1]))
+    with pytest.raises(InvalidInput, match="cut short at byte 39 of 70"):
+        list(batches.read(BODY[:70]))
