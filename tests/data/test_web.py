@@ -1,16 +1,12 @@
 """The way to the web: proxies, certificates, connections that are used again."""
 
-import datetime
-import ipaddress
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from tests.certificates import self_signed
 from tests.data.servers import MODIFIED, Server, content, serving
 
 from roost.data import lines
@@ -19,32 +15,12 @@ from roost.data.cache import Cache
 from roost.data.fetching import fetch
 from roost.data.web import Address, Web
 from roost.domain.datastores import Item
-from roost.domain.errors import Unavailable
+from roost.domain.errors import RoostError, Unavailable
 
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """Of 127.0.0.1, signed by itself; key and certificate in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "roost tests")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    text = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (tmp_path / "server.pem").write_bytes(text + made.public_bytes(serialization.Encoding.PEM))
-    return tmp_path / "server.pem"
+    return self_signed(tmp_path)
 
 
 @pytest.fixture
@@ -105,3 +81,49 @@ def test_a_connection_serves_again_and_one_that_was_closed_is_replaced(server: S
     with web.ask("GET", Address(f"{server.url}/f")) as answer:
         assert answer.status == 200
     web.close()
+
+
+class TestSignatures:
+    def test_one_that_ran_out_may_be_told_as_a_bad_request(self, server: Server, cache: Cache) -> None:
+        large = content(2 * BLOCK)
+        for name, data in (("small", b"content"), ("large", large)):
+            new = server.put(f"{name}-new", data)
+            server.put(f"{name}-old", data, fails=99, status=400)
+            old = replace(new, url=f"{server.url}/{name}-old?sig=1")
+            (path,) = fetch([old], cache, web=Web(pause=0.01), again=lambda new=new: [new])
+            assert path.read_bytes() == data
+            with pytest.raises(RoostError, match="-old cannot be read: its server answers 400"):
+                fetch([replace(old, source=name)], cache, web=Web(pause=0.01), again=lambda old=old: [old])
+
+    def test_an_address_of_the_users_own_has_none(self, server: Server, cache: Cache) -> None:
+        item = server.put("f", content(2 * BLOCK), fails=99, status=400)
+
+        def again() -> list[Item]:
+            raise AssertionError("nothing is signed again")
+
+        with pytest.raises(RoostError, match="/f cannot be read: its server answers 400"):
+            fetch([item], cache, web=Web(pause=0.01), again=again)
+        assert server.gets("f") == 1
+
+
+class TestLetters:
+    URL = "http://bücher.example:8080/a b/ü%41.csv?x=1#part"
+    TARGET = b"/a%20b/%C3%BC%41.csv?x=1"
+
+    def test_of_a_host_change_nothing_of_the_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lines, "getproxies", dict)
+        sent = lines.Line(self.URL).request("GET", self.URL, {})
+        assert sent.startswith(b"GET " + self.TARGET + b" HTTP/1.1\r\nHost: xn--bcher-kva.example:8080\r\n")
+
+    def test_of_a_host_are_told_to_a_proxy_as_to_the_host(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lines, "getproxies", lambda: {"http": "http://127.0.0.1:9"})
+        monkeypatch.setattr(lines, "proxy_bypass", lambda _: False)
+        sent = lines.Line(self.URL).request("GET", self.URL, {})
+        assert sent.startswith(b"GET http://xn--bcher-kva.example:8080" + self.TARGET + b" HTTP/1.1\r\n")
+
+    @pytest.mark.parametrize("rest", ["", "#part", "?", "?x=1", "/", "/?x=a%2Fb&sig=a+b%3D"])
+    def test_of_a_plain_address_stay(self, rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lines, "getproxies", dict)
+        url = f"http://host.example{rest}"
+        target = "/" + rest.removeprefix("/").partition("#")[0]
+        assert lines.Line(url).request("GET", url, {}).startswith(f"GET {target} HTTP/1.1\r\n".encode())

@@ -1,16 +1,20 @@
 """The client against real sockets that misbehave."""
 
+import errno
 import json
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.certificates import self_signed
 
-from roost.domain.errors import InvalidInput, NotFound, RoostError, Unavailable
+from roost.domain.errors import DiskFull, InvalidInput, NotFound, RoostError, Unavailable
 from roost.transport.client import Client, Endpoint, path_of
 
 Reply = Callable[["Handler"], None]
@@ -43,20 +47,40 @@ class Handler(BaseHTTPRequestHandler):
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), Handler)
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.scheme = "https" if context else "http"
+        if context:
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         self.script: list[Reply] = [lambda h: h.reply(200, b'{"ok": 1}')]
         self.seen: list[tuple[str, str, str, bytes]] = []
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that left is no event."""
+
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=["http", "https"])
+def either(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    context = None
+    if request.param == "https":
+        certificate = self_signed(tmp_path)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+    server = Server(context)
     yield server
     server.shutdown()
     server.server_close()
@@ -83,6 +107,72 @@ def test_a_file_is_sent_whole(server: Server, client: Client, tmp_path: Path) ->
     (tmp_path / "f").write_bytes(b"x" * 300_000)
     client.call("PUT", "/api/f", body=tmp_path / "f")
     assert len(server.seen[0][3]) == 300_000
+
+
+def test_a_file_is_sent_from_its_start_when_it_is_tried_again(server: Server, client: Client, tmp_path: Path) -> None:
+    data = os.urandom(300_000)
+    (tmp_path / "f").write_bytes(data)
+    server.script = [hang_up, hang_up, lambda h: h.reply(200, b'{"ok": 2}')]
+    assert client.call("PUT", "/api/f", body=tmp_path / "f") == {"ok": 2}
+    assert [body == data for _, _, _, body in server.seen] == [True] * 3
+
+
+def once(deed: Callable[[], object]) -> Callable[[], None]:
+    left = [deed]
+
+    def do() -> None:
+        if left:
+            left.pop()()
+
+    return do
+
+
+def test_of_a_file_that_grows_only_what_was_announced_is_sent(either: Server, tmp_path: Path) -> None:
+    path, data = tmp_path / "f", os.urandom(9_000_000)
+    path.write_bytes(data)
+
+    def grow() -> None:
+        with path.open("ab") as file:
+            file.write(b"GET /api/more HTTP/1.1\r\n\r\n")
+
+    with closing(Client(lambda: Endpoint(either.url, "t"), patience=0.0)) as client:
+        client.call("PUT", "/api/f", body=path, during=once(grow))
+        client.call("GET", "/api/x")
+    assert [asked[1] for asked in either.seen] == ["/api/f", "/api/x"]
+    assert either.seen[0][3] == data
+
+
+def test_a_file_that_becomes_shorter_is_the_files_fault(either: Server, tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(os.urandom(9_000_000))
+    with closing(Client(lambda: Endpoint(either.url, "t"), patience=5.0)) as client:
+        with pytest.raises(OSError, match="shorter") as caught:
+            client.call("PUT", "/api/f", body=path, during=once(lambda: os.truncate(path, 1000)), timeout=2.0)
+        assert caught.value.filename == str(path)
+        assert client.call("GET", "/api/x") == {"ok": 1}
+
+
+def test_a_file_that_cannot_be_opened_is_not_tried_again(server: Server, client: Client, tmp_path: Path) -> None:
+    for path, problem in ((tmp_path / "gone", FileNotFoundError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(problem) as caught:
+            client.call("PUT", "/api/f", body=path)
+        assert str(caught.value.filename) == str(path)
+    assert server.seen == []
+
+
+def test_a_file_that_cannot_be_read_is_not_tried_again(
+    server: Server, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_bytes(b"x" * 300_000)
+
+    def broken(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="Input/output error") as caught:
+        patch.setattr(socket.socket, "sendfile", broken)
+        patch.setattr(os, "pread", broken)
+        client.call("PUT", "/api/f", body=tmp_path / "f")
+    assert (caught.value.errno, caught.value.filename) == (errno.EIO, str(tmp_path / "f"))
 
 
 def test_an_error_answer_is_the_same_class_here(server: Server, client: Client) -> None:
@@ -124,6 +214,14 @@ def test_a_failed_download_leaves_nothing(server: Server, client: Client, tmp_pa
     with pytest.raises(NotFound):
         client.download("/api/f", tmp_path / "f")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_download_that_cannot_be_written_is_not_tried_again(server: Server, client: Client, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "no" / "f", tmp_path / "file" / "f"):
+        with pytest.raises(DiskFull, match=f"{target} cannot be written"):
+            client.download("/api/f", target)
+    assert server.seen == []
 
 
 def test_a_control_plane_that_came_back_elsewhere_is_found(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Bytes to and from a control plane on another machine: over HTTP alone, large files sent while they are hashed."""
 
+import errno
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -88,6 +89,18 @@ def test_a_connection_that_was_given_up_is_not_used_again(carrier: Carrier, clie
     with pytest.raises(EnoughError):
         client.call("POST", "/api/blobs", body=large, during=enough)
     assert carrier.carry([large]) == [(hash_file(large), LARGE)]
+
+
+def test_a_file_that_cannot_be_hashed_is_still_sent(
+    carrier: Carrier, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = hash_file(large)
+
+    def broken(path: Path) -> str:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    monkeypatch.setattr(carrying, "hash_file", broken)
+    assert carrier.carry([large]) == [(expected, LARGE)]
 
 
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:

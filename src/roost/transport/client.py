@@ -4,7 +4,7 @@ Every route may be called twice (docs/how-it-works/wire.md), so a call whose con
 the address that `locate` gives then: a control plane that was restarted is found where it is now.
 """
 
-import errno
+import contextlib
 import json as jsonlib
 import os
 import threading
@@ -98,18 +98,22 @@ class Client:
         timeout: float = 60.0,
         during: Callable[[], object] = lambda: None,
     ) -> Response:
-        """The answer as it came; raises for an error answer."""
+        """The answer as it came; raises for an error answer, and OSError for a file that cannot be read."""
         from roost.transport import exchanges  # noqa: PLC0415 - with the first call: mail parsing and TLS cost 20 ms to import
 
         if json is not None:
             body = jsonlib.dumps(json).encode()
         target = _with_params(path, params)
+        with contextlib.ExitStack() as stack:
+            given = stack.enter_context(body.open("rb", buffering=0)) if isinstance(body, Path) else body
 
-        def exchange(connection: "HTTPConnection", token: str) -> Response:
-            answer = exchanges.send(connection, method, target, token, body, json is not None, headers, timeout, during)
-            return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+            def exchange(connection: "HTTPConnection", token: str) -> Response:
+                answer = exchanges.send(
+                    connection, method, target, token, given, json is not None, headers, timeout, during
+                )
+                return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
-        response = self._patiently(exchange)
+            response = self._patiently(exchange)
         if response.status >= 400:
             _raise(response.status, response.body)
         return response
@@ -134,21 +138,23 @@ class Client:
             if answer.status >= 400:
                 _raise(answer.status, answer.read())
             length = answer.getheader("Content-Length")
-            with open(os.open(part, _NEW, mode), "wb", buffering=0) as file:
-                size = exchanges.save(
-                    connection, answer, file, lambda done: progress and progress(done, int(length or 0))
-                )
+            if file.tell():  # of a try that broke
+                file.seek(0)
+                file.truncate()
+            size = exchanges.save(connection, answer, file, lambda done: progress and progress(done, int(length or 0)))
             if length is not None and int(length) != size:
                 raise exchanges.IncompleteRead(b"", int(length) - size)
             return size
 
         try:
-            size = self._patiently(exchange)
+            with open(os.open(part, _NEW, mode), "wb", buffering=0) as file:
+                size = self._patiently(exchange)
             part.replace(target)
         except OSError as error:
             raise DiskFull(f"{target} cannot be written: {error.strerror or error}.") from error
         finally:
-            part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                part.unlink()
         return size
 
     def close(self) -> None:
@@ -158,7 +164,8 @@ class Client:
             self._idle.clear()
 
     def _patiently(self, exchange: "Callable[[HTTPConnection, str], T]") -> T:
-        """Makes an exchange until it comes through, the patience ends or nobody wants it any more."""
+        """Makes an exchange until it comes through, the patience ends or nobody wants it any more. A file of this machine that
+        fails in it ends it at once, with that OSError."""
         from roost.transport import exchanges  # noqa: PLC0415 - as above
 
         deadline = time.monotonic() + self._patience
@@ -184,14 +191,9 @@ class Client:
                     raise
                 self._give_back(endpoint.url, connection)
                 return result
+            except exchanges.FileFault as fault:
+                raise fault.problem from None
             except (*exchanges.BROKEN, Unavailable) as error:
-                if isinstance(error, OSError) and error.errno in (
-                    errno.ENOSPC,
-                    errno.EDQUOT,
-                    errno.EROFS,
-                    errno.EACCES,
-                ):
-                    raise
                 if time.monotonic() + pause > deadline or not self._wanted():
                     raise Unavailable(
                         f"No control plane answers at {where} ({type(error).__name__}: {error}).",

@@ -1,5 +1,6 @@
 """One HTTP exchange: a connection to a control plane, a request sent over it. `client.py` loads this with its first call."""
 
+import errno
 import os
 import select
 import socket
@@ -7,21 +8,30 @@ import ssl
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from io import FileIO
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from roost.blobs.copying import pour, write_all
 from roost.domain.errors import InvalidInput
 
-__all__ = ["BLOCK", "BROKEN", "IncompleteRead", "connect", "save", "send"]
+__all__ = ["BLOCK", "BROKEN", "FileFault", "IncompleteRead", "connect", "save", "send"]
 
 BROKEN = (OSError, HTTPException)
 """What a connection that broke raises."""
+_OF_DISKS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE)
+"""What writing a file may raise, and a connection never does."""
 BLOCK = (
     256 * 1024
 )  # of a file on its way: stays in the processor's cache, which 4 MiB does not; the library's own 8 KiB triple the time
 _CONNECT_TIMEOUT = 5.0
 _STEP = 4 * 1024 * 1024
+
+
+class FileFault(Exception):
+    """A file of this machine cannot be read or written: `problem` says why. No OSError itself, for no connection broke."""
+
+    def __init__(self, problem: OSError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 def connect(url: str) -> HTTPConnection:
@@ -40,37 +50,70 @@ def send(
     method: str,
     target: str,
     token: str,
-    body: bytes | memoryview | Path | None,
+    body: bytes | memoryview | FileIO | None,
     is_json: bool,
     headers: Mapping[str, str] | None,
     timeout: float,
     during: Callable[[], object] = lambda: None,
 ) -> HTTPResponse:
-    """The answer. `during` is called within a large file, and what it raises ends the exchange."""
+    """The answer. Of a file as many bytes are sent as it has now, from its start. `during` is called within a large one, and what
+    it raises ends the exchange."""
     sent = {"Authorization": f"Bearer {token}", **(headers or {})}
     if body is not None:
         sent["Content-Type"] = "application/json" if is_json else "application/octet-stream"
     if connection.sock is None:
         connection.connect()
     connection.sock.settimeout(timeout)
-    if isinstance(body, Path):
-        with body.open("rb") as file:
-            sent["Content-Length"] = str(os.fstat(file.fileno()).st_size)
-            if isinstance(connection, HTTPSConnection):
-                connection.request(method, target, body=file, headers=sent)
-            else:  # inside the kernel
-                connection.request(method, target, headers=sent)
-                offset = 0
-                while sent_now := connection.sock.sendfile(file, offset, _STEP):
-                    offset += sent_now
-                    during()
+    if isinstance(body, FileIO):
+        size = os.fstat(body.fileno()).st_size
+        connection.request(method, target, headers={**sent, "Content-Length": str(size)})
+        offset = 0
+        while offset < size:
+            offset += _send_some(connection, body, offset, size - offset)
+            during()
     else:
         connection.request(method, target, body=body, headers=sent)
     return connection.getresponse()
 
 
+def _send_some(connection: HTTPConnection, file: FileIO, offset: int, left: int) -> int:
+    """How many bytes of a file went: inside the kernel, where the connection is a plain one."""
+    secure = isinstance(connection, HTTPSConnection)
+    count = min(BLOCK if secure else _STEP, left)
+    try:
+        if secure:
+            data = os.pread(file.fileno(), count, offset)
+            connection.sock.sendall(data)
+            sent = len(data)
+        else:
+            sent = connection.sock.sendfile(file, offset, count)
+    except OSError:
+        _check_readable(file, offset, count)
+        raise
+    if not sent:
+        raise FileFault(OSError(errno.ESTALE, "it became shorter while it was sent", str(file.name)))
+    return sent
+
+
+def _check_readable(file: FileIO, offset: int, count: int) -> None:
+    """FileFault when it was the file that broke."""
+    try:
+        os.pread(file.fileno(), count, offset)
+    except OSError as error:
+        raise FileFault(OSError(error.errno, error.strerror, str(file.name))) from error
+
+
 def save(connection: HTTPConnection, answer: HTTPResponse, file: FileIO, progress: Callable[[int], object]) -> int:
-    """Writes an answer's bytes to a file as they come; how many."""
+    """Writes an answer's bytes to a file as they come; how many. FileFault when it takes them no more."""
+    try:
+        return _save(connection, answer, file, progress)
+    except OSError as error:
+        if error.errno in _OF_DISKS:
+            raise FileFault(error) from error
+        raise
+
+
+def _save(connection: HTTPConnection, answer: HTTPResponse, file: FileIO, progress: Callable[[int], object]) -> int:
     size = 0
     if answer.length and connection.sock and not isinstance(connection, HTTPSConnection):
         size = _pour(connection.sock, answer, file, progress)
