@@ -1,5 +1,6 @@
 """Which files a dataset is: addresses looked at, named, remembered; steps on files."""
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -90,6 +91,14 @@ class TestAddresses:
         definition = Definition(sources=(Source(datastore="web", path="a"),))
         (found,) = resolve(definition, lambda _: {"items": [encode(listed)], "urls": []})
         assert (found.size, found.modified_at) == (3, MODIFIED)
+
+    def test_one_that_is_bad_is_told_while_others_wait(self, server: Server) -> None:
+        gate = threading.Event()
+        slow = [server.put(f"{n}", b"x", wait=gate).url for n in range(200)]
+        with pytest.raises(NotFound, match="/nothing is not there"):
+            resolve(of_urls(*slow[:7], f"{server.url}/nothing", *slow[7:]), nobody)
+        gate.set()
+        assert len(server.asked) <= 7 + 2 + 1, "nothing more is asked once one is bad"
 
 
 class TestGone:

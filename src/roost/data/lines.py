@@ -90,7 +90,7 @@ class Line:
         self.key = key(url)
         self.used = False
         proxy = _proxy(parts)
-        self._through = proxy is not None and parts.scheme == "http"
+        self._through = f"http://{_host(parts)}" if proxy and parts.scheme == "http" else ""
         self._about = f"Host: {_host(parts)}\r\n{_ABOUT}"
         if proxy and self._through and proxy.username:
             self._about += f"\r\nProxy-Authorization: {_basic(proxy)}"
@@ -113,12 +113,13 @@ class Line:
 
     def request(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
         """What is sent for it."""
-        whole = url if _PLAIN.fullmatch(url) else quote(url.partition("#")[0], safe=_AS_IT_IS)
-        target = whole[len(self.key) :]
+        target = url[len(self.key) :]
+        if not _PLAIN.fullmatch(target):
+            target = quote(target.partition("#")[0], safe=_AS_IT_IS)
         if not target.startswith("/"):
             target = f"/{target}"
         more = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
-        first = f"{method} {whole if self._through else target} HTTP/1.1"
+        first = f"{method} {self._through}{target} HTTP/1.1"
         return f"{first}\r\n{self._about}\r\n{more}\r\n".encode("latin-1")
 
 

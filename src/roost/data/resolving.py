@@ -6,7 +6,7 @@ An address whose server is gone is still resolved when this node's cache has the
 import hashlib
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -41,19 +41,19 @@ def resolve(
     given = [definition.sources[place] for place in answer["urls"]]
     found = listed + _named(given, taken={item.name for item in listed})
     unknown = [item for item in found if item.url and not item.relayed and item.size is None and not item.version]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        own = web or Web(pause=0.1)
-        looks = [pool.submit(_look, item, own, cache) for item in unknown]
-        try:
-            known = {}
-            for item, look in zip(unknown, looks, strict=True):
-                meanwhile()
-                known[item.name] = look.result()
-        except BaseException:
-            own.stop()
-            raise
-        finally:
-            own.close()
+    own, pool = web or Web(pause=0.1), ThreadPoolExecutor(_AT_ONCE)
+    looks = {pool.submit(_look, item, own, cache): item.name for item in unknown}
+    try:
+        known = {}
+        for look in as_completed(looks):  # the first that fails is told at once, whatever the others wait for
+            meanwhile()
+            known[looks[look]] = look.result()
+    except BaseException:
+        own.stop()
+        raise
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        own.close()
     return steps.apply([known.get(item.name, item) for item in found], definition)
 
 

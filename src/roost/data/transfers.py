@@ -21,7 +21,7 @@ from roost.blobs.copying import write_all
 from roost.data import blocks
 from roost.data.blocks import BLOCK, Part
 from roost.data.lines import BLOCK as PIECE
-from roost.data.web import Address, Answer, Broken, Stopped, Told, Web, changed
+from roost.data.web import Address, Answer, Broken, Refused, Stopped, Told, Web, changed
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, Forbidden, RoostError
 
@@ -117,11 +117,17 @@ class Transfer:
     def _persist(self, item: Item, attempt: Callable[[Address], None], done: Callable[[], int]) -> None:
         """With an address that is signed again when it was refused."""
         try:
-            self.web.persist(lambda: self._addresses.of(item.name), attempt, done)
-        except Forbidden:
+            self.web.persist(lambda: self.where(item), attempt, done)
+        except (Forbidden, Refused) as error:
+            if isinstance(error, Refused) and not self._signed(item):
+                raise
             if not self._addresses.renew(item.name):
                 raise
-            self.web.persist(lambda: self._addresses.of(item.name), attempt, done)
+            self.web.persist(lambda: self.where(item), attempt, done)
+
+    def _signed(self, item: Item) -> bool:
+        """Whether its address is one that was made for it: neither a user's own nor a route of the control plane."""
+        return not item.relayed and self.where(item).url != item.source
 
     def _first(self, place: Path) -> int | None:
         """The file to write to, held; None when another has brought it meanwhile."""

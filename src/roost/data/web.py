@@ -45,6 +45,10 @@ class Broken(Exception):
     """A connection that broke, or an answer that may be another one the next time."""
 
 
+class Refused(RoostError):
+    """An answer of 400, which some servers give to a signature that has run out."""
+
+
 class Stopped(Exception):
     """Nobody wants it any more."""
 
@@ -114,6 +118,8 @@ class Web:
         """Makes an attempt until it comes through. `done` counts bytes: while more come, the tries are not counted."""
         tried, before, pause = 0, done(), self._pause
         while True:
+            if self._stopping.is_set():
+                raise Stopped
             where = address()
             try:
                 return attempt(where)
@@ -201,7 +207,8 @@ def _judge(reply: Reply, address: Address) -> None:
         raise Forbidden(f"{address.shown} may not be read: its server answers {told}.")
     if status == 412:
         raise changed(address.shown)
-    raise RoostError(f"{address.shown} cannot be read: its server answers {told}.")
+    kind = Refused if status == 400 else RoostError
+    raise kind(f"{address.shown} cannot be read: its server answers {told}.")
 
 
 def changed(shown: str, what: str = "") -> Conflict:
