@@ -190,8 +190,11 @@ def _which(pandas: Any, wanted: Wanted, path: str, given: Mapping[str, Any]) -> 
     would take the first of them for the name of the row, and shift the others. Of later rows it says so itself."""
     names = wanted.names
     top = pandas.read_csv(path, **dict(given, header=None, nrows=2 if names is None else 1, dtype=str))
-    if names is not None and len(top.columns) > len(names):
-        raise ValueError("Expected %d fields in line 1, saw %d" % (len(names), len(top.columns)))
+    found = len(top.columns)
+    if not isinstance(top.index, pandas.RangeIndex):  # an older pandas, with a separator of several letters
+        raise ValueError("Expected %d fields in line 2, saw %d" % (found, found + top.index.nlevels))
+    if names is not None and found > len(names):
+        raise ValueError("Expected %d fields in line 1, saw %d" % (len(names), found))
     made: Dict[str, Any] = {} if names is None else {"names": names}
     if names is None and (wanted.header == _FIRST or wanted.columns is not None):
         names = list(pandas.read_csv(path, **dict(given, nrows=0)).columns)
