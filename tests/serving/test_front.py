@@ -10,16 +10,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.serving.conftest import Host
+from tests.serving.conftest import ECHO, Answered, Host
 
 from roost.domain.endpoints import Auth
 from roost.domain.errors import InvalidInput, Unavailable
 from roost.serving import asking, configuration, keys, records
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
+from roost.serving.queues import Queue
 
 
 def test_keys(host: Host) -> None:
@@ -80,10 +81,19 @@ def test_without_a_key_pages_of_elsewhere_are_refused(served: Host) -> None:
         {"Host": "evil.example:80"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
     ):
         assert served.score({}, **headers).status == 403
+    assert served.request("GET", "/score?data=1", headers={"Sec-Fetch-Site": "cross-site"}).status == 403
     own = f"127.0.0.1:{served.port}"
-    for headers in ({"Host": "localhost"}, {"Host": "[::1]:9"}, {"Host": own, "Origin": f"http://{own}"}):
+    for headers in (
+        {"Host": "localhost"},
+        {"Host": "[::1]:9"},
+        {"Host": own, "Origin": f"http://{own}"},
+        {"Sec-Fetch-Site": "none"},
+        {"Sec-Fetch-Site": "same-origin"},
+    ):
         assert served.score({}, **headers).status == 200
 
 
@@ -124,6 +134,57 @@ def test_a_version_that_goes_hands_its_waiting_requests_on(host: Host) -> None:
             pass
         host.reload(versions=(FrontVersion(name="two", replicas=(host.worker("b"),), queue_seconds=30),))
         assert asked.result().headers["x-roost-replica"] == "run_b"
+
+
+def under_way(host: Host, pool: ThreadPoolExecutor, seconds: float, **limits: float) -> "Future[Answered]":
+    """A request that a worker of the version `one` is at, which is then replaced by `two`, with a worker `b`."""
+    host.start(ready=False, versions=(FrontVersion(name="one", replicas=(host.worker("a"),), **limits),))
+    host.await_ready(1)
+    asked = pool.submit(host.score, {"sleep": seconds})
+    while not host.ask("status")["in_flight"]:
+        pass
+    quick = host.worker("b", ECHO.replace('time.sleep(asked["sleep"])', "pass"))
+    host.reload(versions=(FrontVersion(name="two", replicas=(quick,)),))
+    host.await_ready(1)
+    return asked
+
+
+def test_a_version_that_goes_answers_what_it_has_however_often_the_front_is_told_anew(host: Host) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        asked = under_way(host, pool, 2)
+        for _ in range(2):
+            assert host.ask("reload")["ok"]
+        assert asked.result().status == 200
+
+
+def test_a_version_that_goes_keeps_its_time_limit(host: Host) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        answer = under_way(host, pool, 60, timeout_seconds=2.5).result()
+    assert answer.status == 504 and "2.5 seconds" in answer.json["message"]
+    while host.ask("status")["draining"]:  # its worker is on its way out
+        pass
+
+
+def test_a_request_whose_worker_dies_when_its_version_is_gone_goes_to_another(host: Host) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        asked = under_way(host, pool, 60)
+        host.workers["a"].kill()
+        assert asked.result().headers["x-roost-replica"] == "run_b"
+
+
+def test_one_look_that_fails_is_not_the_last(served: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    front = served._front
+    assert front is not None
+    failed: list[float] = []
+
+    def fail(_: Queue, now: float) -> None:
+        monkeypatch.undo()
+        failed.append(now)
+        raise KeyError("one")
+
+    monkeypatch.setattr(Queue, "tick", fail)
+    while not failed or front._swept <= failed[0]:
+        assert served.score({}).status == 200
 
 
 def test_what_it_tells_of_itself(served: Host) -> None:

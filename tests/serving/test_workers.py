@@ -4,14 +4,20 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.serving.conftest import ECHO, Host
 
-from roost.serving.configuration import FrontReplica
+from roost.serving.configuration import FrontReplica, FrontVersion
+from roost.serving.exchanges import Exchange
+from roost.serving.queues import Queue
+from roost.serving.workers import WorkerLink
+from roost_job.scoring import frames
 
 SLOW_ONE = """
     import json, os, time
@@ -66,6 +72,39 @@ def test_a_request_whose_worker_died_is_answered_by_the_next_one(host: Host) -> 
         assert asked.result().status == 200
 
 
+def test_a_request_that_is_tried_once_more_may_wait_as_long_as_at_first() -> None:
+    queue = Queue(FrontVersion(queue_seconds=5), False, lambda: None)
+    answers: list[int] = []
+
+    def request(age: float) -> Exchange:
+        arrived = time.monotonic() - age
+        return Exchange(
+            b"POST",
+            b"/score",
+            b"",
+            {},
+            b"",
+            arrived,
+            b"id",
+            lambda _, answer: answers.append(answer.status),
+            queued=arrived,
+        )
+
+    old, waits = request(30), request(1)
+    old.started = old.arrived
+    queue.waiting.append(waits)
+    link = WorkerLink("a.sock", "run_a", queue)
+    link.sent[1] = old
+    link.connection_lost(None)
+    assert list(queue.waiting) == [old, waits]
+    queue.tick(time.monotonic())
+    assert answers == []
+    queue.tick(waits.queued + 5.1)
+    assert answers == [503] and list(queue.waiting) == [old]
+    queue.tick(time.monotonic() + 5.1)
+    assert answers == [503, 503]
+
+
 def test_a_request_that_takes_too_long(host: Host) -> None:
     host.start(host.worker("a"), timeout_seconds=0.3, queue_seconds=10)
     answer = host.score({"sleep": 60})
@@ -89,6 +128,27 @@ def test_a_worker_that_hears_nothing_is_killed(host: Host, monkeypatch: pytest.M
     host.start(host.worker("a", holds_the_lock), timeout_seconds=0.2)
     assert host.score({}).status == 504
     assert host.workers["a"].wait(20) == -signal.SIGKILL
+
+
+def test_without_the_systems_word_no_process_is_killed(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roost.serving.workers.KILL_SECONDS", 0.0)
+    path = str(host.folder / "x.sock")
+    with socket.socket(socket.AF_UNIX) as listener, subprocess.Popen(["sleep", "60"]) as other:
+        listener.bind(path)
+        listener.listen()
+        host.start(FrontReplica(socket=path), ready=False, timeout_seconds=0.1)
+        connection, _ = listener.accept()
+        with connection, ThreadPoolExecutor(1) as pool:
+            connection.sendall(frames.pack(frames.HELLO, 0, {"pid": other.pid, "concurrency": 1}))
+            host.await_ready(1)
+            assert host._front is not None
+            (link,) = host._front.queues["default"].links.values()
+            link.pid = 0
+            assert pool.submit(host.score, {}).result().status == 504
+            while connection.recv(1000):
+                pass
+        assert other.poll() is None
+        other.kill()
 
 
 def test_requests_sent_ahead_are_taken_back_from_a_stuck_worker(host: Host) -> None:

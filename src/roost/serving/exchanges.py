@@ -55,6 +55,8 @@ class Exchange:
     number: int = 0
     started: float = 0.0
     """Monotonic, since when a worker is at it; 0 while it only lies there, sent ahead."""
+    queued: float = 0.0
+    """Monotonic, since when it waits for a worker; anew when it is to be tried once more."""
     tries: int = 0
     """Workers that were lost while they were at it."""
     recalled: bool = False

@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import time
+from collections import defaultdict
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ class Front:
         self.date = b""
         self.port = 0
         self.clients: set[Client] = set()
-        self.counts: dict[str, Counts] = {}
+        self.counts: dict[str, Counts] = defaultdict(Counts)
         self.queues: dict[str, Queue] = {}
         self._closed: list[Queue] = []
         """Of versions that are no more; kept for what their workers still have to answer."""
@@ -82,10 +83,10 @@ class Front:
                 self.counts.setdefault(name, Counts())
             self.queues[name].set(version, with_key, given)
         gone = [self.queues.pop(name) for name in self.queues.keys() - wanted.keys()]
-        for name in self.counts.keys() - wanted.keys():
-            if not self.counts[name].requests and not any(queue.in_flight for queue in gone):
-                del self.counts[name]  # it was only ever looked at
         self._closed = [queue for queue in (*self._closed, *gone) if queue in gone or queue.parting or queue.waiting]
+        for name in self.counts.keys() - wanted.keys():
+            if not self.counts[name].requests and not any(queue.version.name == name for queue in self._closed):
+                del self.counts[name]  # it was only ever looked at
         self._split = Split({version.name: version.traffic for version in config.versions})
         for queue in gone:
             waiting = list(queue.waiting)
@@ -332,19 +333,26 @@ class Front:
         self._ticking = asyncio.get_running_loop().call_later(seconds, self._tick)
 
     def _tick(self) -> None:
-        now = time.monotonic()
+        try:
+            self._look(time.monotonic())
+        finally:
+            self._idle = not any(queue.waiting or queue.in_flight for queue in self.queues.values())
+            self._schedule(IDLE_TICK if self._idle else BUSY_TICK)
+
+    def _look(self, now: float) -> None:
         self.date = formatdate(usegmt=True).encode()
         self._stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for queue in (*self.queues.values(), *self._closed):
             queue.tick(now)
+        for queue in self._closed:  # a worker of it was lost
+            while queue.waiting:
+                self._score(queue.waiting.popleft())
         if now - self._swept >= IDLE_TICK:
             self._swept = now
             for client in list(self.clients):
                 client.sweep(now)
         self._access.flush()
         self._recorder.lines.flush()
-        self._idle = not any(queue.waiting or queue.in_flight for queue in self.queues.values())
-        self._schedule(IDLE_TICK if self._idle else BUSY_TICK)
 
 
 def _shown(path: bytes) -> str:

@@ -22,7 +22,7 @@ SLOWEST = 2048
 """Bytes a second that a body must come at, on average."""
 IDLE_SECONDS = 75.0
 UNREAD_SECONDS = 30.0
-"""That a client may leave its answer unread."""
+"""That a client may read nothing of its answer."""
 SWALLOWED = 256 * 1024
 """Bytes of a refused body that are read and dropped, so that the connection can be kept."""
 LINGER_SECONDS = 2.0
@@ -65,6 +65,8 @@ class Client(asyncio.Protocol):
         """Nothing more is taken from here: the last answer was sent, or what is to come is owed only."""
         self._last_answer: Answer | None = None
         self._unsent = 0
+        self._unread = 0
+        """Bytes of answers that were still to be sent at the last look."""
         self._since = time.monotonic()
         """Of what the connection does now: idle, sending a request, leaving an answer unread."""
         self._paused = False
@@ -353,8 +355,12 @@ class Client(asyncio.Protocol):
         if self._current is not None:
             return
         if self._unsent or self._over or self._transport.is_closing():
-            if waited > UNREAD_SECONDS:
+            left = self._transport.get_write_buffer_size()
+            if left < self._unread:
+                self._since = now  # it reads, however slowly
+            elif waited > UNREAD_SECONDS:
                 self._transport.abort()
+            self._unread = left
         elif self._in_message:
             allowed = HEAD_SECONDS + (self._size / SLOWEST if self._head_done else 0.0)
             if waited > allowed:

@@ -7,9 +7,11 @@ has room. A request whose worker was lost while it was at it is tried once more;
 import asyncio
 import math
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Set
 from contextlib import suppress
+from dataclasses import replace
 
 from roost.serving.configuration import FrontReplica, FrontVersion
 from roost.serving.exchanges import Exchange, busy, refusal, too_large
@@ -76,7 +78,7 @@ class Queue:
         return {path: self.links.pop(path) for path in paths & self.links.keys() if self.links[path].ready}
 
     def close(self) -> None:
-        self.set(FrontVersion(name=self.version.name, replicas=()), self.with_key)
+        self.set(replace(self.version, replicas=()), self.with_key)
 
     def _part(self, path: str) -> None:
         task = self._connecting.pop(path, None)
@@ -140,7 +142,8 @@ class Queue:
                     refusal(502, f"{exchange.tries} workers of the model ended while they were at this request.")
                 )
             else:
-                exchange.started = 0.0
+                if exchange.started:
+                    exchange.started, exchange.queued = 0.0, time.monotonic()
                 self.waiting.appendleft(exchange)
         self.spread()
 
@@ -155,6 +158,7 @@ class Queue:
         if len(exchange.body) > self.version.max_request_bytes:
             exchange.answer(too_large(self.version.max_request_bytes))
             return
+        exchange.queued = exchange.queued or time.monotonic()
         if not self.waiting:
             best, most = None, 0
             for link in self.links.values():
@@ -199,13 +203,14 @@ class Queue:
     def _expire(self, now: float) -> None:
         """503 for whoever has waited too long, in the queue or sent ahead."""
         oldest = now - self.version.queue_seconds
-        while self.waiting and (self.waiting[0].gone or self.waiting[0].arrived < oldest):
-            exchange = self.waiting.popleft()
+        late = [exchange for exchange in self.waiting if exchange.gone or exchange.queued < oldest]
+        for exchange in late:
+            self.waiting.remove(exchange)
             if not exchange.gone:
                 exchange.answer(busy(self._why_late()))
         for link in self.links.values():
             for exchange in link.sent.values():
-                if not exchange.started and exchange.arrived < oldest and not exchange.answered:
+                if not exchange.started and exchange.queued < oldest and not exchange.answered:
                     exchange.answer(busy(self._why_late()))
                     link.recall(exchange)
 

@@ -89,9 +89,12 @@ def json_answer(value: object) -> Answer:
 
 
 def _of_this_machine(headers: dict[bytes, bytes]) -> bool:
-    """Not so when a page of somewhere else asks by way of this machine's browser: it names its own host, or its origin."""
+    """Not so when a page of somewhere else asks by way of this machine's browser: it names its own host, its origin, or the
+    browser says that it is of another site (a link or picture that is fetched has no origin)."""
     host = headers.get(b"host", b"localhost")
     if not _is_address_or_local(host):
+        return False
+    if headers.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none"):
         return False
     origin = headers.get(b"origin")
     return origin is None or origin.lower().partition(b"://")[2] == host.lower()

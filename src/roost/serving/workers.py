@@ -190,13 +190,15 @@ class WorkerLink(asyncio.Protocol):
     def _kill(self, exchange: Exchange) -> None:
         if self._transport is None or self._giving_up is not exchange:
             return
-        pid = self.pid or int(self.hello.get("pid") or 0)
-        log.warning("The worker %s (process %d) did not leave by itself: killed.", self.path, pid)
+        if self.pid <= 1:  # the system does not know whose process it is, and what the worker says of itself may be any
+            log.warning("The worker %s did not leave by itself: its connection is closed.", self.path)
+            self._transport.abort()
+            return
+        log.warning("The worker %s (process %d) did not leave by itself: killed.", self.path, self.pid)
         try:
-            if pid > 1:
-                os.kill(pid, signal.SIGKILL)
+            os.kill(self.pid, signal.SIGKILL)
         except OSError as error:
-            log.error("The worker %s (process %d) could not be killed: %s.", self.path, pid, error)
+            log.error("The worker %s (process %d) could not be killed: %s.", self.path, self.pid, error)
             self._transport.abort()
 
     # Answers
