@@ -4,16 +4,23 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from roost.agent import contained
+from roost.agent.family import Family
 from roost.agent.folder import Folder
+from roost.agent.link import Link
+from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import InvalidInput
+from roost.domain.files import Entry, write_manifest
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
 from roost.environments.containers.box import Box, Mount
+from roost.transport.carrying import Carrier
+from roost.transport.client import Client
 
 
 @pytest.fixture
@@ -64,6 +71,24 @@ class TestReach:
         reach = contained.reach(seen(folder, "/usr/bin/python3"))
         with pytest.raises(InvalidInput):
             reach(folder.work / "out" / "passwd")
+        (folder.work / "in").symlink_to(folder.tmp)
+        assert reach(folder.work / "in" / "x") == folder.tmp / "x", (
+            "no link is left in it that could be another one later"
+        )
+
+    def test_a_snapshot_is_restored_through_no_link(self, folder: Folder, tmp_path: Path) -> None:
+        carrier = Carrier(cast(Client, None))
+        carrier.shared = blobs = FolderBlobs(tmp_path / "blobs")
+        script = Entry("conf/a", size=1, content=blobs.put(b"x"))
+        link = cast(Link, SimpleNamespace(carrier=carrier))
+        restore = Family(link, lambda: None, contained.reach(seen(folder, "/usr/bin/python3"))).ops["restore"]
+        asked = {"path": str(folder.work / "old"), "snapshot": blobs.put(write_manifest([script]))}
+        assert restore(asked) == {"count": 1} and (folder.work / "old/conf/a").read_text() == "x"
+        (folder.work / "new").mkdir()
+        (folder.work / "new/conf").symlink_to(tmp_path)
+        with pytest.raises(InvalidInput, match="is a link"):
+            restore({**asked, "path": str(folder.work / "new")})
+        assert not (tmp_path / "a").exists()
 
     def test_what_of_the_home_is_not_mounted_is_not_reached(self, folder: Folder) -> None:
         mounts = [mount for mount in seen(folder, "/usr/bin/python3") if mount.target != "/tmp"]

@@ -5,17 +5,23 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from roost.agent import replicas
+from roost.agent.folder import Folder
 from roost.agent.launch import Launched
 from roost.agent.orders import Halt
 from roost.agent.outcomes import Outcome
 from roost.agent.processes import Known, Started, known
 from roost.domain.endpoints import Serving
+from roost.domain.errors import Forbidden
+from roost.domain.runs import RunSpec
+from roost.transport.carrying import Carrier
 
 READY = "import os, socket, sys, time\ns = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"
 
@@ -127,6 +133,34 @@ def test_a_log_is_cut_down_to_its_last_lines(tmp_path: Path) -> None:
     assert len(text) < 1100
     replicas.trim(path, 5000, 1000)
     assert path.read_text() == text
+
+
+def test_the_end_of_what_init_said_is_kept_and_no_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "s.failed").write_text("x" * 10**6 + "the reason")
+    outcome = Stage(tmp_path, ["raise SystemExit(71)"]).run()
+    assert outcome is not None and outcome.message.endswith("the reason")
+    assert len(outcome.message) < replicas.SAID_BYTES + 1000
+    (tmp_path / "secret").write_text("of the host")
+    for make in (lambda path: path.symlink_to(tmp_path / "secret"), os.mkfifo):
+        (tmp_path / "s.failed").unlink()
+        make(tmp_path / "s.failed")
+        outcome = Stage(tmp_path, ["raise SystemExit(71)"]).run()
+        assert outcome is not None and "of the host" not in outcome.message
+
+
+def test_a_folder_of_sockets_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(tmp_path / "home/runs/run_1")
+    folder.work.mkdir(parents=True)
+    socket = tmp_path / "roost-1/01234567/s"
+    spec = RunSpec(serving=Serving(endpoint="e", version="v", generation=1, socket=str(socket)))
+    lay_out = partial(replicas.lay_out, folder, spec, cast(Carrier, None), lambda: None)
+    assert lay_out()[replicas.SOCKET] == str(socket)
+    assert {place.stat().st_mode & 0o777 for place in (socket.parent, socket.parent.parent)} == {0o700}
+    (folder.work / replicas.MODELS).rmdir()
+    mine = os.getuid()
+    monkeypatch.setattr("os.getuid", lambda: mine + 1)
+    with pytest.raises(Forbidden, match="roost-1 of the run's socket belongs to somebody else"):
+        lay_out()
 
 
 def test_sockets_are_taken_away_with_their_folder(tmp_path: Path) -> None:

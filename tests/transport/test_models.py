@@ -81,6 +81,19 @@ def test_placed_once_by_many(models: Models, net: dict[str, object], tmp_path: P
     assert (place / "n/a").read_text() == "changed by the script", "what is there stays"
 
 
+def test_nothing_is_written_through_a_link(models: Models, net: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/n").symlink_to(tmp_path / "outside")
+    asked = {"name": net["name"], "version": net["version"], "path": str(tmp_path / "here")}
+    with pytest.raises(InvalidInput, match="is a link"):
+        models.ask("model_download", **asked, exist_ok=True)
+    assert not list((tmp_path / "outside").iterdir())
+    (tmp_path / "there").symlink_to(tmp_path / "outside")  # a folder that is named itself may be one
+    assert models.ask("model_download", **{**asked, "path": str(tmp_path / "there")}) == ["n/a", "n/b/c"]
+    assert (tmp_path / "outside/n/a").read_text() == "small"
+
+
 def test_what_cannot_be(models: Models, tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     with pytest.raises(InvalidInput, match="cannot be read"):

@@ -99,7 +99,8 @@ def _make_place(folder: Folder, mount: Mount) -> None:
 
 
 def reach(seen: Sequence[Mount]) -> Callable[[Path], Path]:
-    """From a path inside the container to the same file outside; InvalidInput for what is inside alone."""
+    """From a path inside the container to the same file outside, by its path without links; InvalidInput for what is inside
+    alone."""
     open_ones = [mount for mount in seen if not mount.read_only]
     roots = [Path(os.path.realpath(mount.source)) for mount in open_ones]
 
@@ -111,7 +112,7 @@ def reach(seen: Sequence[Mount]) -> Callable[[Path], Path]:
             found = mount.source / place.relative_to(mount.target or mount.source)
             real = Path(os.path.realpath(found))
             if any(real.is_relative_to(root) for root in roots):
-                return found
+                return real
         raise InvalidInput(
             f"{str(path)!r} is in the container alone, where the agent does not reach it.",
             hint=f"Put it into the working folder or {TMP} first.",

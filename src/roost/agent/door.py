@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from roost.agent.family import Family, absolute, wait_of
-from roost.agent.folder import Folder
+from roost.agent.folder import Folder, make_private
 from roost.agent.link import Link
 from roost.agent.masking import Masks
 from roost.agent.ship import Ship
 from roost.agent.staging import Staging
 from roost.domain import names
-from roost.domain.errors import Forbidden, InvalidInput, RoostError, as_wire
+from roost.domain.errors import InvalidInput, RoostError, as_wire
 
 _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -42,8 +42,8 @@ class Door:
         self._staging = staging
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.path = place(folder)
-        self.reach: Callable[[Path], Path] = Path
-        """From a path that the script names to the file as it is here; another in a container."""
+        self.reach: Callable[[Path], Path] = Path.resolve
+        """From a path that the script names to the file as it is here, without links; another in a container."""
         self._family = Family(link, self.settle, lambda path: self.reach(path))
         self.ops: dict[str, Callable[[Request], object]] = {
             **self._family.ops,
@@ -60,10 +60,7 @@ class Door:
         }
 
     def listen(self) -> None:
-        if not self.path.parent.exists():
-            self.path.parent.mkdir(mode=0o700)
-        elif self.path.parent.stat(follow_symlinks=False).st_uid != os.getuid():
-            raise Forbidden(f"The folder {self.path.parent} of the run's socket belongs to somebody else.")
+        make_private(self.path.parent)
         self.path.unlink(missing_ok=True)
         self._socket.bind(str(self.path))
         self.path.chmod(0o600)

@@ -10,7 +10,9 @@ from typing import Any
 from roost.agent.link import Link
 from roost.domain import names
 from roost.domain.errors import InvalidInput
+from roost.domain.files import read_manifest
 from roost.transport.client import path_of
+from roost.transport.landing import lay
 
 Request = Mapping[str, Any]
 LONGEST_WAIT = 25.0
@@ -75,8 +77,10 @@ class Family:
 
     def _restore(self, request: Request) -> object:
         folder = self._reach(absolute(request.get("path")))
-        folder.mkdir(parents=True, exist_ok=True)
-        return {"count": self._link.carrier.lay_out(names.blob(request.get("snapshot")), folder)}
+        carrier = self._link.carrier
+        entries = read_manifest(carrier.get(names.blob(request.get("snapshot"))))
+        lay(carrier.source(entries), entries, folder)
+        return {"count": len(entries)}
 
     def _carry(self, request: Request) -> object:
         """Stores files as blobs: for the snapshot of a child that is submitted."""

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 
 from roost.domain.codec import decode
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import Forbidden, InvalidInput
 from roost.domain.plans import Access, Plan, mark, run_of, seat
 
 
@@ -121,6 +121,13 @@ class Folder:
 def shared(folder: Folder, attempt: int) -> Path:
     """What the nodes of a run share where they are on one machine."""
     return folder.home / "shared" / seat(folder.run_id, 0, attempt)
+
+
+def make_private(folder: Path) -> None:
+    """A folder for sockets, which anybody may have made before where it is a temporary one: Forbidden when it is another's."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat(follow_symlinks=False).st_uid != os.getuid():
+        raise Forbidden(f"The folder {folder} of the run's socket belongs to somebody else.")
 
 
 def write(path: Path, data: bytes) -> None:

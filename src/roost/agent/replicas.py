@@ -8,12 +8,13 @@ import contextlib
 import logging
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from roost.agent import outcomes
-from roost.agent.folder import Folder
+from roost.agent.folder import Folder, make_private
 from roost.agent.launch import Launched
 from roost.agent.orders import Orders
 from roost.agent.outcomes import Outcome
@@ -33,6 +34,8 @@ IDLE_SECONDS = 5.0
 """Between looks at one that is ready, and has no limit of memory."""
 LOG_BYTES, LOG_KEPT = 64 * 2**20, 8 * 2**20
 """A replica goes on for months: a log that is longer than this is cut down to its last part."""
+SAID_BYTES = 32 * 2**10
+"""Of why init() failed: the last part, where the reason is."""
 PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 GOOD_SECONDS = 60.0
 """A worker that has lived so long begins the pauses from the first again."""
@@ -64,7 +67,8 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhil
         "ROOST_SERVING_CONCURRENCY": str(serving.concurrency),
     }
     place = Path(serving.socket).parent
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(place.parent)
+    make_private(place)
     return {**own, "AZUREML_ENTRY_SCRIPT": spec.script} if spec.script else own
 
 
@@ -145,7 +149,7 @@ class Supervisor:
 
     def _init_failed(self, why: str, log_file: Path) -> str:
         try:
-            said = self._hide(Path(f"{self._socket}.failed").read_text("utf-8", "replace")).strip()
+            said = self._hide(_ending(f"{self._socket}.failed")).strip()
         except OSError:
             said = outcomes.last_words(log_file, self._hide)
         return f"The replica never became ready: init() did not return. {why}\n{said}".strip()
@@ -165,6 +169,16 @@ def trim(path: Path, most: int = LOG_BYTES, kept: int = LOG_KEPT) -> None:
         file.truncate(0)
     with open(path, "ab", buffering=0) as file:
         file.write(b"(What was printed before is not kept.)\n" + last)
+
+
+def _ending(path: str) -> str:
+    """The last part of a file that the worker wrote; OSError for anything else under its name."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise FileNotFoundError(path)
+        file.seek(max(0, found.st_size - SAID_BYTES))
+        return file.read(SAID_BYTES).decode("utf-8", "replace")
 
 
 def _fate(code: int | None) -> str:

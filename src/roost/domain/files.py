@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
@@ -79,7 +80,8 @@ def write_manifest(entries: Iterable[Entry]) -> bytes:
 
 
 def read_manifest(data: bytes) -> list[Entry]:
-    """The entries; InvalidInput when a line is not one. Paths and link targets are checked: none leads outside."""
+    """The entries; InvalidInput when a line is not one. Paths and link targets are checked: none leads outside, nor through a
+    link."""
     entries: list[Entry] = []
     if not data:
         return entries
@@ -98,4 +100,8 @@ def read_manifest(data: bytes) -> list[Entry]:
         elif entry.kind is EntryKind.LINK:
             names.link(entry.path, content)
         entries.append(entry)
+    links = {entry.path for entry in entries if entry.kind is EntryKind.LINK}
+    for entry in entries if links else ():
+        if through := links.intersection(map(str, PurePosixPath(entry.path).parents)):
+            raise InvalidInput(f"The manifest has {entry.path!r} below {through.pop()!r}, which is a link.")
     return entries

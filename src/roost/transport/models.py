@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roost.blobs.folder import FolderBlobs
 from roost.domain import names
 from roost.domain.errors import DiskFull, InvalidModel, ModelConflict
 from roost.domain.files import Entry, EntryKind, read_manifest, write_manifest
 from roost.domain.models import checked_name
 from roost.transport.carrying import Carrier
 from roost.transport.client import Client, path_of
+from roost.transport.landing import held, lay
 
 Request = Mapping[str, Any]
 _FILES_AT_ONCE = 500
@@ -26,15 +26,15 @@ _FILTERS = ("name", "run_id", "dataset_id", "framework", "limit")
 
 
 class Models:
-    """`ask(op, **fields)`. `reach` finds from here what a script names; `settle` returns when what it uploaded has arrived;
-    `told` hears how many files and bytes were carried."""
+    """`ask(op, **fields)`. `reach` finds from here what a script names, past every link; `settle` returns when what it uploaded
+    has arrived; `told` hears how many files and bytes were carried."""
 
     def __init__(
         self,
         client: Callable[[], Client],
         carrier: Callable[[], Carrier],
         workspace: str,
-        reach: Callable[[Path], Path] = Path,
+        reach: Callable[[Path], Path] = Path.resolve,
         settle: Callable[[], None] = lambda: None,
         told: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
@@ -112,8 +112,8 @@ class Models:
         return self._path(checked_name(request.get("name")), _version(request))
 
     def _download(self, request: Request) -> list[str]:
-        """Its files into a folder, each whole or not at all; their paths in it. Nothing is written when one is there already and
-        may not be replaced."""
+        """Its files into a folder, each whole or not at all, none through a link; their paths in it. Nothing is written when one is
+        there already and may not be replaced."""
         entries = self._entries(self._get(request))
         folder = self._reach(Path(str(request.get("path"))))
         if not request.get("exist_ok"):
@@ -121,35 +121,28 @@ class Models:
                 if os.path.lexists(folder / entry.path):
                     place = Path(str(request.get("path"))) / entry.path
                     raise ModelConflict(f"File already exists. To overwrite, set exist_ok to True. {place}")
-        mark = f".{os.getpid()}-{threading.get_ident()}.part"
-        try:
-            source = self._carrier().source(entries)
-            for entry in entries:
-                target = folder / entry.path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                _write(source, entry, target, target.with_name(f".{target.name[:200]}{mark}"))
-        except OSError as error:
-            raise DiskFull(f"{error.filename or folder} cannot be written: {error.strerror or error}.") from None
+        lay(self._carrier().source(entries), entries, folder)
         return [entry.path for entry in entries if entry.kind is not EntryKind.FOLDER]
 
     def _place(self, request: Request) -> list[str]:
         """Its files in a folder of their own that is whole when it is there, and stays as it is then."""
         folder = self._reach(Path(str(request.get("path"))))
-        record = self._get(request)
+        entries = self._entries(self._get(request))
         if not _filled(folder):
-            part = folder.with_name(f".{folder.name}.{os.getpid()}-{threading.get_ident()}.part")
+            part = f".{folder.name}.{os.getpid()}-{threading.get_ident()}.part"
+            source = self._carrier().source(entries)
             try:
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                shutil.rmtree(part, ignore_errors=True)
-                part.mkdir()
-                self._carrier().lay_out(names.blob(record["manifest"]), part)
-                part.rename(folder)
+                with held(folder.parent) as place:
+                    shutil.rmtree(place / part, ignore_errors=True)
+                    try:
+                        lay(source, entries, folder.with_name(part))
+                        (place / part).rename(place / folder.name)
+                    finally:
+                        shutil.rmtree(place / part, ignore_errors=True)
             except OSError as error:
                 if not _filled(folder):  # else another process of the run was quicker
                     raise DiskFull(f"{folder} cannot be made: {error.strerror or error}.") from None
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
-        return [entry.path for entry in self._entries(record) if entry.kind is not EntryKind.FOLDER]
+        return [entry.path for entry in entries if entry.kind is not EntryKind.FOLDER]
 
     def _entries(self, record: Mapping[str, Any]) -> list[Entry]:
         return read_manifest(self._carrier().get(names.blob(record["manifest"])))
@@ -157,20 +150,6 @@ class Models:
 
 def _filled(folder: Path) -> bool:
     return folder.is_dir() and any(folder.iterdir())
-
-
-def _write(source: FolderBlobs, entry: Entry, target: Path, part: Path) -> None:
-    if entry.kind is EntryKind.FOLDER:
-        target.mkdir(exist_ok=True)
-        return
-    try:
-        if entry.kind is EntryKind.LINK:
-            os.symlink(entry.content, part)
-        else:
-            source.copy_to(entry.content, part, entry.mode)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _version(request: Request) -> int:
