@@ -125,11 +125,8 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
     place = house.store.workspaces.get(names.workspace(workspace)).name
     data_access.require_workspace(house, caller, place)
     wanted = _known(house, place, definition)
-    stores = {
-        source.datastore: datastores.get(house, place, source.datastore)
-        for source in wanted.sources
-        if source.datastore
-    }
+    named = dict.fromkeys(source.datastore for source in wanted.sources if source.datastore)
+    stores = {name: datastores.get(house, place, name) for name in named}
     several = len(stores) > 1
     found: list[Item] = []
     for name, datastore in stores.items():
