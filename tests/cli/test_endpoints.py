@@ -121,6 +121,9 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     assert "was changed and serves" in roost("endpoint", "update", "birds", "-m", "words", "--auth", "none")
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
     assert "asks for no key" in roost("endpoint", "keys", "birds", code=1)
+    roost("endpoint", "update", "birds", "--auth", "token")
+    assert "no key to renew" in roost("endpoint", "keys", "birds", "--renew", "primary", code=1)
+    assert "token" in roost("endpoint", "keys", "birds")
     argv = [ROOST, "endpoint", "update", "birds", "-s", "broken.py"]
     failed = subprocess.run(argv, capture_output=True, text=True, timeout=90)
     assert (failed.returncode, failed.stdout) == (1, "")

@@ -4,14 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from roost.domain.endpoints import EndpointSpec, Limits, Version, checked, checked_name, numbered, scaled
+from roost.domain.endpoints import (
+    MAX_REQUEST_BYTES,
+    EndpointSpec,
+    Limits,
+    Version,
+    checked,
+    checked_name,
+    numbered,
+    scaled,
+)
 from roost.domain.errors import InvalidEndpoint
+from roost_job.scoring import frames
 
 SCRIPT = Version(entry_script="score.py", snapshot="a" * 64)
 
 
 def spec(*versions: Version, **changes: object) -> EndpointSpec:
     return EndpointSpec(versions=versions or (SCRIPT,), **changes)  # type: ignore[arg-type]
+
+
+def test_the_largest_request_fits_into_a_frame_with_its_head() -> None:
+    assert MAX_REQUEST_BYTES + (1 << 20) <= frames.MAX_LENGTH
+    with pytest.raises(InvalidEndpoint, match="max_request_bytes"):
+        checked(spec(replace(SCRIPT, limits=Limits(max_request_bytes=frames.MAX_LENGTH))))
 
 
 @pytest.mark.parametrize(

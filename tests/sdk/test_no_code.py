@@ -1,6 +1,7 @@
 """Which environment serves a model with no code: that of its run, what an MLflow folder asks for, or a curated one."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from roost.domain.models import Model, Resources
 from roost.environments.curated.machine import Machine
 from roost.sdk import deploying, no_code, no_code_environments
 from roost.sdk.no_code_environments import curated_name, version_in
+from roost_job.model_settings import ResourceConfiguration
 
 ALL = Machine(pythons=("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12"), gpu=False, mpi=False)
 NEW = Machine(pythons=("3.12",), gpu=False, mpi=False)
@@ -96,6 +98,25 @@ class TestVersionFor:
         assert version.environment is not None
         assert "scikit-learn==1.8.0" in str(version.environment.definition)
         assert version.environment_variables["OMP_NUM_THREADS"] == "1"
+
+    def test_another_model_brings_its_own_size_where_nobody_set_one(self, workspace: Workspace, tmp_path: Path) -> None:
+        (tmp_path / "model.pkl").write_bytes(b"")
+        about = {"model_framework": "ScikitLearn", "model_framework_version": "1.8"}
+        sizes = [ResourceConfiguration(cpu=1, memory_in_gb=1), ResourceConfiguration(cpu=2, memory_in_gb=4)]
+        small, large = (
+            Registered.register(workspace, str(tmp_path / "model.pkl"), "flowers", resource_configuration=each, **about)
+            for each in sizes
+        )
+        now = no_code.version_for(workspace, small._record)
+        change = deploying.change_of(workspace, "birds", now, [large], None)
+        assert change is not None
+        limits = change(now).limits
+        assert (limits.cpu, limits.memory_gb) == (2, 4)
+        chosen = replace(now.limits, memory_gb=3.0, timeout_seconds=7.0)
+        limits = change(replace(now, limits=chosen)).limits
+        assert (limits.cpu, limits.memory_gb, limits.timeout_seconds) == (2, 3.0, 7.0)
+        low = replace(now.limits, memory_gb=0.1)
+        assert change(replace(now, limits=low)).limits.memory_gb == 0.5
 
     def test_one_of_a_run_is_served_where_it_was_made(
         self, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,7 +19,7 @@ from roost.sdk.webservices import _wanted
 
 
 class TestConfigurations:
-    def test_aci(self) -> None:
+    def test_aci(self, capsys: pytest.CaptureFixture[str]) -> None:
         config = AciWebservice.deploy_configuration(
             cpu_cores=1,
             memory_gb=2,
@@ -34,6 +34,11 @@ class TestConfigurations:
         limits = config.limits()
         assert (limits.cpu, limits.memory_gb, limits.min_replicas, limits.max_replicas) == (1.0, 2.0, 1, 1)
         assert config.keys() == {"Primary": "k" * 16}
+        Model.print_configuration([], deployment_config=config)
+        config.print_deploy_configuration()
+        shown = capsys.readouterr().out
+        assert "westeurope" in shown
+        assert "k" * 16 not in repr(config) + shown
         assert "k" * 16 not in repr(spec), "a key is no part of what is asked for, which is shown to everybody"
 
     def test_aks_grows_by_itself_and_wants_keys(self) -> None:
@@ -229,6 +234,11 @@ class TestAnswers:
     def test_what_cannot_be_sent(self) -> None:
         with pytest.raises(WebserviceException, match="The input is object"):
             scoring.body_of(object())
+
+    def test_who_asks_waits_as_long_as_the_service_may_take(self) -> None:
+        slow = Version(limits=Limits(timeout_seconds=1000, queue_seconds=20))
+        assert scoring.patience(EndpointSpec(versions=(Version(), slow))) > 2 * 1020
+        assert scoring.patience(EndpointSpec()) > 0
 
     def test_a_refusal_has_status_and_body(self) -> None:
         error = scoring.refused(scoring.Answer(502, {"a": "b"}, b"why"))

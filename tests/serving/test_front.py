@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.serving.conftest import ECHO, Answered, Host
@@ -136,7 +137,7 @@ def test_a_version_that_goes_hands_its_waiting_requests_on(host: Host) -> None:
         assert asked.result().headers["x-roost-replica"] == "run_b"
 
 
-def under_way(host: Host, pool: ThreadPoolExecutor, seconds: float, **limits: float) -> "Future[Answered]":
+def under_way(host: Host, pool: ThreadPoolExecutor, seconds: float, **limits: Any) -> "Future[Answered]":
     """A request that a worker of the version `one` is at, which is then replaced by `two`, with a worker `b`."""
     host.start(ready=False, versions=(FrontVersion(name="one", replicas=(host.worker("a"),), **limits),))
     host.await_ready(1)

@@ -64,7 +64,7 @@ class Change:
     def _changed(self, spec: EndpointSpec, new: Callable[[Version], Version] | None) -> EndpointSpec:
         now = self.chosen(spec)
         after = new(now) if new else now
-        after = roomy(replace(after, limits=limits_of(self.limits, now.limits))) if self.limits else after
+        after = roomy(replace(after, limits=limits_of(self.limits, after.limits))) if self.limits else after
         return replace(
             spec,
             versions=tuple(after if each.name == now.name else each for each in spec.versions),

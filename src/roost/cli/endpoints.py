@@ -164,7 +164,8 @@ def test(name: str = _NAME, data: str = _DATA, content_type: str = _CONTENT, as_
     held = service._credential()
     begun = time.perf_counter()
     try:
-        with scoring.Caller(service._address(), lambda: held) as caller:
+        patience = scoring.patience(service._record.spec)
+        with scoring.Caller(service._address(), lambda: held, timeout=patience) as caller:
             answer = caller.post(body, content_type)
     except OSError as error:
         raise InvalidEndpoint(
@@ -288,6 +289,11 @@ def keys(
 
     service = Webservice(session.workspace(), name)
     if service._record.spec.auth is Auth.TOKEN:
+        if renew:
+            raise InvalidEndpoint(
+                f"Endpoint {name!r} asks for tokens, which are made at every call: there is no key to renew.",
+                hint=f"roost endpoint update {name} --auth key",
+            )
         token, refresh = service.get_token()
         told = {"token": token, "refresh_after": refresh.isoformat()}
     elif service._record.spec.auth is Auth.NONE:

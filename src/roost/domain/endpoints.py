@@ -21,7 +21,8 @@ MAX_REPLICAS = 64
 MAX_VERSIONS = 16
 MAX_MODELS = 64
 MAX_CONCURRENCY = 256
-MAX_REQUEST_BYTES = 2 * 1024**3
+MAX_REQUEST_BYTES = 1000 * 1024**2
+"""What is sent on to a worker in one piece, with its head, is at most 1 GiB."""
 MAX_TEXT = 20_000
 MAX_SECONDS = 24 * 3600.0
 MAX_KEY = 256

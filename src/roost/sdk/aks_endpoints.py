@@ -188,7 +188,7 @@ class AksEndpoint(AksWebservice):
             tags=texts("tags", tags),
             description=description or made.description,
         )
-        self._change(lambda spec: changed(_with(spec, version), version_name))
+        self._change(lambda spec: changed(_with(spec, deploying.roomy(version)), version_name))
 
     def update_version(
         self,
@@ -231,12 +231,13 @@ class AksEndpoint(AksWebservice):
 
         def version(before: Version) -> Version:
             after = new(before) if new else before
-            return replace(
+            sized = replace(
                 after,
-                limits=_limits(given, before.limits, new=False),
+                limits=_limits(given, after.limits, new=False),
                 tags=before.tags if tags is None else texts("tags", tags),
                 description=description or before.description,
             )
+            return deploying.roomy(sized)
 
         checked(changed(_with(self._record.spec, version(now)), version_name))
         self._change(lambda spec: changed(_with(spec, version(_find(spec, version_name))), version_name))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roost.domain.endpoints import DEFAULT, Endpoint, EndpointKind, EndpointSpec, Limits, Version, checked, checked_name
 from roost.domain.errors import EndpointConflict, InvalidEndpoint
 from roost.domain.no_code import FLOORS
+from roost.domain.no_code import limits as registered
 from roost.sdk import endpoints, snapshots
 from roost.sdk.compute import ComputeTarget
 from roost.sdk.webservice_settings import (
@@ -109,17 +110,31 @@ def change_of(
         return lambda version: replace(version, models=ids)
     made = version_of(workspace, name, list(now.models) if models is None else models, inference_config, None)
 
+    own = None
+    if made.handler != "script":
+        from roost.sdk.models import Model  # noqa: PLC0415 - models know services: no circle
+
+        own = registered(Model(workspace, id=now.models[0])._record, now.handler)[0]
+
     def change(version: Version) -> Version:
-        return replace(
+        resized = replace(
             made,
             name=version.name,
             traffic=version.traffic,
-            limits=version.limits,
+            limits=_resized(version.limits, own, made.limits) if own else version.limits,
             tags=version.tags,
             description=made.description or version.description,
         )
+        return roomy(resized)
 
     return change
+
+
+def _resized(now: Limits, own: Limits, new: Limits) -> Limits:
+    """With the size that another model with no code was registered with, in all that was the former one's `own`: what somebody
+    set stays."""
+    sizes = ("cpu", "memory_gb", "gpu")
+    return replace(now, **{each: getattr(new, each) for each in sizes if getattr(now, each) == getattr(own, each)})
 
 
 def taken_again(workspace: Workspace, record: Endpoint) -> Change:

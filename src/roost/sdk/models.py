@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,9 @@ def _plain(config: Any) -> Any:
     if isinstance(config, list | tuple):
         return [_plain(each) for each in config]
     if hasattr(config, "__dict__"):
-        return {key: _plain(value) for key, value in vars(config).items() if not key.startswith("_")}
+        hidden = {each.name for each in fields(config) if not each.repr} if is_dataclass(config) else set()
+        shown = {key: value for key, value in vars(config).items() if key not in hidden and not key.startswith("_")}
+        return {key: _plain(value) for key, value in shown.items()}
     return str(config)
 
 

@@ -138,7 +138,8 @@ def _measure(run: "Run", service: "Webservice", rows: Sequence[bytes], limits: L
     workspace, name = service.workspace, service.name
     try:
         service._settle(False, None)
-        with scoring.Caller(service._address(), lambda: None) as caller:
+        patience = scoring.patience(service._record.spec)
+        with scoring.Caller(service._address(), lambda: None, timeout=patience) as caller:
             begun = time.monotonic()
             taken, failed = _send(caller, rows)
             seconds = time.monotonic() - begun

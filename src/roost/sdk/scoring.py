@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from roost.domain.endpoints import EndpointSpec
 from roost_job.exceptions import WebserviceException
 
-_SECONDS = 300.0
-"""That an answer may take: above what any service may."""
+_GRACE_SECONDS = 30.0
+_TRIES = 2
+"""A request whose replica is lost is tried once more."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Caller:
         credential: Callable[[], str | None],
         *,
         held: str | None = None,
-        timeout: float = _SECONDS,
+        timeout: float,
     ) -> None:
-        """`held`: what was good the last time; it is asked for when nothing is held."""
+        """`held`: what was good the last time; it is asked for when nothing is held. `timeout`: `patience` says it."""
         parts = urlsplit(address)
         self.held = held
         self._path = parts.path or "/"
@@ -90,6 +92,12 @@ class Caller:
         self._connection.request("POST", self._path, body=body, headers=headers)
         answer = self._connection.getresponse()
         return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
+
+
+def patience(spec: EndpointSpec) -> float:
+    """Seconds that an answer may take: what the service itself allows, waiting and tried once more, and a moment for the way."""
+    limits = [version.limits for version in spec.versions]
+    return _TRIES * max((each.timeout_seconds + each.queue_seconds for each in limits), default=0.0) + _GRACE_SECONDS
 
 
 def opens(address: str, credential: str) -> bool:

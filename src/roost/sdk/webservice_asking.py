@@ -34,7 +34,8 @@ class AskingOfService:
         """The service's answer: text or bytes are sent as they are, everything else as JSON."""
         body = scoring.body_of(input_data)
         try:
-            with scoring.Caller(self._address(), self._credential, held=self._held) as caller:
+            address, patience = self._address(), scoring.patience(self._record.spec)
+            with scoring.Caller(address, self._credential, held=self._held, timeout=patience) as caller:
                 answer = caller.post(body)
                 self._held = caller.held
         except OSError as error:

@@ -215,7 +215,7 @@ class AksWebservice(Webservice):
 
         def version(now: Version) -> Version:
             changed = new(now) if new else now
-            return deploying.roomy(replace(changed, limits=limits_of(limits, now.limits))) if limits else changed
+            return deploying.roomy(replace(changed, limits=limits_of(limits, changed.limits))) if limits else changed
 
         version(self._version)  # what is wrong is said before anything is sent
         self._update(

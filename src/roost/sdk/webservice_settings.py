@@ -6,7 +6,7 @@ belongs to a cloud (locations, virtual networks, key vaults, probes of Kubernete
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from roost.domain.endpoints import DEFAULT, MAX_REPLICAS, Auth, EndpointKind, EndpointSpec, Limits, checked_key
@@ -73,8 +73,8 @@ class WebserviceDeploymentConfiguration:
     description: str | None = None
     tags: Mapping[str, str] | None = None
     properties: Mapping[str, str] | None = None
-    primary_key: str | None = None
-    secondary_key: str | None = None
+    primary_key: str | None = field(default=None, repr=False)
+    secondary_key: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.validate_configuration()
@@ -276,17 +276,17 @@ LIMITS = (
 def limits_of(given: Mapping[str, Any], now: Limits | None = None, *, scaled: bool = False) -> Limits:
     """Limits from the SDK's words, those of `now` where nothing is said. `scaled`: nothing said of replicas means by load."""
     changes: dict[str, Any] = {}
-    for name, field, lowest, factor in (
+    for name, limit, lowest, factor in (
         ("cpu_cores", "cpu", 0.0, 1.0),
         ("memory_gb", "memory_gb", 0.0, 1.0),
         ("scoring_timeout_ms", "timeout_seconds", 0.0, 0.001),
         ("max_request_wait_time", "queue_seconds", -1.0, 0.001),
     ):
         if given.get(name) is not None:
-            changes[field] = _amount(name, given[name], lowest) * factor
-    for name, field, least in (("gpu_cores", "gpu", 0), ("replica_max_concurrent_requests", "concurrency", 1)):
+            changes[limit] = _amount(name, given[name], lowest) * factor
+    for name, limit, least in (("gpu_cores", "gpu", 0), ("replica_max_concurrent_requests", "concurrency", 1)):
         if given.get(name) is not None:
-            changes[field] = _count(name, given[name], least)
+            changes[limit] = _count(name, given[name], least)
     changes.update(_replicas(given, now or Limits(), scaled))
     return replace(now or Limits(), **changes)
 

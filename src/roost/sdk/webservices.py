@@ -182,7 +182,7 @@ class Webservice(AskingOfService):
             self.update_deployment_state()
 
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
-        """What its replicas have printed: the last lines of each."""
+        """The last lines that a replica printed, while it started and since: one that serves, else the newest."""
         return endpoints.logs(self.workspace, self.name, num_lines)
 
     # ---- changing it

@@ -130,6 +130,11 @@ def _array(value: Any, field: Field) -> Any:
         return array.astype("float32") if array.dtype.kind == "f" else array
     if array.size and (array.dtype.kind not in "iub" or (kind == "boolean" and array.dtype.kind != "b")):
         raise Refused("Input %s was given values of type %s." % (field, _said_type(array.dtype)))
+    if array.size and kind == "integer":
+        room = numpy.iinfo(field.dtype)
+        for each in (int(array.min()), int(array.max())):
+            if not room.min <= each <= room.max:
+                raise Refused("Input %s was given %d; it holds %d to %d." % (field, each, room.min, room.max))
     try:
         return array.astype(field.dtype)
     except (ValueError, TypeError, OverflowError) as error:
