@@ -31,7 +31,8 @@ def test_put_looked_at_and_deleted(desk: Desk) -> None:
     assert person.get(f"{PLACE}/birds/records").json == {"records": []}
     assert person.call("DELETE", f"{PLACE}/birds?wait=0").json == {"gone": False}  # no loop turns here
     assert person.get(f"{PLACE}/birds").error["code"] == "endpoint_not_found"
-    assert person.call("DELETE", f"{PLACE}/birds").error["code"] == "endpoint_not_found"
+    assert person.call("DELETE", f"{PLACE}/birds?wait=0").json == {"gone": False}  # asked again, until it is gone
+    assert person.call("DELETE", f"{PLACE}/trees").error["code"] == "endpoint_not_found"
 
 
 def test_who_waits_hears_of_a_change(desk: Desk) -> None:

@@ -129,5 +129,6 @@ class EndpointsContract(StoreContract):
 
     def test_other_keys(self, store: Store) -> None:
         made(store)
-        assert store.endpoints.annotate(WS, "birds", b"new").revision == 2
-        assert store.endpoints.standing(WS, "birds").sealed == b"new"
+        before = store.endpoints.standing(WS, "birds").sealed
+        assert store.endpoints.annotate(WS, "birds", lambda sealed: sealed + b" and new").revision == 2
+        assert store.endpoints.standing(WS, "birds").sealed == before + b" and new"

@@ -6,10 +6,10 @@ import pytest
 from tests.services.houses import ANN, Clock, snapshot
 
 from roost.control.endpoints import EndpointsControl
-from roost.control.replicas import KEPT, Seats, group_of
+from roost.control.replicas import KEPT, Seat, Seats, group_of
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Version
 from roost.domain.runs import Reason, RunStatus
-from roost.services import endpoints, runs
+from roost.services import endpoints, fronts, runs
 from roost.services.endpoints import Wish
 from roost.services.house import House
 
@@ -121,6 +121,116 @@ def test_a_row_without_its_run_is_passed_over_and_then_forgotten(
     clock.pass_by(60)
     assert Seats(house, endpoint).all == []
     assert not house.store.endpoints.replicas(WS, "birds")
+
+
+class Stage:
+    """An endpoint that serves with one replica, and a front that says what the test wants."""
+
+    def __init__(self, house: House, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.house = house
+        self.control = EndpointsControl(house)
+        self.status: dict[str, object] = {"ready": {}}
+        self.stopped, self.killed = True, False
+        monkeypatch.setattr("roost.control.endpoints.is_alive", lambda _: True)
+        for name, act in {
+            "status": lambda _: self.status,
+            "tell": lambda *_: None,
+            "wait": lambda *_: None,
+            "stop": lambda _: self.stopped,
+            "kill": lambda _: setattr(self, "killed", True),
+        }.items():
+            monkeypatch.setattr(fronts, name, act)
+        self.look()
+        self.is_ready(*Seats(house, endpoint).living())
+        assert self.look().state is EndpointState.HEALTHY
+
+    def look(self) -> Endpoint:
+        self.house.store.endpoints.touch(WS, "birds")
+        (lease,) = self.control.load()
+        self.control.release(lease, self.control.apply(lease, self.control.act(lease)))
+        return self.house.store.endpoints.standing(WS, "birds").endpoint
+
+    def is_ready(self, *seats: Seat) -> None:
+        self.status = {"ready": {seat.replica.socket: 1 for seat in seats}}
+
+    def ask(self, **limits: float) -> Endpoint:
+        (version,) = endpoints.get(self.house, WS, "birds").spec.versions
+        spec = EndpointSpec(versions=(replace(version, limits=replace(version.limits, **limits)),))  # type: ignore[arg-type]
+        return endpoints.put(self.house, ANN, WS, "birds", Wish(spec=spec, update=True))[0]
+
+
+@pytest.fixture
+def stage(house: House, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    return Stage(house, endpoint, monkeypatch)
+
+
+def test_more_replicas_that_cannot_start_are_a_change_that_failed(stage: Stage, clock: Clock) -> None:
+    clock.pass_by(1)
+    assert stage.ask(min_replicas=3, max_replicas=3).state is EndpointState.TRANSITIONING
+    assert stage.look().state is EndpointState.TRANSITIONING
+    first, second, _ = Seats(stage.house, stage.look()).living()
+    end(stage.house, second.run.id)
+    after = stage.look()
+    assert (after.state, after.spec.versions[0].limits.min_replicas) == (EndpointState.HEALTHY, 1)
+    assert f"The end of {second.run.id}." in after.error
+    clock.pass_by(1)
+    stage.ask(min_replicas=2, max_replicas=2)  # tried anew: what failed before does not count
+    stage.look()
+    last = Seats(stage.house, after).living()[-1]
+    assert last.run.id not in (first.run.id, second.run.id) and stage.look().state is EndpointState.TRANSITIONING
+    stage.is_ready(*Seats(stage.house, after).living())
+    after = stage.look()
+    assert (after.state, after.spec.versions[0].limits.min_replicas) == (EndpointState.HEALTHY, 2)
+
+
+def test_more_replicas_that_take_too_long_are_a_change_that_failed(stage: Stage, clock: Clock) -> None:
+    stage.ask(min_replicas=2, max_replicas=2)
+    second = Seats(stage.house, stage.look()).living()[-1]
+    for to in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.RUNNING):
+        runs.move(stage.house, second.run.id, to, Reason.NONE, "")
+    assert stage.look().state is EndpointState.TRANSITIONING
+    clock.pass_by(Limits().start_seconds + 1)
+    assert "init() has not returned" in stage.look().error
+
+
+def test_a_change_that_needs_nobody_more_waits_for_nobody(stage: Stage) -> None:
+    stage.ask(min_replicas=2, max_replicas=2)
+    stage.look()
+    both = Seats(stage.house, stage.look()).living()
+    stage.is_ready(*both)
+    assert stage.look().state is EndpointState.HEALTHY
+    stage.is_ready(both[0])  # the other one is gone for a while
+    stage.ask(timeout_seconds=7)
+    assert stage.look().state is EndpointState.HEALTHY
+
+
+def test_those_who_leave_are_remembered_until_they_are_gone_whatever_other_endpoints_do(
+    stage: Stage, clock: Clock
+) -> None:
+    (leaving,) = Seats(stage.house, endpoints.get(stage.house, WS, "birds")).living()
+    stage.status = {"ready": {}, "draining": [leaving.replica.socket]}
+    stage.house.store.endpoints.dismiss([leaving.run.id])
+    stage.control._dismissed["vision/other"] = {"other_run": clock()}
+    stage.look()
+    clock.pass_by(10_000)
+    stage.look()
+    assert runs.get(stage.house, leaving.run.id).status is RunStatus.CANCELED
+    assert stage.control._dismissed["vision/other"]
+    stage.look()
+    assert list(stage.control._dismissed) == ["vision/other"]
+
+
+def test_replicas_answer_until_the_front_of_a_deleted_one_is_gone(stage: Stage, clock: Clock) -> None:
+    (seat,) = Seats(stage.house, endpoints.get(stage.house, WS, "birds")).living()
+    endpoints.delete(stage.house, WS, "birds")
+    stage.stopped = False
+    stage.look()
+    clock.pass_by(Limits().timeout_seconds)
+    stage.look()
+    assert not runs.get(stage.house, seat.run.id).status.is_terminal and not stage.killed
+    clock.pass_by(1000)
+    stage.look()
+    assert runs.get(stage.house, seat.run.id).status is RunStatus.CANCELED and stage.killed
 
 
 def test_a_failed_one_rests_and_a_deleted_one_is_removed(house: House, endpoint: Endpoint) -> None:

@@ -1,5 +1,6 @@
 """Endpoints as people ask for them: every rule before anything changes, names, keys, tokens, and which models are in use."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,13 +8,15 @@ import pytest
 from tests.services.houses import ANN, Clock, snapshot, submission, submit
 
 from roost.control.compute import ComputeControl
-from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Limits, Version
+from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Limits, Version
 from roost.domain.errors import EndpointConflict, EndpointNotFound, Forbidden, InvalidEndpoint, InvalidInput, RoostError
+from roost.domain.files import Entry, write_manifest
 from roost.domain.people import Caller
 from roost.domain.runs import Reason, RunKind, RunStatus
-from roost.services import endpoints, fronts, replicas, runs
+from roost.services import endpoints, fronts, models, replicas, runs
 from roost.services.endpoints import Which, Wish
 from roost.services.house import House
+from roost.services.models import NewModel
 from roost.serving import keys as front_keys
 from roost.store.base import EndpointLease
 
@@ -176,9 +179,35 @@ def test_one_that_is_deleted_is_not_found_though_it_is_still_ending(house: House
         endpoints.get(house, WS, "birds")
     with pytest.raises(EndpointConflict, match="being deleted"):
         put(house)
+    endpoints.delete(house, WS, "birds")  # whoever asks again waits with the first
     assert not endpoints.is_gone(house, WS, "birds")
     house.store.endpoints.remove(lease(house))
     assert endpoints.is_gone(house, WS, "birds")
+    with pytest.raises(EndpointNotFound):
+        endpoints.delete(house, WS, "birds")
+
+
+def test_both_keys_renewed_at_once_are_new(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(house)
+    annotate = house.store.endpoints.annotate
+
+    def overtaken(workspace: str, name: str, change: Callable[[bytes], bytes]) -> Endpoint:
+        """Right before it is written, somebody else renews the other key."""
+        monkeypatch.setattr(house.store.endpoints, "annotate", annotate)
+        endpoints.regenerate(house, ANN, WS, "birds", Which.SECONDARY, "s" * 20)
+        return annotate(workspace, name, change)
+
+    monkeypatch.setattr(house.store.endpoints, "annotate", overtaken)
+    endpoints.regenerate(house, ANN, WS, "birds", Which.PRIMARY, "p" * 20)
+    assert endpoints.keys(house, ANN, WS, "birds") == Keys(primary="p" * 20, secondary="s" * 20)
+
+
+def test_a_model_that_is_given_twice_is_there_once(house: House) -> None:
+    kept = house.blobs.put(b"weights")
+    manifest = house.blobs.put(write_manifest([Entry("net", size=7, content=kept)]))
+    models.register(house, ANN, WS, NewModel(name="net", key="k" * 32, manifest=manifest))
+    given = version(house, models=("net", "net:1"))
+    assert put(house, versions=(given,)).spec.versions[0].models == ("net:1",)
 
 
 def test_sockets_are_short_wherever_the_home_is(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ class Verdict:
 class EndpointsControl:
     def __init__(self, house: House) -> None:
         self._house = house
-        self._dismissed: dict[str, float] = {}
-        """When a replica was first seen leaving, by run."""
+        self._dismissed: dict[str, dict[str, float]] = {}
+        """When a replica was first seen leaving, by run; of each endpoint, which one thread at a time looks at."""
         self._calm: dict[tuple[str, str], float] = {}
         """Since when a version has had more replicas than it needs."""
         self._front_failures: dict[str, int] = {}
@@ -97,16 +97,27 @@ class EndpointsControl:
     def _serve(self, standing: Standing, seats: Seats) -> Verdict:
         endpoint, folder = standing.endpoint, self._folder(standing.endpoint)
         good = standing.good
-        kept = {group_of(version) for version in good.versions} if good else set()
+        kept = {group_of(version): version.limits.min_replicas for version in good.versions} if good else {}
         coming = [version for version in endpoint.spec.versions if group_of(version) not in kept]
+        growing = [
+            version
+            for version in endpoint.spec.versions
+            if version.limits.min_replicas > kept.get(group_of(version), version.limits.min_replicas)
+        ]
         status = self._status(endpoint, folder)
         ready = status.get("ready") or {}
-        if why := seats.failure(map(group_of, coming)) or seats.slow(coming, ready):
+        asked = endpoint.updated_at  # what became of replicas before says nothing of those that are to be more now
+        if why := (
+            seats.failure(map(group_of, coming))
+            or seats.slow(coming, ready)
+            or seats.failure(map(group_of, growing), asked)
+            or seats.slow(growing, ready, asked)
+        ):
             return self._failed(standing, why)
         try:
             self._populate(standing, seats, status)
         except RoostError as error:
-            if coming:
+            if coming or growing:
                 return self._failed(standing, error.message)
             raise
         seats.look()
@@ -117,11 +128,11 @@ class EndpointsControl:
         except RoostError as error:
             return self._without_front(standing, error)
         changing = endpoint.state is EndpointState.TRANSITIONING
-        if changing and all(_is_up(seats, version, ready, version in coming) for version in endpoint.spec.versions):
-            return self._switch(standing, seats, folder)
         if changing and not coming and _down(seats, endpoint, ready):
             # Only shares or limits are to change, and that need not wait for replicas which are to come back anyway.
             return self._judge(replace(standing, good=endpoint.spec), seats, ready)
+        if changing and all(_is_up(seats, version, ready, version in coming) for version in (*coming, *growing)):
+            return self._switch(standing, seats, folder)
         leaving = self._see_off(endpoint, seats, status)
         if changing or leaving:
             fronts.wait(folder, int(status.get("change") or 0), CHANGING_SECONDS)
@@ -205,11 +216,12 @@ class EndpointsControl:
         longest = max(version.limits.timeout_seconds for version in endpoint.spec.versions) + DRAIN_SECONDS
         now = self._house.clock()
         leaving = seats.leaving()
+        before = self._dismissed.pop(endpoint.id, {})
+        if leaving:
+            self._dismissed[endpoint.id] = since = {seat.run.id: before.get(seat.run.id, now) for seat in leaving}
         for seat in leaving:
-            since = self._dismissed.setdefault(seat.run.id, now)
-            if seat.replica.socket not in held or now - since > longest:
+            if seat.replica.socket not in held or now - since[seat.run.id] > longest:
                 seats.end(seat)
-        self._dismissed = {run: at for run, at in self._dismissed.items() if now - at < 2 * longest}
         return bool(leaving)
 
     def _judge(self, standing: Standing, seats: Seats, ready: Mapping[str, Any]) -> Verdict:
@@ -283,12 +295,15 @@ class EndpointsControl:
         return Verdict(after=standing, seconds=0.0, gone=True)
 
     def _stop(self, endpoint: Endpoint, seats: Seats, folder: Path) -> bool:
-        """Ends front and replicas; whether something of them is left."""
+        """Ends the front, which answers what it has begun, and then the replicas; whether something of them is left."""
         now = self._house.clock()
+        limits = [version.limits for version in endpoint.spec.versions]
+        longest = max(each.timeout_seconds + each.queue_seconds for each in limits) + DRAIN_SECONDS
         gone = fronts.stop(folder)
-        if not gone and now - self._ending.setdefault(endpoint.id, now) > DRAIN_SECONDS:
+        late = not gone and now - self._ending.setdefault(endpoint.id, now) > longest
+        if late:
             fronts.kill(folder)
-        for seat in seats.living():
+        for seat in seats.living() if gone or late else ():
             seats.end(seat)
         left = not gone or bool(seats.living())
         if not left:

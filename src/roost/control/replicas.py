@@ -92,10 +92,11 @@ class Seats:
     def leaving(self) -> list[Seat]:
         return [seat for seat in self.all if seat.lives and not seat.serves]
 
-    def failure(self, groups: Iterable[Group]) -> str:
-        """Why one of these cannot come up; empty when none has failed."""
+    def failure(self, groups: Iterable[Group], since: float = 0.0) -> str:
+        """Why one of these cannot come up; empty when none that was begun since then has failed."""
         for group in groups:
-            ended = [seat.run for seat in self.all if seat.group == group and not seat.lives]
+            every = [seat for seat in self.all if seat.group == group and seat.replica.created_at >= since]
+            ended = [seat.run for seat in every if not seat.lives]
             failed = [run for run in ended if run.status is not RunStatus.CANCELED and run.reason not in _OWN_DOING]
             if failed:
                 return failed[-1].message or f"Replica {failed[-1].id} ended: {failed[-1].status.value}."
@@ -103,14 +104,14 @@ class Seats:
                 return f"Replicas ended {len(ended)} times before one was ready. {ended[-1].message}"
         return ""
 
-    def slow(self, versions: Iterable[Version], ready: Iterable[str]) -> str:
-        """Of which version a replica takes longer to start than it may; empty for none."""
+    def slow(self, versions: Iterable[Version], ready: Iterable[str], since: float = 0.0) -> str:
+        """Of which version a replica takes longer to start than it may, from then on; empty for none."""
         known, now = set(ready), self._house.clock()
         for version in versions:
             limit = version.limits.start_seconds
             for seat in self.serving(group_of(version)):
                 began = seat.run.started_at
-                if seat.replica.socket not in known and began is not None and now - began > limit:
+                if seat.replica.socket not in known and began is not None and now - max(began, since) > limit:
                     return f"Replica {seat.run.id} is not ready after {limit:g} s: init() has not returned."
         return ""
 

@@ -125,7 +125,8 @@ def _checked(house: House, workspace: str, name: str, spec: EndpointSpec) -> End
     versions = []
     for version in spec.versions:
         submissions.check_labels(version.tags, {})
-        full = replace(version, models=replicas.full_ids(house, workspace, version.models))
+        each_once = tuple(dict.fromkeys(replicas.full_ids(house, workspace, version.models)))
+        full = replace(version, models=each_once)
         replicas.check(house, workspace, name, full)
         versions.append(full)
     return replace(spec, versions=tuple(versions))
@@ -147,10 +148,12 @@ def using(house: House, workspace: str, model_id: str) -> Sequence[str]:
 
 
 def delete(house: House, workspace: str, name: str) -> None:
-    """It answers nothing from now on; its processes end, then its port and name are free again."""
-    endpoint = get(house, workspace, name)
-    house.store.endpoints.retire(endpoint.workspace, endpoint.name, at=house.clock())
-    _ring(house, endpoint)
+    """It answers nothing from now on; its processes end, then its port and name are free again. Safe twice, until it is gone."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    standing = house.store.endpoints.standing(place, checked_name(name))
+    with contextlib.suppress(EndpointNotFound):  # it is on its way out already
+        house.store.endpoints.retire(place, name, at=house.clock())
+        _ring(house, standing.endpoint)
 
 
 def is_gone(house: House, workspace: str, name: str) -> bool:
@@ -245,12 +248,15 @@ def regenerate(house: House, caller: Caller, workspace: str, name: str, which: W
     caller.require_program("change the keys of an endpoint")
     endpoint = get(house, workspace, name)
     chosen = checked_key(key) if key else front_keys.new_key()
-    fresh = replace(sealed_keys(house, endpoint), **{which.value.lower(): chosen})
-    after = house.store.endpoints.annotate(
-        endpoint.workspace, endpoint.name, _seal(house, endpoint.workspace, endpoint.name, fresh)
-    )
-    _ring(house, after)
-    return Keys(primary=fresh.primary, secondary=fresh.secondary)
+    key_file = secrets.key_file(house)
+    about = endpoint.workspace, _sealed_name(endpoint.name)
+
+    def renewed(sealed: bytes) -> bytes:
+        opened = {**json.loads(vault.unseal(key_file, *about, sealed)), which.value.lower(): chosen}
+        return vault.seal(key_file, *about, json.dumps(opened), may_make_key=False)
+
+    _ring(house, house.store.endpoints.annotate(endpoint.workspace, endpoint.name, renewed))
+    return keys(house, caller, workspace, name)
 
 
 def token(house: House, caller: Caller, workspace: str, name: str) -> Token:

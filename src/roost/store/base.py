@@ -569,8 +569,8 @@ class Endpoints(Protocol):
     def ask(self, workspace: str, name: str, spec: EndpointSpec, *, seen: int, generations: int, at: float) -> Endpoint:
         """It should be like this from now on. EndpointConflict when somebody asked for something since `seen`."""
 
-    def annotate(self, workspace: str, name: str, sealed: bytes) -> Endpoint:
-        """Other keys."""
+    def annotate(self, workspace: str, name: str, change: Callable[[bytes], bytes]) -> Endpoint:
+        """Other keys, made from those that there are; nobody else changes them meanwhile."""
 
     def retire(self, workspace: str, name: str, *, at: float) -> None:
         """It is to be deleted."""

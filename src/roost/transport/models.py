@@ -112,8 +112,8 @@ class Models:
         return self._path(checked_name(request.get("name")), _version(request))
 
     def _download(self, request: Request) -> list[str]:
-        """Its files into a folder, each whole or not at all, none through a link; their paths in it. Nothing is written when one is
-        there already and may not be replaced."""
+        """Its files into a folder, each whole or not at all, none through a link; their paths in it. Nothing is written when one
+        is there already and may not be replaced."""
         entries = self._entries(self._get(request))
         folder = self._reach(Path(str(request.get("path"))))
         if not request.get("exist_ok"):

@@ -3,7 +3,7 @@
 import difflib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -108,10 +108,10 @@ class SqlEndpoints:
 
         return self._database.write(work)
 
-    def annotate(self, workspace: str, name: str, sealed: bytes) -> Endpoint:
+    def annotate(self, workspace: str, name: str, change: Callable[[bytes], bytes]) -> Endpoint:
         def work(connection: sa.Connection) -> Endpoint:
             row = _present(connection, workspace, name)
-            changed = {"sealed": sealed, "revision": row.revision + 1, "due_at": 0.0}
+            changed = {"sealed": change(bytes(row.sealed)), "revision": row.revision + 1, "due_at": 0.0}
             connection.execute(_this(workspace, name).values(changed))
             return _endpoint(connection.execute(_of(workspace, name)).one())
 
