@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
 
 from roost.cli import benching
-from roost.cli.endpoint_settings import kind_of, limits, payload
+from roost.cli.endpoint_settings import Change, kind_of, limits, payload
+from roost.domain.endpoints import EndpointSpec, Limits, Version
 from roost.domain.errors import InvalidEndpoint
 
 SCORE = """
@@ -67,6 +69,12 @@ def test_options_in_the_words_of_the_sdk(tmp_path: Path) -> None:
     assert payload("[1]") == b"[1]"
     with pytest.raises(InvalidEndpoint):
         payload(f"@{tmp_path}")
+
+
+def test_a_change_of_limits_keeps_the_size_of_a_new_model() -> None:
+    spec = EndpointSpec(versions=(Version(handler="onnx", limits=Limits(memory_gb=1)),))
+    made = Change(limits={"num_replicas": 2})._changed(spec, lambda now: replace(now, limits=Limits(memory_gb=4)))
+    assert (made.versions[0].limits.memory_gb, made.versions[0].limits.min_replicas) == (4, 2)
 
 
 def test_a_bench_needs_somebody_who_answers() -> None:

@@ -10,8 +10,8 @@ from azureml.core import Environment
 from azureml.core.model import InferenceConfig, Model
 from azureml.core.webservice import AciWebservice, AksEndpoint, AksWebservice, LocalWebservice, Webservice
 from azureml.exceptions import AzureMLException, UserErrorException, WebserviceException
-from roost.domain.endpoints import Auth, EndpointKind, EndpointSpec, Limits, Version
-from roost.sdk import scoring
+from roost.domain.endpoints import Auth, Endpoint, EndpointKind, EndpointSpec, Limits, Version
+from roost.sdk import deploying, scoring
 from roost.sdk.aks_endpoints import balanced
 from roost.sdk.profiling import results
 from roost.sdk.webservice_settings import limits_of
@@ -193,6 +193,27 @@ class TestInferenceConfig:
         with pytest.raises(WebserviceException) as caught:
             InferenceConfig("scores.py", source_directory="source")
         assert caught.value.hint == "There are: score.py."
+
+
+@pytest.mark.parametrize("kind", [EndpointKind.AKS, EndpointKind.AKS_ENDPOINT])
+def test_another_model_with_no_code_brings_its_size_beside_what_is_given(
+    kind: EndpointKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = EndpointSpec(kind=kind, versions=(Version(handler="tensorflow", limits=Limits(memory_gb=2)),))
+    record, asked = Endpoint(workspace="w", name="birds", spec=spec), list[EndpointSpec]()
+    service = object.__new__(AksEndpoint if kind is EndpointKind.AKS_ENDPOINT else AksWebservice)
+    service._record, service.name, service.workspace = record, "birds", None  # type: ignore[assignment]
+    larger = Limits(cpu=2, memory_gb=4)
+    monkeypatch.setattr(deploying, "change_of", lambda *_: lambda now: replace(now, models=("n:2",), limits=larger))
+    monkeypatch.setattr(service, "update_deployment_state", lambda: None)
+    monkeypatch.setattr(service, "_change", lambda change: asked.append(change(spec)))
+    for given in ({"num_replicas": 2}, {"memory_gb": 0.5}):
+        if isinstance(service, AksEndpoint):
+            service.update_version("default", models=["n:2"], **given)
+        else:
+            service.update(models=["n:2"], **given)
+    sizes = [(each.versions[0].limits.cpu, each.versions[0].limits.memory_gb) for each in asked]
+    assert sizes == [(2, 4), (2, 2.0)], "never less than the framework takes by itself"
 
 
 class TestSharing:
