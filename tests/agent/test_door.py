@@ -44,6 +44,22 @@ def ask(door, **question):
     return door.answer(json.dumps(question).encode() + b"\n")
 
 
+def test_a_file_lands_in_the_folder_that_was_looked_at(make_door, tmp_path, monkeypatch):
+    door = make_door()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "outside").mkdir()
+
+    def download(_, target):
+        """The script puts a link in place of the folder."""
+        (tmp_path / "here").rename(tmp_path / "moved")
+        (tmp_path / "here").symlink_to(tmp_path / "outside")
+        return target.write_bytes(b"x")
+
+    monkeypatch.setattr(door.link.client, "download", download)
+    assert ask(door, op="download", name="a", path=str(tmp_path / "here/a")) == {"ok": {"size": 1}}
+    assert (tmp_path / "moved/a").exists() and not list((tmp_path / "outside").iterdir())
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

@@ -216,6 +216,14 @@ def test_a_failed_download_leaves_nothing(server: Server, client: Client, tmp_pa
     assert os.listdir(tmp_path) == []
 
 
+def test_a_download_follows_no_link(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("of somebody else")
+    (tmp_path / f".f.{os.getpid()}.{threading.get_ident()}.part").symlink_to(tmp_path / "other")
+    with pytest.raises(DiskFull):
+        client.download("/api/f", tmp_path / "f")
+    assert (tmp_path / "other").read_text() == "of somebody else"
+
+
 def test_a_download_that_cannot_be_written_is_not_tried_again(server: Server, client: Client, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for target in (tmp_path / "no" / "f", tmp_path / "file" / "f"):

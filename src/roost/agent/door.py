@@ -21,7 +21,8 @@ from roost.agent.masking import Masks
 from roost.agent.ship import Ship
 from roost.agent.staging import Staging
 from roost.domain import names
-from roost.domain.errors import InvalidInput, RoostError, as_wire
+from roost.domain.errors import DiskFull, InvalidInput, RoostError, as_wire
+from roost.transport.landing import held
 
 _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024
@@ -130,7 +131,12 @@ class Door:
         if not target.parent.is_dir():
             raise InvalidInput(f"The folder {str(target.parent)!r} is not there.")
         self.settle()
-        return {"size": self.link.client.download(self._family.path(request, "files", name), target)}
+        route = self._family.path(request, "files", name)
+        with held(target.parent) as place:  # the script may make it another folder meanwhile
+            try:
+                return {"size": self.link.client.download(route, place / target.name)}
+            except DiskFull as error:
+                raise DiskFull(error.message.replace(str(place), str(target.parent)), hint=error.hint) from None
 
     def _metrics(self, request: Request) -> object:
         params = {
