@@ -184,6 +184,7 @@ def test_more_replicas_that_cannot_start_are_a_change_that_failed(stage: Stage, 
 
 
 def test_more_replicas_that_take_too_long_are_a_change_that_failed(stage: Stage, clock: Clock) -> None:
+    clock.pass_by(1)
     stage.ask(min_replicas=2, max_replicas=2)
     second = Seats(stage.house, stage.look()).living()[-1]
     for to in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.RUNNING):
