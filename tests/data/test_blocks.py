@@ -39,7 +39,7 @@ def opened(place: Path) -> Iterator[Opened]:
 def fill(part: Part, first: int = 0, last: int = 3) -> Part:
     for block in range(first, last):
         part.write(memoryview(DATA)[block * BLOCK : (block + 1) * BLOCK], block * BLOCK)
-        part.mark(block, block + 1)
+        part.mark(block)
     return part
 
 

@@ -118,7 +118,7 @@ class TestBound:
         part = Part(cache.place(key), 4 * BLOCK)
         for block in range(3):
             part.write(memoryview(content(BLOCK, str(block))), block * BLOCK)
-            part.mark(block, block + 1)
+            part.mark(block)
         with part._reading(0):
             cache.make_room(2 * BLOCK - 8192)
         assert part.has(0), "somebody reads it"

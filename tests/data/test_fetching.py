@@ -454,7 +454,7 @@ def test_a_part_knows_its_blocks(tmp_path: Path) -> None:
     part = Part(tmp_path / "x", LARGE)
     assert part.missing(0, 4) == (0, 4)
     part.write(memoryview(b"a" * BLOCK), BLOCK)
-    part.mark(1, 2)
+    part.mark(1)
     assert (part.missing(0, 4), part.missing(1, 4), part.present) == ((0, 1), (2, 4), BLOCK)
     assert part.read(BLOCK, 3) == b"aaa"
     assert part.read(0, 3) is None

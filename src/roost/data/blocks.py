@@ -87,13 +87,13 @@ class Part:
         return min(self.size, (self.count - bytes(self._map).count(b"\0")) * BLOCK)
 
     @contextlib.contextmanager
-    def filling(self, first: int, last: int, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    def filling(self, first: int, last: int, waiting: Callable[[], None] = lambda: None) -> "Iterator[Claim]":
         """The only one who fills these blocks, meanwhile. Those that have come can be read."""
         with self._map_again() as file:
             while not _lock(file, fcntl.F_WRLCK, _CLAIMS + first, last - first):
                 waiting()
                 time.sleep(_WAIT)
-            yield
+            yield Claim(self, file, range(first, last))
 
     def comes(self, block: int) -> bool:
         """Whether another brings this block: waits for it, as long as somebody is at it."""
@@ -109,9 +109,9 @@ class Part:
             count = os.pwrite(self._data, view, offset)
             view, offset = view[count:], offset + count
 
-    def mark(self, first: int, last: int) -> None:
-        """These blocks are whole now."""
-        self._map[first:last] = bytes([_now()]) * (last - first)
+    def mark(self, block: int) -> None:
+        """It is whole now."""
+        self._map[block] = _now()
 
     def read(self, offset: int, size: int) -> bytes | None:
         """Bytes that lie within one block; None when it is not here."""
@@ -187,6 +187,34 @@ class Part:
             yield file
         finally:
             os.close(file)
+
+
+class Claim:
+    """Which blocks somebody may fill: those that were asked for, and others that come along with them, one at a time. A block
+    that is not claimed is not written to: half of it could be taken away unseen."""
+
+    def __init__(self, part: Part, file: int, blocks: range) -> None:
+        self._part, self._file, self._blocks = part, file, blocks
+
+    def takes(self, block: int) -> bool:
+        """Whether this block is to be written now: it is not here, and nobody else is at it."""
+        if block in self._blocks:
+            return not self._part.has(block)
+        if not _lock(self._file, fcntl.F_WRLCK, _CLAIMS + block, 1):
+            return False
+        if self._part.has(block):
+            self._let_go(block)
+            return False
+        return True
+
+    def done(self, block: int) -> None:
+        """It is whole now."""
+        self._part.mark(block)
+        if block not in self._blocks:
+            self._let_go(block)
+
+    def _let_go(self, block: int) -> None:
+        _lock(self._file, fcntl.F_UNLCK, _CLAIMS + block, 1)
 
 
 def stale(place: Path) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from roost.blobs.copying import write_all
 from roost.data import blocks
-from roost.data.blocks import BLOCK, Part
+from roost.data.blocks import BLOCK, Claim, Part
 from roost.data.lines import BLOCK as PIECE
 from roost.data.web import Address, Answer, Broken, Refused, Stopped, Told, Web, changed
 from roost.domain.datastores import Item
@@ -86,13 +86,13 @@ class Transfer:
         def attempt(address: Address) -> None:
             nonlocal ranged
             while missing := part.missing(first, last):
-                ranged &= self._fill(item, part, missing, address)
+                ranged &= self._fill(item, part, claim, missing, address)
 
-        with no_room(None), part.filling(first, last, self._wanted):
+        with no_room(None), part.filling(first, last, self._wanted) as claim:
             self._persist(item, attempt, lambda: part.present)
         return ranged
 
-    def _fill(self, item: Item, part: Part, missing: tuple[int, int], address: Address) -> bool:
+    def _fill(self, item: Item, part: Part, claim: Claim, missing: tuple[int, int], address: Address) -> bool:
         start, end = missing[0] * BLOCK, min(missing[1] * BLOCK, part.size)
         headers = {**conditions(item), "Range": f"bytes={start}-{end - 1}"}
         with self.web.ask("GET", address, headers) as answer:
@@ -100,16 +100,20 @@ class Transfer:
             ranged = answer.status == 206
             if ranged:
                 _check_range(item, answer, address, start, end)
-            offset = start if ranged else 0
-            end = end if ranged else part.size
-            for piece in _pieces(answer, item, address, self.web):
+            else:
+                start, end = 0, part.size
+            offset, mine = start, False
+            for piece in _within_blocks(_pieces(answer, item, address, self.web), start):
                 if offset + len(piece) > end:
                     raise changed(address.shown, "it is longer")
-                part.write(piece, offset)
-                before, offset = offset, offset + len(piece)
+                block, begins = divmod(offset, BLOCK)
+                mine = mine if begins else claim.takes(block)
+                if mine:
+                    part.write(piece, offset)
+                offset += len(piece)
                 self.came(len(piece))
-                if offset // BLOCK > before // BLOCK or offset == part.size:
-                    part.mark(before // BLOCK, part.count if offset == part.size else offset // BLOCK)
+                if mine and (offset % BLOCK == 0 or offset == part.size):
+                    claim.done(block)
             if offset != end:
                 raise Broken(f"its server ended after {offset - start} of {end - start} bytes")
         return ranged
@@ -225,6 +229,15 @@ def _pieces(answer: Answer, item: Item, address: Address, web: Web) -> Iterator[
             raise Stopped
         if came == length:
             return
+
+
+def _within_blocks(pieces: Iterator[memoryview], offset: int) -> Iterator[memoryview]:
+    """The same bytes, from this place in the file on, in pieces of which none reaches into a second block."""
+    for piece in pieces:
+        while piece:
+            count = min(len(piece), BLOCK - offset % BLOCK)
+            yield piece[:count]
+            piece, offset = piece[count:], offset + count
 
 
 @contextmanager
