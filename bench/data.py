@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests import debian
+
 from bench.setting import Setting, timed
 from bench.table import Line, beside, faster_than
 from roost.data import supervising
@@ -91,6 +93,7 @@ def many(bench: Setting, small: list[Item], where: str) -> Line:
 
 def read_mounted(bench: Setting, large: Item, folder: Path) -> list[Line]:
     """The first read brings it, the others find it."""
+    debian.missing(debian.FUSE, ("fusermount3",))
     if reason := supervising.why_not():
         print(f"nothing is mounted: {reason}", file=sys.stderr)
         return []

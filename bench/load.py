@@ -4,7 +4,6 @@ python -m bench.load PORT PATH CONNECTIONS SECONDS BODY      our own; prints wha
 """
 
 import json
-import os
 import selectors
 import shutil
 import socket
@@ -15,6 +14,8 @@ import time
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+
+from tests import debian
 
 _SCRIPT = """
 wrk.method = "POST"
@@ -66,8 +67,7 @@ def load(port: int, path: str, body: str, *, connections: int, seconds: float) -
 @cache
 def program() -> str:
     """Where `wrk` is; asked for once where that takes no password. Empty: there is none."""
-    if not shutil.which("wrk") and os.geteuid() == 0 and shutil.which("apt-get"):
-        subprocess.run(["apt-get", "install", "-y", "-q", "wrk"], capture_output=True, check=False)
+    debian.missing(("wrk",), ("wrk",))
     return shutil.which("wrk") or ""
 
 

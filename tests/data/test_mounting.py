@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests import debian
 from tests.data.servers import MODIFIED, Server, content, serving, until
 
 from roost.data import supervising
@@ -23,7 +24,6 @@ from roost.domain.errors import Conflict, InvalidInput
 from roost.transport.client import Endpoint
 
 LARGE = 3 * BLOCK + 1234
-needs_fuse = pytest.mark.skipif(bool(supervising.why_not()), reason=f"no FUSE here: {supervising.why_not()}")
 
 
 class TestLinks:
@@ -83,6 +83,14 @@ class TestCacheInstead:
             assert zipfile.ZipFile(made.path).read("inside.txt") == b"text"
 
 
+@pytest.fixture(scope="session")
+def fuse() -> None:
+    """Installed if it must be and can be."""
+    reason = supervising.why_not() and (debian.missing(debian.FUSE, ("fusermount3",)) or supervising.why_not())
+    if reason:
+        pytest.skip(f"no FUSE here: {reason}")
+
+
 @pytest.fixture
 def told() -> list[str]:
     return []
@@ -108,7 +116,7 @@ def mounted(cache: Cache, tmp_path: Path, told: list[str]) -> Iterator[Mounted]:
     assert supervising.clear(tmp_path) == 0
 
 
-@needs_fuse
+@pytest.mark.usefixtures("fuse")
 @pytest.mark.slow
 class TestFuse:
     def test_files_and_folders_as_they_are(self, server: Server, mounted: Mounted, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Chromium, driven over the WebDriver protocol with the standard library alone: what one page of ours needs, and no more."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import debian
 
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key that the protocol gives to elements
 _SECONDS = 30.0
@@ -22,13 +22,8 @@ _FLAGS = (
 
 def install() -> None:
     """Debian's Chromium and its driver; skips with the reason where they are missing and cannot be had."""
-    if shutil.which("chromium") and shutil.which("chromedriver"):
-        return
-    if os.geteuid() != 0 or not shutil.which("apt-get"):
-        pytest.skip("Chromium is not here, and installing it needs root and apt-get.")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update"], ["install", "-y", "--no-install-recommends", "chromium", "chromium-driver"]):
-        subprocess.run(["apt-get", "-q", *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+    if reason := debian.missing(("chromium", "chromium-driver"), ("chromium", "chromedriver")):
+        pytest.skip(f"Chromium is {reason}")
 
 
 class Browser:

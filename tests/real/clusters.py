@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests import debian
 
 _SECONDS = 60
 _PLACES = "/usr/lib/postgresql"
@@ -40,16 +41,9 @@ class Cluster:
 
 def programs() -> Path:
     """Where PostgreSQL's programs are; installed with apt where that is possible, else the test is skipped."""
-    if not (found := _found()) and os.getuid() == 0 and shutil.which("apt-get"):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "-y", "-q", "postgresql"]
-        if subprocess.run(install, env=environment, capture_output=True, check=False).returncode:
-            subprocess.run(["apt-get", "update", "-q"], env=environment, capture_output=True, check=False)
-            subprocess.run(install, env=environment, capture_output=True, check=False)
-        found = _found()
-    if not found:
-        pytest.skip("PostgreSQL's server is not on this machine, and cannot be installed without root and apt-get")
-    return found[-1]
+    if reason := debian.missing_unless(lambda: bool(_found()), ("postgresql",)):
+        pytest.skip(f"PostgreSQL's server is {reason}")
+    return _found()[-1]
 
 
 def _found() -> list[Path]:

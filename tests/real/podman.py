@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests import debian
 
 BASE = "localhost/roost-test/base:1"
 _PACKAGES = ("podman", "runc", "mmdebstrap", "docker-registry", "apache2-utils")
@@ -51,13 +52,8 @@ def install() -> None:
     """Skips with the reason where something is missing and cannot be had."""
     if os.geteuid() != 0:
         pytest.skip("Podman in these tests needs root.")
-    if all(shutil.which(program) for program in _PROGRAMS):
-        return
-    if not shutil.which("apt-get"):
-        pytest.skip("Podman is not here, and installing it needs apt-get.")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update"], ["install", "-y", "--no-install-recommends", *_PACKAGES]):
-        subprocess.run(["apt-get", "-q", *words], check=True, env=environment, stdout=subprocess.DEVNULL)
+    if reason := debian.missing(_PACKAGES, _PROGRAMS):
+        pytest.skip(f"Podman is {reason}")
 
 
 def base_archive() -> Path:

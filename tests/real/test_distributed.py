@@ -4,13 +4,13 @@ the numbers that the ranks log. The first run downloads about 600 MB; Horovod is
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from tests import debian
 from tests.conftest import end_all
 from tests.interpreters import python
 
@@ -51,12 +51,8 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def mpi() -> None:
     """Open MPI of the machine, with its headers, and a compiler."""
-    if not (shutil.which("mpicxx") and shutil.which("mpirun") and shutil.which("g++")):
-        if os.geteuid() or not shutil.which("apt-get"):
-            pytest.skip("no Open MPI here, and only root can install it: apt install libopenmpi-dev openmpi-bin g++")
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["update"], ["install", "-y", "libopenmpi-dev", "openmpi-bin", "g++"]):
-            subprocess.run(["apt-get", "-q", *command], env=quiet, check=True)
+    if reason := debian.missing(debian.OPEN_MPI, ("mpicxx", "mpirun", "g++")):
+        pytest.skip(f"Open MPI is {reason}")
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@ is compiled here. The first run downloads 1.3 GB and compiles for minutes; wheel
 """
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tests import debian
 from tests.interpreters import python
 from tests.sdk.folders import tree
 
@@ -87,14 +86,8 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def mpi() -> None:
     """Open MPI with its headers, and a compiler."""
-    if not (shutil.which("mpicxx") and shutil.which("mpirun") and shutil.which("g++")):
-        if os.geteuid() or not shutil.which("apt-get"):
-            pytest.skip(
-                "no Open MPI here (mpicxx, mpirun), and only root can install it: apt install libopenmpi-dev openmpi-bin g++"
-            )
-        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["update"], ["install", "-y", "libopenmpi-dev", "openmpi-bin", "g++"]):
-            subprocess.run(["apt-get", "-q", *command], env=quiet, check=True)
+    if reason := debian.missing(debian.OPEN_MPI, ("mpicxx", "mpirun", "g++")):
+        pytest.skip(f"Open MPI is {reason}")
 
 
 def submit(experiment: Experiment, folder: Path, conda: str, **files: str) -> Run:
