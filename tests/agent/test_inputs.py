@@ -176,6 +176,45 @@ class TestQuestions:
         place = data.ops["dataset_mount"](request)
         assert not Path(str(place), "2.bin").is_symlink()
 
+    @pytest.mark.parametrize("op", ["dataset_download", "dataset_mount"])
+    def test_nothing_is_written_where_a_container_made_a_link(
+        self, data: Datasets, folder: Folder, tmp_path: Path, web: Web, op: str
+    ) -> None:
+        data.contained = True
+        (tmp_path / "outside").mkdir()
+        (folder.work / "here").mkdir()
+        (folder.work / "here" / "a").symlink_to(tmp_path / "outside")
+        (folder.work / "here" / "2.bin").symlink_to(tmp_path / "outside" / "2.bin")
+        several = Definition(sources=(Source(url=f"{web.url}/a/1.bin"), Source(url=f"{web.url}/b.bin")))
+        web.files["b.bin"] = b"bee"
+        with pytest.raises(InvalidInput, match="a' is a link"):
+            data.ops[op]({"definition": encode(several), "path": str(folder.work / "here"), "overwrite": True})
+        data.ops[op]({"definition": encode(of(web, "a/2.bin")), "path": str(folder.work / "here"), "overwrite": True})
+        assert (folder.work / "here" / "2.bin").read_bytes() == FILES["a/2.bin"]
+        assert not (folder.work / "here" / "2.bin").is_symlink() and not os.listdir(tmp_path / "outside")
+
+    def test_nor_where_its_snapshot_has_one(self, data: Datasets, folder: Folder, tmp_path: Path, web: Web) -> None:
+        data.contained = True
+        (tmp_path / "outside").mkdir()
+        (folder.work / "in").symlink_to(tmp_path / "outside")
+        given = Input(name="x", definition=of(web, *FILES), mode=Mode.DOWNLOAD, path_on_compute="in")
+        with pytest.raises(InvalidInput, match="in' is a link"):
+            inputs.lay_out(folder, RunSpec(inputs=(given,)), data, Teller(folder.std_log))
+        assert not os.listdir(tmp_path / "outside")
+
+    def test_a_link_on_the_way_to_the_home_is_the_machines_own(self, tmp_path: Path, web: Web) -> None:
+        (tmp_path / "disk").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "disk")
+        folder = Folder(tmp_path / "link" / "home" / "runs" / "exp_1_ab")
+        folder.work.mkdir(parents=True)
+        plan = Plan(run_id=folder.run_id, workspace="w", experiment="e", spec=RunSpec())
+        data = Datasets(folder, plan, NOWHERE, Link(folder, NOWHERE, patience=0), lambda: None, print, Path)
+        data.contained = True
+        given = Input(name="x", definition=of(web, *FILES), mode=Mode.DOWNLOAD)
+        place = inputs.lay_out(folder, RunSpec(inputs=(given,)), data, Teller(folder.std_log))["x"]
+        assert place == str(folder.inputs / "x") and sorted(os.listdir(place)) == ["1.bin", "2.bin"]
+        data.close()
+
     def test_download_and_mount(self, data: Datasets, tmp_path: Path, web: Web) -> None:
         request = {"definition": encode(of(web, *FILES)), "path": str(tmp_path / "here")}
         assert data.ops["dataset_download"](request) == [str(tmp_path / "here" / name) for name in ("1.bin", "2.bin")]

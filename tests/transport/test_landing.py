@@ -1,5 +1,6 @@
 """Files where somebody else works meanwhile: nothing is written through a link, wherever and whenever it is made."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import DiskFull, InvalidInput
 from roost.domain.files import Entry, EntryKind
-from roost.transport.landing import held, lay
+from roost.transport.landing import held, lay, opened
 
 
 @pytest.fixture
@@ -70,3 +71,30 @@ def test_what_cannot_be_written_is_named(source: FolderBlobs, tmp_path: Path) ->
     (tmp_path / "work").touch()
     with pytest.raises(DiskFull, match=r"work cannot be written: Not a directory"):
         lay(source, [file(source, "x/y", "new")], tmp_path / "work")
+
+
+class TestReading:
+    def test_it_is_the_file_that_was_there(self, outside: Path, tmp_path: Path) -> None:
+        (outside / "secret").write_text("of the host")
+        (tmp_path / "work").mkdir()
+        (tmp_path / "work/x").write_text("mine")
+        with opened([tmp_path / "work/x"]) as (file,):
+            (tmp_path / "work/x").unlink()
+            (tmp_path / "work/x").symlink_to(outside / "secret")
+            assert file.read_text() == "mine"
+
+    @pytest.mark.parametrize("path", ["link", "sub/secret"])
+    def test_no_link_is_followed(self, outside: Path, tmp_path: Path, path: str) -> None:
+        (outside / "secret").write_text("of the host")
+        (tmp_path / "work").mkdir()
+        (tmp_path / "work/link").symlink_to(outside / "secret")
+        (tmp_path / "work/sub").symlink_to(outside)
+        with pytest.raises(InvalidInput, match="is a link"), opened([tmp_path / "work" / path]):
+            pass
+
+    def test_what_is_no_file_is_named_and_nothing_waits_for_it(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        for path in ("pipe", "", "gone"):
+            with pytest.raises(OSError, match=path or tmp_path.name), opened([tmp_path / path]):
+                pass
+        assert not (tmp_path / "gone").exists()

@@ -5,6 +5,7 @@ A run's inputs are laid out with it, and the door's ops about datasets are here:
 import contextlib
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,10 +84,16 @@ class Datasets:
     def bring(
         self, definition: Definition, items: Sequence[Item], target: Path | None, progress: Progress = lambda *_: None
     ) -> list[Path]:
-        """The files here: in the cache, or copies in a folder."""
-        again = lambda: self.items(definition)  # noqa: E731 - addresses run out, and are signed again
+        """The files here: in the cache, or copies in a folder. What a container may have made a link there is not followed."""
         return fetch(
-            items, self._cache(), target, progress, self._meanwhile, locate=lambda: locate(self._access), again=again
+            items,
+            self._cache(),
+            self._real(target) if target and self.contained else target,
+            progress,
+            self._meanwhile,
+            locate=lambda: locate(self._access),
+            again=lambda: self.items(definition),  # addresses run out, and are signed again
+            links=not self.contained,
         )
 
     def mount(
@@ -173,7 +180,7 @@ class Datasets:
         definition, asked = _definition(request), absolute(request.get("path"))
         folder = self._reach(asked)
         items = self.items(definition)
-        there = [item for item in items if (folder / item.name).exists()]
+        there = [item for item in items if os.path.lexists(folder / item.name)]
         if there and not request.get("overwrite"):
             raise Conflict(
                 f"{asked / there[0].name} is there already.", hint="Give overwrite=True to replace what is there."
@@ -201,6 +208,11 @@ class Datasets:
                     shared.mount.close()
                     shared.mount = None
         return None
+
+    def _real(self, target: Path) -> Path:
+        """A place of the run by its full path: of what is above the run's folder links are the machine's own."""
+        root = self._folder.root
+        return Path(os.path.realpath(root)) / target.relative_to(root) if target.is_relative_to(root) else target
 
     def _own_folder(self, definition: Definition) -> Path:
         """Of this dataset, for whoever asks for it without saying where."""

@@ -12,7 +12,7 @@ from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.files import read_manifest
 from roost.transport.client import path_of
-from roost.transport.landing import lay
+from roost.transport.landing import OPEN_AT_ONCE, lay, opened
 
 Request = Mapping[str, Any]
 LONGEST_WAIT = 25.0
@@ -87,8 +87,13 @@ class Family:
         paths = request.get("paths")
         if not isinstance(paths, list):
             raise InvalidInput(f"`paths` must be a list, got {type(paths).__name__}.")
+        real = [self._reach(absolute(path)) for path in paths]
+        carried: list[tuple[str, int]] = []
         try:
-            return self._link.carrier.carry([self._reach(absolute(path)) for path in paths])
+            for start in range(0, len(real), OPEN_AT_ONCE):
+                with opened(real[start : start + OPEN_AT_ONCE]) as some:
+                    carried += self._link.carrier.carry(some)
+            return carried
         except OSError as error:
             raise InvalidInput(f"{error.filename} cannot be read: {error.strerror}.") from None
 

@@ -16,6 +16,7 @@ from roost.agent.link import Link
 from roost.domain import names
 from roost.domain.errors import Conflict, DiskFull, Forbidden, InvalidInput, NotFound
 from roost.domain.files import ALIASES, RunFile
+from roost.transport.landing import opened
 
 _AT_ONCE = 500
 log = logging.getLogger("roost.agent")
@@ -51,8 +52,9 @@ class Staging:
             number = f"{next(self._numbers):08d}"
         data = self._root / f"{number}.data"
         try:
-            shutil.copyfile(path, data)
-            note = {"name": name, "modified_at": path.stat().st_mtime, "run": run_id}
+            with opened([path]) as (file,):  # the script may make it a link meanwhile
+                shutil.copyfile(file, data)
+                note = {"name": name, "modified_at": file.stat().st_mtime, "run": run_id}
             write(self._root / f"{number}.json", json.dumps(note).encode())
         except OSError as error:
             data.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from roost.data.web import Stopped, Web
 from roost.domain import names
 from roost.domain.datastores import PART, Item
 from roost.domain.errors import InvalidInput, NotFound
+from roost.transport.landing import held
 
 Progress = Callable[[int, int], None]
 """Told (bytes so far, bytes in all), by the caller's thread; what is cached already counts as come."""
@@ -54,9 +55,11 @@ def fetch(
     locate: Locate | None = None,
     again: Again | None = None,
     web: Web | None = None,
+    links: bool = True,
 ) -> list[Path]:
     """The files, in the order of the items: in the cache (read-only), or in `target` under their names. Whole files or an error
-    that says which and why. `locate` finds the control plane for relayed items, `again` has addresses signed again."""
+    that says which and why. `locate` finds the control plane for relayed items, `again` has addresses signed again. Without
+    `links` none is followed below `target`, nor on the way to it, which is a full path then: somebody else may make them."""
     check(items)
     if cache is None:
         if target is None:
@@ -67,7 +70,7 @@ def fetch(
     if target is None:
         return paths
     with no_room(target), _into(target):
-        return [_copy(path, target / item.name, meanwhile) for item, path in zip(items, paths, strict=True)]
+        return [_copy(path, target / item.name, meanwhile, links) for item, path in zip(items, paths, strict=True)]
 
 
 def check(items: Sequence[Item]) -> None:
@@ -282,17 +285,26 @@ class _Large:
         return ranged
 
 
-def _copy(source: Path, place: Path, meanwhile: Meanwhile) -> Path:
+def _copy(source: Path, place: Path, meanwhile: Meanwhile, links: bool = True) -> Path:
     """A copy of its own, whole or not at all. Two may make the same one at once."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f"{PART}{secrets.token_hex(8)}")
+    if links:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with nullcontext(place.parent) if links else held(place.parent) as folder:
+            _copy_to(folder, source, place.name, meanwhile)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(place)) from None
+    return place
+
+
+def _copy_to(folder: Path, source: Path, name: str, meanwhile: Meanwhile) -> None:
+    part = folder / f"{PART}{secrets.token_hex(8)}"
     try:
         with open(source, "rb") as reading, open(part, "xb") as writing:
-            copy(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size, lambda _: meanwhile())
-        seen = os.stat(source)
-        os.utime(part, (seen.st_atime, seen.st_mtime))
-        part.replace(place)
+            seen = os.fstat(reading.fileno())
+            copy(reading.fileno(), writing.fileno(), seen.st_size, lambda _: meanwhile())
+            os.utime(writing.fileno(), (seen.st_atime, seen.st_mtime))
+        part.replace(folder / name)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    return place

@@ -15,10 +15,9 @@ from roost.domain.files import Entry, EntryKind, read_manifest, write_manifest
 from roost.domain.models import checked_name
 from roost.transport.carrying import Carrier
 from roost.transport.client import Client, path_of
-from roost.transport.landing import held, lay
+from roost.transport.landing import OPEN_AT_ONCE, held, lay, opened
 
 Request = Mapping[str, Any]
-_FILES_AT_ONCE = 500
 _ABOUT = ("datasets", "description", "properties", "resources", "sample_input", "sample_output", "tags")
 _NEW = (*_ABOUT, "name", "key", "run_id", "run_path", "framework", "framework_version", "parent")
 _CHANGES = (*_ABOUT, "remove_tags", "replace_tags")
@@ -84,12 +83,13 @@ class Models:
         entries: list[Entry] = []
         paths = list(wanted.items())
         try:
-            for start in range(0, len(paths), _FILES_AT_ONCE):
-                some = paths[start : start + _FILES_AT_ONCE]
-                carried = self._carrier().carry([path for _, path in some], likely)
-                for (name, path), (content, size) in zip(some, carried, strict=True):
-                    mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-                    entries.append(Entry(path=name, mode=mode, size=size, content=content))
+            for start in range(0, len(paths), OPEN_AT_ONCE):
+                some = paths[start : start + OPEN_AT_ONCE]
+                with opened([path for _, path in some]) as files:
+                    carried = self._carrier().carry(files, likely)
+                    for (name, _), file, (content, size) in zip(some, files, carried, strict=True):
+                        mode = 0o755 if file.stat().st_mode & 0o100 else 0o644
+                        entries.append(Entry(path=name, mode=mode, size=size, content=content))
                 self._told(len(some), sum(size for _, size in carried))
         except OSError as error:
             raise InvalidModel(f"{error.filename} cannot be read: {error.strerror or error}.") from None
