@@ -32,6 +32,18 @@ _WHOLE = _NUMBER.size
 _FLOAT, _INT, _NO_STEP = records.FLOAT, records.INT, records.NO_STEP
 _pack_frame, _pack_float, _pack_int = _NUMBER.pack, records.FLOAT_BODY.pack, records.INT_BODY.pack
 _getpid, _write = os.getpid, os.write
+_pid = 0
+"""Of this process; 0 where nobody tells of forks (Python 3.6), and the system is asked at each call, a tenth of what it costs."""
+
+
+def _forked() -> None:
+    global _pid
+    _pid = _getpid()
+
+
+if hasattr(os, "register_at_fork"):
+    _forked()
+    os.register_at_fork(after_in_child=_forked)
 
 
 class _File(object):
@@ -89,7 +101,7 @@ class Writer(object):
     def number(self, name: str, value: float, step: Optional[int] = None) -> None:
         """A float or an int; an int that does not fit in 64 bits becomes a float."""
         sheet = self._sheet
-        if sheet.pid != _getpid():
+        if sheet.pid != (_pid or _getpid()):
             sheet = self._mine()
         with sheet.lock:
             file = sheet.ready

@@ -12,6 +12,8 @@ from roost.sdk.connections import Connection
 from roost.transport.client import path_of
 
 _AT_ONCE = 4
+_STRETCH = 32
+"""Files that a thread takes at a time: of small ones, handing them over takes as long as copying them."""
 
 
 def listing(connection: Connection, run_id: str, prefix: str = "") -> list[RunFile]:
@@ -25,10 +27,10 @@ def fetch(connection: Connection, run_id: str, name: str, target: Path) -> int:
     """One file of a run to `target`, whose folder is made; its size. Whole or not at all."""
     name = names.path(name)
     found = [file for file in listing(connection, run_id, name) if file.path == name]
+    _make(target.parent)
     if found:
         return _bring(connection, run_id, found[0], target)
     # Not listed: another name of a listed one, such as azureml-logs/70_driver_log.txt, or not there at all.
-    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         return connection.client.download(path_of("runs", run_id, "files", name), target)
     except NotFound:
@@ -68,31 +70,40 @@ def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], tar
     """Files of a run, each to its target. All targets are made before the first file is fetched, none twice."""
     if len(set(targets)) != len(targets):
         raise InvalidInput("Two files would be written to one place.", hint="Give each its own output path.")
-    if len(files) <= 1:
-        for file, target in zip(files, targets, strict=True):
+    for folder in {target.parent for target in targets}:
+        _make(folder)
+    pairs = list(zip(files, targets, strict=True))
+    if len(pairs) <= 1:
+        for file, target in pairs:
             _bring(connection, run_id, file, target)
         return
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for those who fetch many
 
+    size = min(_STRETCH, -(-len(pairs) // _AT_ONCE))
+    stretches = [pairs[start : start + size] for start in range(0, len(pairs), size)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(lambda pair: _bring(connection, run_id, *pair), zip(files, targets, strict=True)))
+        list(pool.map(lambda some: [_bring(connection, run_id, *pair) for pair in some], stretches))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"The folder {folder} cannot be made: {error.strerror or error}.") from None
 
 
 def _bring(connection: Connection, run_id: str, file: RunFile, target: Path) -> int:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"The folder {target.parent} cannot be made: {error.strerror or error}.") from None
+    """Into a folder that is there."""
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; {file.path!r} cannot be written there.")
     shared = connection.bytes.shared if file.blob else None
-    if shared is not None:
-        part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
+    if shared is None:
+        return connection.client.download(path_of("runs", run_id, "files", file.path), target)
+    part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        shared.copy_to(file.blob, part, 0o644)
+        part.replace(target)
+    except BaseException:
         part.unlink(missing_ok=True)
-        try:
-            shared.copy_to(file.blob, part, 0o644)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
-        return file.size
-    return connection.client.download(path_of("runs", run_id, "files", file.path), target)
+        raise
+    return file.size
