@@ -97,6 +97,7 @@ def peers_for(names: Sequence[str], scratch: Path, *, wanted: bool) -> Iterator[
             mlflow = stack.enter_context(peer.mlflow_server(python, scratch / "mlflow"))
         if NEEDS_RAY.intersection(names):
             ray = stack.enter_context(peer.ray_head(python, scratch / "ray"))
+        peer.await_rest()
         yield peer.Peers(python=python, mlflow_url=mlflow, ray_url=ray)
 
 

@@ -47,16 +47,18 @@ def here(bench: Setting, run: Run, big: Path, folder: Path, rounds: int) -> dict
         change_all(folder)
         # The small copies stay until the end: ext4 is slow to make files after many were removed.
         copy, back, all_back = bench.folder / "copy", bench.folder / "back", bench.folder / f"all-back-{number}"
-        os.sync()
+        bench.settle()
         seconds["cp"].append(timed(lambda: subprocess.run(["cp", str(big), str(copy)], check=True)))  # noqa: B023
         copy.unlink()
-        os.sync()
+        bench.settle()
         seconds["up"].append(timed(lambda: run.upload_file(f"near{number}/big.bin", str(big))))  # noqa: B023
-        os.sync()
+        bench.settle()
         seconds["down"].append(timed(lambda: run.download_file(f"near{number}/big.bin", str(back))))  # noqa: B023
         assert back.stat().st_size == big.stat().st_size
         back.unlink()
+        bench.settle()
         seconds["many"].append(timed(lambda: run.upload_folder(f"near{number}/many", str(folder))))  # noqa: B023
+        bench.settle()
         seconds["many_down"].append(timed(lambda: run.download_files(f"near{number}/many", str(all_back))))  # noqa: B023
         assert sum(len(files) for _, _, files in os.walk(all_back)) == len(os.listdir(folder))
     return {name: statistics.median(found) for name, found in seconds.items()}
@@ -99,25 +101,14 @@ def both_ways(
     ups, downs, theirs = [], [], []
     for _ in range(rounds):
         change_all(path) if path.is_dir() else change(path)
-        settle(bench)
+        bench.settle()
         ups.append(timed(up))
-        settle(bench)
+        bench.settle()
         downs.append(timed(down))
-        settle(bench)
+        bench.settle()
         theirs.append(bench.peers.mlflow("artefact", path))
     medians = {way: statistics.median(each[way] for each in theirs) for way in ("up", "down") if all(theirs)}
     return statistics.median(ups), statistics.median(downs), medians
-
-
-def settle(bench: Setting) -> None:
-    """Nothing is being written, and the machine has its memory: a virtual one gives it to its host when it is not in use, and who
-    first needs it again waits seconds for each gigabyte. Ours would, every time; MLflow comes next and would find it there."""
-    scratch, zeros = bench.folder / "scratch", bytes(1024 * 1024)
-    with scratch.open("wb", buffering=0) as file:
-        for _ in range(bench.size(3 * 1024, 8)):
-            file.write(zeros)
-    scratch.unlink()
-    os.sync()
 
 
 def make_big(path: Path, megabytes: int) -> None:

@@ -63,7 +63,7 @@ def downloaded(bench: Setting, large: Item, what: str) -> Line:
         subprocess.run(["curl", "--silent", "--fail", "--output", str(folder / "large.bin"), large.url], check=True)
 
     with_curl = theirs if shutil.which("curl") else None
-    ours, peer = turns(bench, lambda folder: fetch([large], Cache(folder)), with_curl, remove=True)
+    ours, peer = turns(bench, lambda folder: fetch([large], Cache(folder)), with_curl, large=True)
     return faster_than(what, ours, "s", "curl", peer, 0.8)
 
 
@@ -127,14 +127,17 @@ def laid_out(bench: Setting, folder: Path, names: list[str]) -> Line:
 Turn = Callable[[Path], object]
 
 
-def turns(bench: Setting, ours: Turn, theirs: Turn | None, *, remove: bool = False) -> tuple[float, float | None]:
-    """Seconds of ours, and what the peer would take by the median of the ratios. Each is given an empty folder."""
+def turns(bench: Setting, ours: Turn, theirs: Turn | None, *, large: bool = False) -> tuple[float, float | None]:
+    """Seconds of ours, and what the peer would take by the median of the ratios. Each is given an empty folder;
+    what is `large` is removed at once."""
     mine, ratios = [], []
 
     def turn(deed: Turn) -> float:
         folder = Path(tempfile.mkdtemp(dir=bench.folder))
+        if large:
+            bench.settle()
         seconds = timed(lambda: deed(folder))
-        if remove:
+        if large:
             shutil.rmtree(folder)
         return seconds
 

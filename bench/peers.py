@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 PACKAGES = (
     "mlflow>=3.10,<4",
     "ray[default]>=2.50,<3",
@@ -155,6 +157,13 @@ def await_answer(url: str, seconds: float, log: Path) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise TimeoutError(f"{url} was not there within {seconds:.0f} s:\n{log.read_text()[-2000:]}")
+
+
+def await_rest(share: float = 0.1, seconds: float = 60) -> None:
+    """Until the machine does next to nothing: what was started has ended starting. Not for ever: some machine is never at rest."""
+    end = time.monotonic() + seconds
+    while psutil.cpu_percent(2.0) > 100 * share and time.monotonic() < end:
+        pass
 
 
 def free_port() -> int:

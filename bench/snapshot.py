@@ -24,13 +24,13 @@ def measure(bench: Setting) -> list[Line]:
     seconds: dict[str, list[float]] = {"submit": [], "walk": [], "work": [], "copy": []}
     for number in range(bench.rounds):
         (source / "f000" / "0.bin").write_bytes(f"changed {number}".encode() * 1000)
-        os.sync()
+        bench.settle()
         begun = time.perf_counter()
         run = submit(bench, source)
         seconds["submit"].append(time.perf_counter() - begun)
         seconds["work"].append(until_script(bench, run) - until_script(bench, bench.submit(SCRIPT)))
         seconds["walk"].append(timed(lambda: walk_tree(source)))
-        os.sync()
+        bench.settle()
         seconds["copy"].append(timed(lambda: copy_tree(source, bench.folder / f"copy-{number}")))  # noqa: B023
     found = {name: statistics.median(each) for name, each in seconds.items()}
     return [
