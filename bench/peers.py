@@ -160,7 +160,7 @@ def await_answer(url: str, seconds: float, log: Path) -> None:
 
 
 def await_rest(share: float = 0.1, seconds: float = 60) -> None:
-    """Until the machine does next to nothing: what was started has ended starting. Not for ever: some machine is never at rest."""
+    """Until the machine does next to nothing: what was started has ended starting. Not for ever: some are never at rest."""
     end = time.monotonic() + seconds
     while psutil.cpu_percent(2.0) > 100 * share and time.monotonic() < end:
         pass
