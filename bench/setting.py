@@ -31,7 +31,7 @@ class Setting:
         return small if self.small else full
 
     def settle(self) -> None:
-        """Before a turn that writes about a gigabyte, ours and theirs alike: nothing is being written any more, and the memory for
+        """Before a turn that writes about a gigabyte, ours or theirs: nothing is being written any more, and the memory for
         it is there. A virtual machine gives memory that nobody uses back to its host, within seconds, and who needs it first
         waits for it longer than for anything that is measured: up to two seconds for each gigabyte."""
         os.sync()
