@@ -15,6 +15,7 @@ from roost.serving.metrics import Counts, Gauges, prometheus
 from roost.serving.splitting import Split
 from roost.serving.workers import answer_of
 from roost_job.scoring import frames
+from roost_job.scoring.messages import Request
 
 
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=6).filter(any))
@@ -26,6 +27,15 @@ def test_shares_are_exact_over_a_round_and_smooth_within_it(shares: list[int]) -
     for name, share in names.items():
         for count, turn in enumerate(itertools.accumulate(turn == name for turn in turns), 1):
             assert abs(turn - share * count / total) <= len(shares)
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_the_method_of_most_requests_is_known_without_reading_their_head(method: str) -> None:
+    exchange = Exchange(method.encode(), b"/score", b"", {b"a": b"b"}, b"{}", 0.0, b"1", lambda *_: None)
+    request = Request(exchange.head(with_key=False), b"{}")
+    assert request.method == method
+    assert (request._fields is None) == (method == "POST")
+    assert (request.path, request.headers) == ("/score", {"a": "b"})
 
 
 def test_nobody_has_a_share() -> None:

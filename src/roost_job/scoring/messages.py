@@ -6,6 +6,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
 from roost_job.scoring import frames
 
 JSON = "application/json"
+_POST = b'{"method":"POST",'
+"""How the head of most requests begins: the rest of it need not be read to know that."""
 
 
 class Refused(Exception):
@@ -34,6 +36,8 @@ class Request(object):
 
     @property
     def method(self) -> str:
+        if self._head.startswith(_POST):
+            return "POST"
         return str(self._field("method") or "POST")
 
     @property
