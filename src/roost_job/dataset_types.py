@@ -1,10 +1,11 @@
-"""The choices that tables are read by, under the names of the Azure ML SDK v1."""
+"""The choices that tables are read by, under the names of the Azure ML SDK v1, and how a definition holds them. The same in jobs
+and outside: what a job makes, anybody can read.
+"""
 
-from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
-from roost.domain.errors import InvalidInput
+from roost_job.exceptions import UserErrorException
 
 
 class PromoteHeadersBehavior(Enum):
@@ -26,7 +27,7 @@ class FileEncoding(Enum):
     WINDOWS1252 = 7
 
 
-class DataType:
+class DataType(object):
     """The type of a column: `set_column_types={'day': DataType.to_datetime('%Y-%m-%d')}`."""
 
     def __init__(self, kind: str, formats: Sequence[str] = ()) -> None:
@@ -47,16 +48,18 @@ class DataType:
     @staticmethod
     def to_float(decimal_mark: str = ".") -> "DataType":
         if decimal_mark != ".":
-            raise InvalidInput(f"Numbers are read with a decimal point, not with {decimal_mark!r}.")
+            raise UserErrorException("Numbers are read with a decimal point, not with %r." % (decimal_mark,))
         return DataType("float")
 
     @staticmethod
-    def to_datetime(formats: str | Sequence[str] | None = None) -> "DataType":
+    def to_datetime(formats: Union[str, Sequence[str], None] = None) -> "DataType":
         return DataType("datetime", [formats] if isinstance(formats, str) else list(formats or ()))
 
     @staticmethod
     def to_stream(workspace: object = None) -> "DataType":  # noqa: ARG004 - the SDK's signature
-        raise InvalidInput("Columns of streams are not in Roost.", hint="Read the paths as text, and open the files.")
+        raise UserErrorException(
+            "Columns of streams are not in Roost.", hint="Read the paths as text, and open the files."
+        )
 
 
 _ENCODINGS = {
@@ -70,16 +73,16 @@ _ENCODINGS = {
 }
 
 
-def header(given: object) -> str:
+def header(given: Any) -> str:
     """As it is stored."""
     if isinstance(given, bool):
         given = PromoteHeadersBehavior.ALL_FILES_HAVE_SAME_HEADERS if given else PromoteHeadersBehavior.NO_HEADERS
     if not isinstance(given, PromoteHeadersBehavior):
-        raise InvalidInput(f"header must be True, False or a PromoteHeadersBehavior, got {given!r}.")
+        raise UserErrorException("header must be True, False or a PromoteHeadersBehavior, got %r." % (given,))
     return given.name.lower()
 
 
-def encoding(given: object) -> str:
+def encoding(given: Any) -> str:
     known = sorted(_ENCODINGS.values())
     text = (
         _ENCODINGS.get(given, "")
@@ -87,13 +90,49 @@ def encoding(given: object) -> str:
         else str(given).lower().replace("-", "").replace("_", "")
     )
     if text not in known:
-        raise InvalidInput(f"encoding {given!r} is not known.", hint=f"It is one of: {', '.join(known)}.")
+        raise UserErrorException("encoding %r is not known." % (given,), hint="It is one of: %s." % ", ".join(known))
     return text
 
 
-def column_types(given: object) -> dict[str, Any]:
+def column_types(given: Any) -> Dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, dict) or not all(isinstance(each, DataType) for each in given.values()):
-        raise InvalidInput(f"set_column_types must be a dict of DataType, got {str(given)[:200]!r}.")
+        raise UserErrorException("set_column_types must be a dict of DataType, got %r." % str(given)[:200])
     return {str(name): dict(kind._plain) for name, kind in given.items()}
+
+
+def partition_format(given: Any) -> str:
+    if given is not None and (not isinstance(given, str) or "{" not in given):
+        raise UserErrorException(
+            "partition_format names parts of paths in braces, got %r." % (given,), hint="'{year}/{month}/*.csv'"
+        )
+    return given or ""
+
+
+def delimited(
+    separator: Any, header_is: Any, encoding_is: Any, infer: Any, support_multi_line: Any, empty_as_string: Any
+) -> Dict[str, Any]:
+    """How CSV and its relatives are read."""
+    if not isinstance(separator, str) or not separator:
+        raise UserErrorException("separator must be text, got %r." % (separator,))
+    return {
+        "type": "delimited",
+        "separator": separator,
+        "header": header(header_is),
+        "encoding": encoding(encoding_is),
+        "infer_column_types": bool(infer),
+        "support_multi_line": bool(support_multi_line),
+        "empty_as_string": bool(empty_as_string),
+    }
+
+
+def json_lines(invalid_lines: Any, encoding_is: Any) -> Dict[str, Any]:
+    if invalid_lines not in ("error", "drop"):
+        raise UserErrorException("invalid_lines must be 'error' or 'drop', got %r." % (invalid_lines,))
+    return {"type": "json_lines", "invalid_lines": invalid_lines, "encoding": encoding(encoding_is)}
+
+
+def table(form: Mapping[str, Any], include_path: Any, types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """What every table says beside that."""
+    return dict(form, include_path=bool(include_path), column_types=column_types(types))
