@@ -17,6 +17,8 @@ MANAGED = "managed-dataset"
 
 
 class _Factory(type):
+    """What the SDK's has and a job's has not says so."""
+
     def __getattr__(cls, name: str) -> NoReturn:
         outside.refuse(cls.__name__, name, outside.FACTORY)
 
@@ -125,7 +127,7 @@ class TabularDatasetFactory(object, metaclass=_Factory):
         return made.register(datastore.workspace, name, description, tags, create_new_version=True)
 
 
-class Dataset(object):
+class Dataset(object, metaclass=_Factory):
     """Where datasets begin: `Dataset.File.from_files`, `Dataset.get_by_name`. `workspace` is `run.experiment.workspace`."""
 
     File = FileDatasetFactory

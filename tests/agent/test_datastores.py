@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.api.desks import Desk, served
+from tests.contracts.engine import eventually
 from tests.services.houses import ANN, submit
 
 from roost.agent import contained
@@ -24,6 +25,7 @@ from roost.agent.staging import Staging
 from roost.domain.datasets import DataUse
 from roost.domain.datastores import DatastoreKind
 from roost.domain.plans import Access, Plan
+from roost.domain.runs import RunStatus
 from roost.environments.containers.box import Mount
 from roost.services import datasets, datastores, people
 from roost.services.datastores import NewDatastore
@@ -219,6 +221,49 @@ def test_a_control_plane_that_is_away(agent: Agent, desk: Desk) -> None:
         with pytest.raises(LookupError) as caught:
             agent.ask(op, **fields)
         assert caught.value.args[0] == "unavailable"
+
+
+@pytest.mark.slow
+def test_a_control_plane_that_is_killed_meanwhile_is_waited_for(own_plane: Any) -> None:
+    script = """
+        import os, time
+        from roost_job.run import Run
+        store = Run.get_context().experiment.workspace.get_default_datastore()
+        for n in range(30):
+            with open(str(n), "w") as file:
+                file.write("x" * 1000)
+            store.upload_files([str(n)], target_path="made", show_progress=False)
+            print("sent", n, flush=True)
+            time.sleep(0.02)
+        print("came", store.download("back", prefix="made", show_progress=False))
+        """
+    run = own_plane.submit({"train.py": script})
+    eventually(lambda: own_plane.says(run, "sent 3"))
+    own_plane.kill()
+    own_plane.start()
+    run = own_plane.wait(run)
+    assert run.status is RunStatus.COMPLETED, run.message
+    assert "came 30" in own_plane.log(run)
+    uses = own_plane.client.call("GET", f"/api/runs/{run.id}/datasets")["uses"]
+    assert [(use["direction"], use["name"]) for use in uses] == [("input", f"{OWN}/made"), ("output", f"{OWN}/made")]
+
+
+def test_what_cannot_be_read(agent: Agent, tmp_path: Path) -> None:
+    agent.upload("in", a="1")
+    if os.geteuid() != 0:  # root may read and write everything
+        (agent.folder.work / "closed").write_text("1")
+        (agent.folder.work / "closed").chmod(0)
+        with pytest.raises(LookupError, match="may not be read"):
+            given = [["a", str(agent.folder.work / "closed")]]
+            agent.ask("datastore_upload", name=OWN, files=given, target="other")
+        (tmp_path / "locked").mkdir(mode=0o500)
+        with pytest.raises(LookupError, match=r"locked/in.* cannot be written: Permission denied"):
+            agent.download("in", tmp_path / "locked")
+    (agent.folder.work / "here" / "in" / "a" / "deep").mkdir(parents=True)
+    with pytest.raises(LookupError, match=r"here/in/a cannot be written"):
+        agent.download("in", agent.folder.work / "here", overwrite=True)
+    assert agent.download("in", agent.folder.work / "here")["count"] == 0
+    assert [path.name for path in (agent.folder.work / "here" / "in").iterdir()] == ["a"], "nothing half is left"
 
 
 def test_nothing_is_written_through_a_link(agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,8 @@ import pytest
 from tests.roost_job.doors import FakeDoor
 from tests.sdk.folders import tree
 
+import roost
+from roost import OutputFileDatasetConfig
 from roost_job import local_files
 from roost_job.context import JobWorkspace
 from roost_job.datapaths import DataPath, DataReference
@@ -242,6 +244,7 @@ def test_uploaded_and_made_at_once(workspace: JobWorkspace, door: Door, tmp_path
         (lambda store: Dataset.Tabular.from_json_lines_files((store, "x"), invalid_lines="skip"), "'error' or 'drop'"),
         (lambda store: Dataset.Tabular.from_parquet_files((store, "x"), set_column_types={"a": 1}), "dict of DataType"),
         (lambda store: Dataset.Tabular.from_sql_query("select 1"), "from_sql_query is not in a job"),
+        (lambda store: Dataset.get_all(store.workspace), r"Dataset\.get_all is not in a job"),
         (lambda store: Dataset.File.upload_directory(".", "up"), r"target must be a Datastore, .* got 'up'"),
         (lambda store: FileDataset(None, {}).register(store.workspace, "x", tags=["a"]), "tags must be a dict"),
         (lambda store: FileDataset(None, {}).register("vision", "x"), "must be the one of the job's run"),
@@ -259,3 +262,15 @@ def test_addresses_need_a_job(monkeypatch: pytest.MonkeyPatch, door: Door, tmp_p
     for name, value in (("ROOST_RUN_ID", "r"), ("ROOST_SPOOL", str(tmp_path)), ("ROOST_DOOR", door.path)):
         monkeypatch.setenv(name, value)
     assert Dataset.File.from_files("http://host/a")._definition["sources"] == [{"url": "http://host/a"}]
+
+
+def test_a_child_of_a_job_may_be_given_its_datastores(workspace: JobWorkspace) -> None:
+    store = workspace.get_default_datastore()
+    made = OutputFileDatasetConfig("made", destination=(store, "results"))
+    assert (made._carried().datastore, made._carried().path) == ("workspaceblobstore", "results")
+    assert roost.DataReference(store, "given", "in").to_config().datastore_name == "workspaceblobstore"
+    assert (
+        roost.Datastore(workspace, "azure") == roost.Datastore.get(workspace, "azure") == Datastore(workspace, "azure")
+    )
+    files = roost.Dataset.File.from_files(roost.DataPath(store, "in"), validate=False)
+    assert isinstance(files, FileDataset), "with the SDK at hand a job's is the job library's too"

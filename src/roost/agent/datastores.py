@@ -106,8 +106,10 @@ class Datastores:
             if not (isinstance(pair, list) and len(pair) == 2):
                 raise InvalidInput(f"`files` must be a list of [name, path], got {str(pair)[:80]!r} in it.")
             name, path = names.path(pair[0]), self._door.reach(absolute(pair[1]))
-            if not path.is_file():
+            if not os.path.isfile(path):
                 raise InvalidInput(f"There is no file {pair[1]!r} to upload.")
+            if not os.access(path, os.R_OK):
+                raise InvalidInput(f"The file {pair[1]!r} may not be read.", hint="Look at who may read it.")
             found[names.path(f"{base}/{name}" if base else name)] = path
         if len(found) < len(given):
             raise InvalidInput(
@@ -131,7 +133,7 @@ class Datastores:
         folder = self._door.reach(asked)
         self._declare(Direction.INPUT, [Source(datastore=name, path=prefix)])
         found = self._listing(name, prefix)
-        wanted = [item for item in found if request.get("overwrite") or not (folder / item.name).exists()]
+        wanted = [item for item in found if request.get("overwrite") or not os.path.exists(folder / item.name)]
         size = 0
         with _written(folder, asked), Cache(self._folder.home) as cache:
             with held(folder):  # before anything is fetched: it may not be to be written

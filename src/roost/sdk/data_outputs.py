@@ -14,6 +14,7 @@ from roost.domain.errors import InvalidInput
 from roost.sdk.consumption import DatasetConsumptionConfig, checked_input, new_name, put_into_text
 from roost_job import dataset_types
 from roost_job.dataset_types import PromoteHeadersBehavior
+from roost_job.datastore_facts import DatastoreFacts
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -182,14 +183,13 @@ def _texts(columns: object) -> list[str]:
     return list(given)
 
 
-def _destination(given: object) -> "tuple[Datastore | str, str]":
+def _destination(given: Any) -> "tuple[Datastore | str, str]":
     """The datastore, or its name (empty for the workspace's default), and the path in it."""
-    from roost.sdk.datastores import Datastore  # noqa: PLC0415 - datastores know this page: no circle
-
     if given is None:
         return "", ""
     datastore, path = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
-    if isinstance(given, str) or not isinstance(datastore, Datastore | str) or not isinstance(path, str):
+    known = isinstance(datastore, DatastoreFacts | str)  # a job's is known by its name just as well
+    if isinstance(given, str) or not known or not isinstance(path, str):
         raise InvalidInput(
             f"destination must be a datastore, or a datastore and a path, got {given!r}.",
             hint="destination=(ws.get_default_datastore(), 'results/{run-id}')",
