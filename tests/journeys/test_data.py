@@ -508,6 +508,9 @@ frame = prices.to_pandas_dataframe()
 lines = Dataset.get_by_name(run.experiment.workspace, "lines").to_pandas_dataframe()
 said = {"days": [str(day)[:10] for day in frame["day"]], "regions": frame["region"].tolist(),
         "dear": prices.drop_columns("region").take(1).to_pandas_dataframe().columns.tolist(), "lines": lines["a"].tolist()}
+store = run.experiment.workspace.get_default_datastore()
+kept = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "kept", show_progress=False)
+said["kept"] = kept.version, kept.keep_columns(["price"]).to_pandas_dataframe()["price"].tolist()
 os.makedirs("outputs", exist_ok=True)
 json.dump(said, open("outputs/said.json", "w"))
 """
@@ -532,6 +535,8 @@ def test_tables_inside_a_job(workspace: Workspace, experiment: Experiment, tmp_p
         "regions": ["north", "south"],
         "dear": ["day", "price"],
         "lines": [1, 2],
+        "kept": [1, [50, 70]],
     }
+    assert Dataset.get_by_name(workspace, "kept").to_pandas_dataframe()["price"].tolist() == [50, 70]  # type: ignore[union-attr]
     found = run.input_datasets["prices"].to_pandas_dataframe()
     assert found["price"].tolist() == [50, 70], "outside the same as inside"
