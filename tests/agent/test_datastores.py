@@ -141,9 +141,11 @@ def test_the_root_of_a_datastore_is_noted_by_name(agent: Agent, desk: Desk, monk
     assert agent.uses() == [("output", f"{OWN}/a")]
     with pytest.raises(LookupError, match="did not declare"):
         agent.ask("dataset_register", name="x", definition={"sources": [{"datastore": OWN, "path": "other"}]})
+    assert agent.upload("odd", **{"a*": "1"})["count"] == 1
     monkeypatch.setattr(page, "_MOST_NAMES", 1)
     agent.upload("", b="1", c="2")
-    assert agent.uses() == [("output", f"{OWN}/"), ("output", f"{OWN}/a")]
+    assert agent.uses() == [("output", f"{OWN}/"), ("output", f"{OWN}/a"), ("output", f"{OWN}/odd")]
+    assert agent.upload("", **{"b*": "1"})["count"] == 1
 
 
 def test_made_registered_and_read(agent: Agent, desk: Desk) -> None:

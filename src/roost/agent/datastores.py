@@ -38,7 +38,8 @@ _AT_ONCE = 4
 _SECONDS = 600.0
 """How long one file, or the listing of a datastore, may take."""
 _MOST_NAMES = 100
-"""An upload to the root of a datastore is noted by so many names there at the most; one of more is noted as all of it."""
+"""An upload to the root of a datastore is noted by so many names there at the most; one of more, or of names that would mean
+others too (`a*`), is noted as all of it."""
 _ELSEWHERE = "Give a folder, there or yet to be made, that you may write to."
 
 
@@ -86,7 +87,7 @@ class Datastores:
         if store.read_only:
             raise Conflict(f"Datastore {store.name!r} is read only.", hint="Upload to another one.")
         tops = [base] if base else sorted({name.partition("/")[0] for name, _ in files})
-        places = tops if len(tops) <= _MOST_NAMES else [""]
+        places = tops if len(tops) <= _MOST_NAMES and not any(map(globs.is_pattern, tops)) else [""]
         self._declare(Direction.OUTPUT, [Source(datastore=store.name, path=path) for path in places])
         there: set[str] = set()
         if not request.get("overwrite"):
