@@ -11,9 +11,19 @@ SDK_PYTHON = (3, 11)
 
 _IN_JOBS = {
     "Run": "roost_job.run",
-    "Dataset": "roost_job.datasets",
+    "AbstractDataset": "roost_job.datasets",
+    "DataPath": "roost_job.datapaths",
+    "DataPathComputeBinding": "roost_job.datapaths",
+    "DataReference": "roost_job.datapaths",
+    "DataType": "roost_job.dataset_types",
+    "Dataset": "roost_job.dataset_factory",
+    "Datastore": "roost_job.datastores",
     "FileDataset": "roost_job.datasets",
+    "FileDatasetFactory": "roost_job.dataset_factory",
+    "FileEncoding": "roost_job.dataset_types",
+    "PromoteHeadersBehavior": "roost_job.dataset_types",
     "TabularDataset": "roost_job.datasets",
+    "TabularDatasetFactory": "roost_job.dataset_factory",
     "Model": "roost_job.models",
     "ResourceConfiguration": "roost_job.models",
 }

@@ -61,6 +61,19 @@ class JobWorkspace(object):
         return JobDatasets(self._data_link())
 
     @property
+    def datastores(self) -> Dict[str, Any]:
+        """Every datastore of the workspace, by name; its own first."""
+        from roost_job.datastores import every  # for those who use data
+
+        return every(self)
+
+    def get_default_datastore(self) -> Any:
+        """Where data goes unless another place is named."""
+        from roost_job.datastores import Datastore  # as above
+
+        return Datastore(self)
+
+    @property
     def models(self) -> Dict[str, Any]:
         """The newest version of each registered model, by name."""
         from roost_job.models import Model  # for those who use models

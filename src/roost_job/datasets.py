@@ -1,4 +1,4 @@
-"""Datasets as a script in a job holds them: `run.input_datasets['training']`, or `Dataset.get_by_name(workspace, name)`.
+"""Datasets as a script in a job holds them: `run.input_datasets['training']`; how they are made and found: `dataset_factory.py`.
 
 The agent answers with paths of this node; tables are read here, by `frames`. None ever changes: each step gives a new one.
 """
@@ -12,7 +12,6 @@ from roost_job import frames, outside
 from roost_job.exceptions import UserErrorException
 
 D = TypeVar("D", bound="JobDataset")
-_FAR = "Do it outside of the run, with the Roost SDK."
 
 
 class JobDataset(object):
@@ -57,11 +56,28 @@ class JobDataset(object):
         step = {"op": "split", "percentage": _share("percentage", percentage), "seed": _seed(seed)}
         return self._with(part=0, **step), self._with(part=1, **step)
 
-    def register(self, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG002 - the SDK's signature
-        raise UserErrorException(
-            "A script does not register datasets itself.",
-            hint="Give the run an OutputFileDatasetConfig with register_on_complete. Or: %s" % _FAR,
+    def register(
+        self: D,
+        workspace: Any,
+        name: str,
+        description: Optional[str] = None,
+        tags: Optional[Mapping[str, str]] = None,
+        create_new_version: bool = False,
+    ) -> D:
+        """It under a name, for everybody in the workspace. The same definition again is the same version; another one is a
+        new version if that is asked for, and a UserErrorException otherwise."""
+        if tags is not None and not isinstance(tags, Mapping):
+            raise UserErrorException("tags must be a dict, got %s." % type(tags).__name__, hint="tags={'year': '2020'}")
+        link = link_of(workspace)
+        record = link.ask(
+            "dataset_register",
+            definition=self._definition,
+            name=name,
+            description=description or "",
+            tags={str(key): str(value) for key, value in (tags or {}).items()},
+            create_new_version=bool(create_new_version),
         )
+        return type(self)(link, record["definition"], record)
 
     def __getattr__(self, name: str) -> NoReturn:
         outside.refuse(type(self).__name__, name, outside.DATASET)
@@ -72,6 +88,10 @@ class JobDataset(object):
 
     def __repr__(self) -> str:
         return "%s(name=%r, version=%r)" % (type(self).__name__, self.name, self.version)
+
+
+AbstractDataset = JobDataset
+"""As the SDK calls it."""
 
 
 class FileDataset(JobDataset):
@@ -199,45 +219,6 @@ def make(link: Any, definition: Mapping[str, Any], record: Optional[Mapping[str,
     return kind(link, definition, record)
 
 
-class _Outside(object):
-    """A part of the SDK that jobs do not have: whatever is asked of it says so."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, member: str) -> NoReturn:
-        if member.startswith("__"):
-            raise AttributeError(member)  # inspection by the language itself
-        raise UserErrorException(
-            "%s.%s needs the Roost SDK: in a job datasets are found, not made." % (self._name, member),
-            hint="Register the dataset outside of the run, and ask for it with Dataset.get_by_name(workspace, name).",
-        )
-
-
-class Dataset(object):
-    """What a script in a job asks for by name or id. `workspace` is `run.experiment.workspace`."""
-
-    File = _Outside("Dataset.File")
-    Tabular = _Outside("Dataset.Tabular")
-
-    @staticmethod
-    def get_by_name(workspace: Any, name: str, version: Any = "latest", **kwargs: Any) -> Any:  # noqa: ARG004
-        """The registered dataset of that name; its newest version when none is given."""
-        wanted = None if version in (None, "latest") else int(version)
-        record = _link_of(workspace).ask("dataset", name=name, version=wanted)
-        return make(_link_of(workspace), record["definition"], record)
-
-    @staticmethod
-    def get_by_id(workspace: Any, id: str, **kwargs: Any) -> Any:  # noqa: A002, ARG004 - the SDK's name for it
-        """The registered dataset of that id, or the run's own input of that name: an argument holds one or the other."""
-        link = _link_of(workspace)
-        for each in (link.ask("run").get("spec") or {}).get("inputs") or ():
-            if each["name"] == id and not each.get("dataset_id"):
-                return make(link, each["definition"])
-        record = link.ask("dataset", id=str(id))
-        return make(link, record["definition"], record)
-
-
 class JobDatasets(Mapping[str, Any]):
     """`workspace.datasets`: the newest version of each registered one, by name."""
 
@@ -261,7 +242,7 @@ class JobDatasets(Mapping[str, Any]):
         return found
 
 
-def _link_of(workspace: Any) -> Any:
+def link_of(workspace: Any) -> Any:
     link = getattr(workspace, "_data_link", None)
     if link is None:
         raise UserErrorException(

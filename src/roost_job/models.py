@@ -152,7 +152,7 @@ class Model(object):
     def _dataset(self, dataset_id: Optional[str]) -> Any:
         if not dataset_id:
             return None
-        from roost_job.datasets import Dataset  # for those who use data: it reads tables
+        from roost_job.dataset_factory import Dataset  # for those who use data: it reads tables
 
         try:
             return Dataset.get_by_id(self._workspace, dataset_id)

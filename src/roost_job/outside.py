@@ -5,17 +5,12 @@ from typing import Mapping, NoReturn
 from roost_job.exceptions import UserErrorException
 
 _BEFORE = "Do it outside of the run, with the Roost SDK."
-_DATASTORE = (
-    "Give the run the data: a dataset as an input, or OutputFileDatasetConfig for what it writes; "
-    "Dataset.get_by_name(workspace, name) finds what is registered."
-)
 _FILTER = "Filter the frame that to_pandas_dataframe() gives; or filter before, with the Roost SDK, and register that."
 _INPUT = "Outside of the run give it as an input; in a job use mount(), download() or to_pandas_dataframe()."
+_FILES = "In a job use Dataset.File.from_files((datastore, path)).mount() or .download(); and datastore.upload(folder, path)."
 
 WORKSPACE: Mapping[str, str] = {
-    "get_default_datastore": _DATASTORE,
     "set_default_datastore": _BEFORE,
-    "datastores": _DATASTORE,
     "environments": _BEFORE,
     "compute_targets": _BEFORE,
     "experiments": "Run.get_context() is the job's own run, and its child_run() makes runs below it.",
@@ -41,6 +36,46 @@ DATASET: Mapping[str, str] = {
     "unregister_all_versions": _BEFORE,
     "get_runs": _BEFORE,
     "data_changed_time": _BEFORE,
+}
+DATASTORE: Mapping[str, str] = dict(
+    {
+        "unregister": _BEFORE,
+        "set_as_default": _BEFORE,
+        "as_mount": _FILES,
+        "as_download": _FILES,
+        "as_upload": _FILES,
+    },
+    **{
+        "register_%s" % kind: _BEFORE
+        for kind in (
+            "folder",
+            "s3",
+            "gcs",
+            "http",
+            "azure_blob_container",
+            "azure_data_lake_gen2",
+            "azure_file_share",
+            "azure_data_lake",
+            "azure_sql_database",
+            "azure_postgre_sql",
+            "azure_my_sql",
+            "dbfs",
+            "hdfs",
+        )
+    },
+)
+REFERENCE: Mapping[str, str] = {
+    "as_mount": _FILES,
+    "as_download": _FILES,
+    "as_upload": _FILES,
+    "to_config": _BEFORE,
+}
+FACTORY: Mapping[str, str] = {
+    "get_all": "workspace.datasets names them, and workspace.datasets[name] is one.",
+    "get_versions": "Dataset.get_by_name(workspace, name, version) finds one. Or: %s" % _BEFORE,
+    "from_sql_query": "Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe.",
+    "register_spark_dataframe": "Write the frame as Parquet, and use from_parquet_files.",
+    "register_dask_dataframe": "Write the frame as Parquet, and use from_parquet_files.",
 }
 
 

@@ -30,7 +30,8 @@ class RunData(object):
         here = {name: os.environ.get(VARIABLE + name) for name in names} if self._is_here() else {}
         if any(here.values()):
             return {name: path for name, path in here.items() if path}
-        return {use["name"]: self._data(use) for use in self._link.ask("uses") if use["direction"] == "output"}
+        uses = [use for use in self._link.ask("uses") if use["direction"] == "output" and use["name"] in names]
+        return {use["name"]: self._data(use) for use in uses}
 
     def _is_here(self) -> bool:
         """Whether this process is part of the run."""
@@ -67,7 +68,7 @@ def inputs(spec: Mapping[str, Any]) -> List[Dict[str, Any]]:
 
 
 def outputs(uses: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
-    """Those that are written, as `get_details` has them."""
+    """Those that are written, as `get_details` has them; what a script wrote or registered on its own too."""
     return [
         {
             "dataset": {"id": each.get("dataset_id") or None},

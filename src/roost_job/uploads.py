@@ -23,8 +23,8 @@ def check_file_name(name: object) -> str:
 def check_no_datastore(datastore_name: Optional[str]) -> None:
     if datastore_name is not None:
         raise UserErrorException(
-            "Roost cannot upload to the datastore %.80r from a run yet." % datastore_name,
-            hint="Leave `datastore_name` out: the files are kept with the run.",
+            "A run's own files are kept with the run, not in the datastore %.80r." % datastore_name,
+            hint="Leave `datastore_name` out; Datastore.get(workspace, name).upload_files([path]) writes to a datastore.",
         )
 
 

@@ -1,6 +1,7 @@
 """Data over HTTP: files with ranges and versions, no credential in any answer, what a run's token is refused."""
 
 from tests.api.desks import Desk
+from tests.services.houses import submit
 
 PLACE = "/api/workspaces/vision"
 FILES = f"{PLACE}/datastores/workspaceblobstore/files"
@@ -71,3 +72,22 @@ def test_datasets(desk: Desk) -> None:
     assert len(person.get(f"{PLACE}/datasets").json["datasets"]) == 1
     assert person.call("DELETE", f"{PLACE}/datasets/my%20birds").json == {"count": 2}
     assert person.get(f"{PLACE}/datasets/my%20birds").error["code"] == "data_not_found"
+
+
+def test_a_run_declares_what_its_script_asks_for(desk: Desk) -> None:
+    desk.person.put(f"{FILES}/d/1.csv", b"a")
+    run = submit(desk.house)
+    own, place = desk.run_client(run.id), f"/api/runs/{run.id}/datasets"
+    read = {"sources": [{"datastore": "workspaceblobstore", "path": "d"}]}
+    assert own.post(f"{PLACE}/datasets/items", {"definition": read}).error["code"] == "forbidden"
+    use = own.post(place, {"direction": "input", "definition": read}).json
+    assert (use["name"], use["mode"], use["dataset_id"]) == ("workspaceblobstore/d", "direct", "")
+    assert len(own.post(f"{PLACE}/datasets/items", {"definition": read}).json["items"]) == 1
+    made = {"sources": [{"datastore": "workspaceblobstore", "path": "made"}]}
+    assert own.put(f"{FILES}/made/x", b"1").error["code"] == "forbidden"
+    assert own.post(place, {"direction": "output", "definition": made}).status == 200
+    assert own.put(f"{FILES}/made/x", b"1").json == {"size": 1}
+    assert [each["name"] for each in own.get(place).json["uses"]] == ["workspaceblobstore/d", "workspaceblobstore/made"]
+    assert own.post(place, {"direction": "sideways", "definition": read}).error["code"] == "invalid_input"
+    other = submit(desk.house)
+    assert desk.run_client(other.id).post(place, {"direction": "input", "definition": read}).status == 403

@@ -189,11 +189,29 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
     for package in ("azureml", "roost_job"):
         (tmp_path / package).symlink_to(source / package)
     lines = ["from azureml.core import Nothing", "import azureml.pipeline", "from azureml.core.run import Nothing"]
+    data = {
+        "azureml.core": "Dataset Datastore",
+        "azureml.core.dataset": "Dataset",
+        "azureml.core.datastore": "Datastore",
+        "azureml.data": "DataType FileDataset TabularDataset",
+        "azureml.data.abstract_dataset": "AbstractDataset",
+        "azureml.data.abstract_datastore": "AbstractDatastore",
+        "azureml.data.azure_storage_datastore": "AzureBlobDatastore AzureFileDatastore",
+        "azureml.data.data_reference": "DataReference",
+        "azureml.data.datapath": "DataPath DataPathComputeBinding",
+        "azureml.data.dataset_factory": "FileDatasetFactory TabularDatasetFactory",
+        "azureml.data.dataset_type_definitions": "PromoteHeadersBehavior FileEncoding",
+    }
     text = (
         "import azureml.core, azureml.core.run, azureml.core.script_run, roost_job.run\n"
         "from azureml.core import *\n"
         "assert Run is azureml.core.run.Run is azureml.core.script_run.ScriptRun is roost_job.run.Run\n"
         "assert not hasattr(azureml.core, 'Nothing')\n"
+        "import importlib\n"
+        f"for path, names in {data!r}.items():\n"
+        "    for name in names.split():\n"
+        "        found = getattr(importlib.import_module(path), name)\n"
+        "        assert found.__module__.startswith('roost_job.'), (path, name)\n"
         f"for line in {lines!r}:\n"
         "    try: exec(line)\n"
         "    except ImportError as error: print(error)\n"

@@ -128,4 +128,16 @@ def test_what_a_run_reads_and_fills() -> None:
         "  read        dataset cats, version 1, got by name",
         "  output      made: store/out/run_7, is dataset results, version 3",
     ]
+    own = {
+        "read": {"birds": "birds", "store/in": "store/in"},
+        "wrote": {"plain": "plain", "store/out": "store/out"},
+        "output": {"cats:2": "cats, version 2"},
+    }
+    assert showing.data_lines(spec, own)[3:] == [
+        "  read        store/in, by the script",
+        "  wrote       store/out, by the script",
+        "  made        dataset cats, version 2, by the script",
+    ]
+    many = {"read": {f"store/{n}": f"store/{n}" for n in range(20)}}
+    assert showing.data_lines(RunSpec(), many)[-1] == "              and 8 places more"
     assert showing.plain(spec, "train.py", "--to", token("made"), token("birds")) == "train.py --to <made> <birds>"

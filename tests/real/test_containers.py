@@ -526,6 +526,14 @@ with files.mount() as place:
     listed = sorted(os.listdir(place.mount_point))
 said = {"placed": [placed, open(placed).read()], "listed": listed, "folder": sorted(os.listdir(folder)),
         "here": [os.path.basename(path) for path in files.download("/tmp/here")], "variable": os.environ["placed"]}
+store = run.experiment.workspace.get_default_datastore()
+said["came"] = store.download("/tmp/came", prefix="words"), sorted(os.listdir("/tmp/came/words"))
+store.upload("/tmp/came", "sent")
+said["sent"] = sorted(Dataset.File.from_files((store, "sent/**")).to_path())
+try:
+    store.upload_files(["/etc/passwd"], target_path="sent")
+except Exception as error:
+    said["refused"] = str(error).splitlines()[0]
 json.dump(said, open(os.path.join(made, "said.json"), "w"))
 """
 
@@ -547,6 +555,9 @@ def test_data_in_and_out_of_a_container(
         "folder": ["1.txt", "2.txt"],
         "here": ["1.txt", "2.txt"],
         "variable": "/data/placed/1.txt",
+        "came": [2, ["1.txt", "2.txt"]],
+        "sent": ["/words/1.txt", "/words/2.txt"],
+        "refused": "'/etc/passwd' is in the container alone, where the agent does not reach it.",
     }
 
 

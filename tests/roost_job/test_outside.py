@@ -2,7 +2,7 @@
 
 import pytest
 
-from roost import Datastore
+from roost import Environment
 from roost_job.context import JobWorkspace
 from roost_job.datasets import FileDataset, TabularDataset
 from roost_job.door import _answer
@@ -11,7 +11,7 @@ from roost_job.exceptions import UserErrorException
 WORKSPACE = JobWorkspace("vision")
 
 
-@pytest.mark.parametrize("name", ["get_default_datastore", "datastores", "environments", "compute_targets"])
+@pytest.mark.parametrize("name", ["set_default_datastore", "environments", "compute_targets", "webservices"])
 def test_of_a_workspace(name: str) -> None:
     with pytest.raises(UserErrorException, match=rf"Workspace\.{name} is not in a job\.\nhint: "):
         getattr(WORKSPACE, name)
@@ -20,7 +20,7 @@ def test_of_a_workspace(name: str) -> None:
 
 def test_the_sdk_with_the_workspace_of_a_job() -> None:
     with pytest.raises(UserErrorException, match="In a job the workspace is known by its name"):
-        Datastore.get(WORKSPACE, "mine")  # type: ignore[arg-type]
+        Environment.list(WORKSPACE)  # type: ignore[arg-type]
 
 
 def test_of_datasets() -> None:

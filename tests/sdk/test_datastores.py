@@ -56,7 +56,7 @@ def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     tree(tmp_path, {"one/x.txt": "1", "two/x.txt": "2"})
     files = [str(tmp_path / "one/x.txt"), str(tmp_path / "two/x.txt")]
-    with pytest.raises(InvalidInput, match="2 files would be stored under 1 names"):
+    with pytest.raises(UserErrorException, match="2 files would be stored under 1 names"):
         store.upload_files(files)
     store.upload_files(files, relative_root=str(tmp_path), show_progress=False)
     assert [item.name for item in datastore_files.listing(store)] == ["one/x.txt", "two/x.txt"]
@@ -66,7 +66,7 @@ def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:
         (lambda: store.upload_files(files, relative_root=str(tmp_path / "one")), "not below"),
         (lambda: store.upload(str(tmp_path), "../x"), "climbs out"),
     ):
-        with pytest.raises(InvalidInput, match=words):
+        with pytest.raises(UserErrorException, match=words):
             deed()
 
 
@@ -131,7 +131,7 @@ def test_what_a_cloud_datastore_says_of_itself(workspace: Workspace) -> None:
         *("acc", "box", "https", "AzureBlob"),
     )
     assert key not in repr(store) + str(vars(store))
-    with pytest.raises(InvalidInput, match="account_key of datastore 'azure' is not shown"):
+    with pytest.raises(UserErrorException, match="account_key of datastore 'azure' is not shown"):
         _ = store.account_key
     china = Datastore.register_azure_blob_container(
         workspace, "china", "box", "acc", sas_token="?sv=1", endpoint="core.chinacloudapi.cn"

@@ -8,11 +8,11 @@ from tests.services.houses import ANN, submission, submit
 
 from roost.domain.datasets import DatasetKind, Definition, Direction, Input, Mode, Output, Source
 from roost.domain.datastores import DatastoreKind
-from roost.domain.errors import DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
+from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import RunKind
 from roost.services import datasets, datastores, runs
-from roost.services.datasets import NewDataset, Written
+from roost.services.datasets import Declared, NewDataset, Written
 from roost.services.datastores import NewDatastore
 from roost.services.house import House
 
@@ -136,6 +136,77 @@ def test_a_run_that_asks_by_name_has_read_it_and_may_list_it(house: House) -> No
     with pytest.raises(Forbidden, match="did not declare"):
         register(house, of("b"), "mine", own)
     assert register(house, of("a", steps=({"op": "take", "count": 1},)), "mine", own).version == 1
+
+
+def declare(house: House, caller: Caller, direction: str, *paths: str, name: str = OWN) -> str:
+    declared = Declared(direction=Direction(direction), definition=of(*paths, name=name))
+    return datasets.declare(house, caller.run_id, declared).name
+
+
+def places(house: House, caller: Caller) -> list[tuple[str, str]]:
+    return sorted((use.direction.value, use.name) for use in datasets.uses_of_run(house, caller.run_id))
+
+
+def test_a_script_declares_by_asking(house: House) -> None:
+    put(house, "a/1", "a/2", "b/3")
+    own = Caller(user="ann", run_id=submit(house).id)
+    with pytest.raises(Forbidden, match="did not declare"):
+        names(house, of("a"), own)
+    assert declare(house, own, "input", "/a/") == declare(house, own, "input", "a") == f"{OWN}/a"
+    assert names(house, of("a"), own) == ["1", "2"]
+    declare(house, own, "input", "a/1")
+    declare(house, own, "input", "a/*")
+    assert places(house, own) == [("input", f"{OWN}/a")], "what is below it is declared with it"
+    with pytest.raises(Forbidden, match="did not declare"):
+        datastores.may_write(house, own, "vision", OWN, "a/4", overwrite=True)
+    for wrong in (("input", "../x"), ("output", "../x")):
+        with pytest.raises(InvalidInput, match="climbs out"):
+            declare(house, own, *wrong)
+    with pytest.raises(DataNotFound, match="'none'"):
+        declare(house, own, "input", "a", name="none")
+    assert len(places(house, own)) == 1
+
+
+def test_a_script_writes_where_it_said(house: House, tmp_path: Path) -> None:
+    own = Caller(user="ann", run_id=submit(house).id)
+    declare(house, own, "output", "made")
+    declare(house, own, "output", "made/below")
+    assert places(house, own) == [("output", f"{OWN}/made")]
+    for path in ("made/1", "made/below/2", "made"):
+        datastores.may_write(house, own, "vision", OWN, path, overwrite=True)
+    for path in ("mad", "made2/1", "x"):
+        with pytest.raises(Forbidden, match="did not declare"):
+            datastores.may_write(house, own, "vision", OWN, path, overwrite=True)
+    put(house, "made/1", "in/1")
+    assert names(house, of("made"), own) == ["1"], "and reads there"
+    declare(house, own, "input", "made")
+    assert len(places(house, own)) == 2, "that it read it too is told"
+    with pytest.raises(InvalidInput, match="cannot be written to"):
+        declare(house, own, "output", "made/*")
+    new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(tmp_path)}, credential={}, read_only=True)
+    datastores.register(house, ANN, "vision", "looked", new)
+    with pytest.raises(Conflict, match="'looked' is read only"):
+        declare(house, own, "output", "x", name="looked")
+    declare(house, own, "input", "in")
+    made = register(house, of("in"), "birds", own)
+    assert ("output", "birds:1") in places(house, own)
+    assert [use.run_id for use in datasets.uses_of_dataset(house, "vision", made.id)] == [own.run_id]
+    with pytest.raises(Forbidden, match="did not declare"):  # it registered what it read: that is no place to write to
+        datastores.may_write(house, own, "vision", OWN, "in/2", overwrite=True)
+    declare(house, own, "output", "")
+    datastores.may_write(house, own, "vision", OWN, "anywhere", overwrite=True)
+
+
+def test_many_places_are_one_use_or_too_many(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Caller(user="ann", run_id=submit(house).id)
+    first = declare(house, own, "input", "a/1", "a/2", "a/3")
+    assert first.startswith(f"{OWN}/a/1 and 2 more (")
+    assert declare(house, own, "input", "a/1", "a/2", "a/4") != first, "other places are another use"
+    assert len(declare(house, own, "input", "x" * 250)) < 255
+    monkeypatch.setattr(datasets, "MAX_DECLARED", 3)
+    with pytest.raises(InvalidInput, match=rf"has named 3 places .* {OWN}/b is one too many"):
+        declare(house, own, "input", "b")
+    assert declare(house, own, "input", "a/4")
 
 
 def test_a_run_hands_on_files_of_its_pattern_and_no_folder(house: House) -> None:

@@ -16,6 +16,7 @@ from functools import partial
 from roost.agent import commands, contained, environments, inputs, launch, limits, models, outcomes, outputs, replicas
 from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
+from roost.agent.datastores import Datastores
 from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish
 from roost.agent.folder import Folder
@@ -92,6 +93,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     tell = Teller(folder.std_log).say
     data = Datasets(folder, plan, access, link, orders.check, tell, lambda path: door.reach(path))
     door.ops.update(data.ops)
+    door.ops.update(Datastores(folder, plan.workspace, access, door, data, orders.check).ops)
     door.ops["exec"] = partial(commands.answer, link, door.link)
     door.ops.update(models.ops(door, plan.workspace))
     tree.spared = data.pids

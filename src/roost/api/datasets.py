@@ -10,7 +10,7 @@ from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.domain.datasets import Dataset, DataUse, Definition
 from roost.services import datasets
-from roost.services.datasets import Listing, NewDataset, Written
+from roost.services.datasets import Declared, Listing, NewDataset, Written
 
 desk = Desk("datasets")
 
@@ -100,6 +100,11 @@ def uses_of_dataset(house: TheHouse, workspace: str, dataset_id: str) -> Respons
 @desk.route("GET", "/api/runs/{run_id}/datasets", Access.RUN, answer=UseList)
 def uses_of_run(house: TheHouse, run_id: str) -> Response:
     return answer(UseList(uses=tuple(datasets.uses_of_run(house, run_id))))
+
+
+@desk.route("POST", "/api/runs/{run_id}/datasets", Access.RUN, body=Declared, answer=DataUse)
+def declare(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
+    return answer(datasets.declare(house, run_id, record(Declared, body)))
 
 
 @desk.route("POST", "/api/runs/{run_id}/outputs/{name}", Access.RUN, body=Written, answer=DataUse)

@@ -180,11 +180,13 @@ def _cell(value: Any) -> str:
 
 
 def _uses(run: Run, workspace: str) -> dict[str, dict[str, str]]:
-    """The registered datasets that it read and wrote, by direction: the name that the run has for each, and its own."""
+    """What it read and wrote of data, by direction: the name that the run has for each, and what it is. Registered datasets, and
+    with `read` and `wrote` the places that its script named on its own."""
     client = run._connection.client
-    found: dict[str, dict[str, str]] = {"input": {}, "output": {}}
+    found: dict[str, dict[str, str]] = {"input": {}, "output": {}, "read": {}, "wrote": {}}
     for use in client.call("GET", path_of("runs", run.id, "datasets"))["uses"]:
         if not use.get("dataset_id"):
+            found["read" if use["direction"] == "input" else "wrote"][use["name"]] = use["name"]
             continue
         route = path_of("workspaces", workspace, "datasets", "by-id", use["dataset_id"])
         with contextlib.suppress(NotFound):
@@ -236,7 +238,7 @@ def plain(spec: RunSpec, *words: str) -> str:
 def data_lines(
     spec: RunSpec, uses: Mapping[str, Mapping[str, str]] = MappingProxyType({}), run_id: str = "{run-id}"
 ) -> list[str]:
-    """What a run reads and what it fills; `uses` are registered datasets: those that it was given, and got by name itself."""
+    """What a run reads and what it fills; `uses` are those of `_uses`: what it was given, and what its script asked for."""
     lines = []
     read, made = uses.get("input", {}), uses.get("output", {})
     for each in spec.inputs:
@@ -251,7 +253,15 @@ def data_lines(
         kept = f", is dataset {made[output.name]}" if output.name in made else kept
         place = f"{output.datastore or 'the default datastore'}/{destination(output, run_id)}"
         lines.append(f"  output      {output.name}: {place}{kept}")
-    return lines
+    filled = {each.name for each in spec.outputs}
+    own = [("read", name) for name in uses.get("read", {}) if name not in declared]
+    own += [("wrote", name) for name in uses.get("wrote", {}) if name not in filled]
+    lines += [f"  {deed:11} {place}, by the script" for deed, place in own[:_MANY]]
+    if len(own) > _MANY:
+        lines.append(f"              and {len(own) - _MANY} places more")
+    return lines + [
+        f"  made        dataset {known}, by the script" for name, known in made.items() if name not in filled
+    ]
 
 
 def _story(run: RunRecord, events: list[RunEvent]) -> None:

@@ -213,6 +213,20 @@ def masked(url: str) -> str:
     return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"[:500]
 
 
+def said(definition: Definition, most: int = 3) -> str:
+    """Where its first sources are, in words."""
+    return ", ".join(masked(each.url) or f"{each.datastore}/{each.path}" for each in definition.sources[:most])
+
+
+def nothing_there(definition: Definition) -> InvalidInput:
+    """A dataset that was to have files by now."""
+    return InvalidInput(
+        f"There is no file at {said(definition)}.",
+        hint="Give validate=False for data that comes later.",
+        cli_hint="Look at its path.",
+    )
+
+
 def checked(definition: Definition) -> Definition:
     """The definition, its paths made regular; InvalidInput says what of it cannot be."""
     if not definition.sources:

@@ -11,9 +11,10 @@ from roost.domain import names
 from roost.domain.datasets import DatasetKind, Definition, Mode, Output, Source, checked_name
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
-from roost.sdk import dataset_types
 from roost.sdk.consumption import DatasetConsumptionConfig, checked_input, new_name, put_into_text
-from roost.sdk.dataset_types import PromoteHeadersBehavior
+from roost_job import dataset_types
+from roost_job.dataset_types import PromoteHeadersBehavior
+from roost_job.datastore_facts import DatastoreFacts
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -106,15 +107,7 @@ class OutputFileDatasetConfig:
         set_column_types: Mapping[str, Any] | None = None,
     ) -> "OutputTabularDatasetConfig":
         """What it becomes is a table, of CSV and its relatives."""
-        form = {
-            "type": "delimited",
-            "separator": separator,
-            "header": dataset_types.header(header),
-            "encoding": "utf8",
-            "infer_column_types": True,
-            "support_multi_line": False,
-            "empty_as_string": False,
-        }
+        form = dataset_types.delimited(separator, header, "utf8", True, False, False)
         return self._table(form, include_path, partition_format, path_glob, set_column_types)
 
     def read_parquet_files(
@@ -140,7 +133,7 @@ class OutputFileDatasetConfig:
                 "Roost cannot do `path_glob` of a run's output: all of its files are the table.",
                 hint="Upload only those that are, with as_upload(source_globs=…).",
             )
-        made = {**form, "include_path": bool(include_path), "column_types": dataset_types.column_types(types)}
+        made = dataset_types.table(form, include_path, types)
         definition = Definition(kind=DatasetKind.TABULAR, format=made, partition_format=partition_format or "")
         table = OutputTabularDatasetConfig.__new__(OutputTabularDatasetConfig)
         table._datastore = self._datastore
@@ -190,14 +183,13 @@ def _texts(columns: object) -> list[str]:
     return list(given)
 
 
-def _destination(given: object) -> "tuple[Datastore | str, str]":
+def _destination(given: Any) -> "tuple[Datastore | str, str]":
     """The datastore, or its name (empty for the workspace's default), and the path in it."""
-    from roost.sdk.datastores import Datastore  # noqa: PLC0415 - datastores know this page: no circle
-
     if given is None:
         return "", ""
     datastore, path = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
-    if isinstance(given, str) or not isinstance(datastore, Datastore | str) or not isinstance(path, str):
+    known = isinstance(datastore, DatastoreFacts | str)  # a job's is known by its name just as well
+    if isinstance(given, str) or not known or not isinstance(path, str):
         raise InvalidInput(
             f"destination must be a datastore, or a datastore and a path, got {given!r}.",
             hint="destination=(ws.get_default_datastore(), 'results/{run-id}')",

@@ -9,6 +9,7 @@ from roost.domain.datasets import Definition, Input, Mode, Output, Source
 from roost.domain.datastores import DEFAULT, checked_name
 from roost.domain.errors import InvalidInput
 from roost.sdk.consumption import checked_input, checked_place, new_name
+from roost_job.datastore_facts import DatastoreFacts
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -29,9 +30,7 @@ class DataReference:
         path_on_compute: str | None = None,
         overwrite: bool = False,
     ) -> None:
-        from roost.sdk.datastores import Datastore  # noqa: PLC0415 - datastores know this page: no circle
-
-        if not isinstance(datastore, Datastore):
+        if not isinstance(datastore, DatastoreFacts):
             raise InvalidInput(f"datastore must be a Datastore, got {type(datastore).__name__}.")
         if mode not in _MODES:
             raise InvalidInput(f"mode must be one of {', '.join(_MODES)}, got {mode!r}.")

@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -12,15 +12,15 @@ from roost.domain import codec, globs
 from roost.domain import datasets as domain
 from roost.domain.datasets import DatasetKind, Definition, Source, checked
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk import dataset_files, dataset_types, datastore_files
-from roost.sdk.datapaths import DataPath
-from roost.sdk.dataset_types import PromoteHeadersBehavior
+from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset
-from roost.sdk.datastores import Datastore
-from roost.sdk.tabular_datasets import MANAGED, TabularDataset, _target
+from roost.sdk.tabular_datasets import TabularDataset
 from roost.transport.client import path_of
-from roost_job import datasets as job
+from roost_job import datapaths, dataset_types
+from roost_job import dataset_factory as job
 from roost_job.context import JobWorkspace
+from roost_job.dataset_factory import MANAGED
+from roost_job.dataset_types import PromoteHeadersBehavior
 
 if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
@@ -42,8 +42,11 @@ class FileDatasetFactory:
         """Files by reference: addresses, (datastore, path or pattern), DataPath, or a list of those. `validate` looks whether
         there are any now. `partition_format` names parts of their paths: `{year}/{day:yyyy-MM-dd}/*.csv`."""
         sources, workspace = _sources(path)
-        definition = checked(Definition(sources=sources, partition_format=_partitions(partition_format)))
-        return _validated(FileDataset._of(definition, workspace), validate)
+        if isinstance(workspace, JobWorkspace):
+            found: FileDataset = job.FileDatasetFactory.from_files(path, validate, partition_format)
+            return found
+        made = Definition(sources=sources, partition_format=dataset_types.partition_format(partition_format))
+        return _validated(FileDataset._of(checked(made), workspace), validate)
 
     @staticmethod
     def upload_directory(
@@ -54,7 +57,12 @@ class FileDatasetFactory:
         show_progress: bool = True,
     ) -> FileDataset:
         """Uploads a folder, or what a pattern means in it, and gives those files as a dataset."""
-        datastore, path = _target(target)
+        datastore, path = datapaths.target(target)
+        if isinstance(datastore.workspace, JobWorkspace):
+            found: FileDataset = job.FileDatasetFactory.upload_directory(
+                src_dir, target, pattern, overwrite, show_progress
+            )
+            return found
         files = datastore_files.folder(src_dir, pattern)
         datastore_files.upload(datastore, files, path, overwrite=overwrite, show_progress=show_progress)
         definition = Definition(sources=(Source(datastore=datastore.name, path=globs.checked(path)),))
@@ -79,17 +87,9 @@ class TabularDatasetFactory:
         encoding: Any = "utf8",
     ) -> TabularDataset:
         """CSV and its relatives."""
-        if not isinstance(separator, str) or not separator:
-            raise InvalidInput(f"separator must be text, got {separator!r}.")
-        form = {
-            "type": "delimited",
-            "separator": separator,
-            "header": dataset_types.header(header),
-            "encoding": dataset_types.encoding(encoding),
-            "infer_column_types": bool(infer_column_types),
-            "support_multi_line": bool(support_multi_line),
-            "empty_as_string": bool(empty_as_string),
-        }
+        form = dataset_types.delimited(
+            separator, header, encoding, infer_column_types, support_multi_line, empty_as_string
+        )
         return _table(path, form, validate, include_path, set_column_types, partition_format)
 
     @staticmethod
@@ -113,9 +113,7 @@ class TabularDatasetFactory:
         encoding: Any = "utf8",
     ) -> TabularDataset:
         """One JSON object on each line; `invalid_lines`: error, or drop those that are none."""
-        if invalid_lines not in ("error", "drop"):
-            raise InvalidInput(f"invalid_lines must be 'error' or 'drop', got {invalid_lines!r}.")
-        form = {"type": "json_lines", "invalid_lines": invalid_lines, "encoding": dataset_types.encoding(encoding)}
+        form = dataset_types.json_lines(invalid_lines, encoding)
         return _table(path, form, validate, include_path, set_column_types, partition_format)
 
     @staticmethod
@@ -129,7 +127,12 @@ class TabularDatasetFactory:
     ) -> TabularDataset:
         """Writes the frame to a datastore as Parquet, and registers it."""
         domain.checked_name(name)
-        datastore, path = _target(target)
+        datastore, path = datapaths.target(target)
+        if isinstance(datastore.workspace, JobWorkspace):
+            found: TabularDataset = job.TabularDatasetFactory.register_pandas_dataframe(
+                dataframe, target, name, description, tags, show_progress
+            )
+            return found
         folder = f"{path.strip('/') or MANAGED}/{secrets.token_hex(8)}"
         with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
             dataframe.to_parquet(Path(place) / "part-00000.parquet", index=False)
@@ -231,64 +234,25 @@ def _table(
     partition_format: str | None,
 ) -> TabularDataset:
     sources, workspace = _sources(path)
-    whole = {**form, "include_path": bool(include_path), "column_types": dataset_types.column_types(column_types)}
+    if isinstance(workspace, JobWorkspace):
+        found: TabularDataset = job.table(path, form, validate, include_path, column_types, partition_format)
+        return found
     definition = Definition(
-        kind=DatasetKind.TABULAR, sources=sources, format=whole, partition_format=_partitions(partition_format)
+        kind=DatasetKind.TABULAR,
+        sources=sources,
+        format=dataset_types.table(form, include_path, column_types),
+        partition_format=dataset_types.partition_format(partition_format),
     )
     return _validated(TabularDataset._of(checked(definition), workspace), validate)
 
 
 def _validated(dataset: D, validate: bool) -> D:
     if validate and not dataset_files.listing(dataset):
-        said = ", ".join(
-            domain.masked(each.url) or f"{each.datastore}/{each.path}" for each in dataset._definition.sources[:3]
-        )
-        raise InvalidInput(
-            f"There is no file at {said}.",
-            hint="Give validate=False for data that comes later.",
-            cli_hint="Look at its path.",
-        )
+        raise domain.nothing_there(dataset._definition)
     return dataset
 
 
-def _sources(path: Any) -> "tuple[tuple[Source, ...], Workspace | None]":
+def _sources(path: Any) -> "tuple[tuple[Source, ...], Workspace | JobWorkspace | None]":
     """What was given as sources, and the workspace of their datastores."""
-    every: Sequence[Any] = [path] if _is_one(path) else list(path) if isinstance(path, list | tuple) else [path]
-    sources, workspace = [], None
-    for each in every:
-        source, place = _source(each)
-        if place is not None and workspace is not None and place.name != workspace.name:
-            raise InvalidInput(f"The datastores are of two workspaces, {workspace.name!r} and {place.name!r}.")
-        sources.append(source)
-        workspace = place or workspace
-    return tuple(sources), workspace
-
-
-def _is_one(path: object) -> bool:
-    return isinstance(path, tuple) and len(path) == 2 and isinstance(path[0], Datastore)
-
-
-def _source(given: Any) -> "tuple[Source, Workspace | None]":
-    if isinstance(given, AbstractDataset):
-        raise InvalidInput("A dataset cannot be made of a dataset.", hint="Use it as it is: take, filter, …")
-    if _is_one(given):
-        return Source(datastore=given[0].name, path=str(given[1] or "")), given[0].workspace
-    if isinstance(given, Datastore):
-        return Source(datastore=given.name), given.workspace
-    if isinstance(given, DataPath) or hasattr(given, "path_on_datastore"):  # a DataPath or a DataReference
-        datastore = given.datastore if hasattr(given, "datastore") else given._datastore
-        return Source(datastore=datastore.name, path=given.path_on_datastore or ""), datastore.workspace
-    if isinstance(given, str):
-        return Source(url=domain.checked_url(given)), None
-    raise InvalidInput(
-        f"A dataset cannot be made of {type(given).__name__} {str(given)[:100]!r}.",
-        hint="Give an address, (datastore, 'path'), a DataPath, or a list of those.",
-    )
-
-
-def _partitions(form: str | None) -> str:
-    if form is not None and (not isinstance(form, str) or "{" not in form):
-        raise InvalidInput(
-            f"partition_format names parts of paths in braces, got {form!r}.", hint="'{year}/{month}/*.csv'"
-        )
-    return form or ""
+    given, workspace = job.sources(path)
+    return tuple(Source(**each) for each in given), workspace

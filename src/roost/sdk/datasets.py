@@ -19,7 +19,9 @@ from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_files
 from roost.sdk.expressions import Columns, written
 from roost.transport.client import path_of
+from roost_job import datasets as job
 from roost_job import partitions
+from roost_job.context import JobWorkspace
 
 if TYPE_CHECKING:
     from roost.data.mounting import Mount
@@ -104,7 +106,7 @@ class AbstractDataset:
 
     def register(
         self: D,
-        workspace: "Workspace",
+        workspace: "Workspace | JobWorkspace",
         name: str,
         description: str | None = None,
         tags: Mapping[str, str] | None = None,
@@ -112,6 +114,10 @@ class AbstractDataset:
     ) -> D:
         """It under a name, for everybody in the workspace. The same definition again is the same version; another one is a
         new version if that is asked for, and a UserErrorException otherwise."""
+        if isinstance(workspace, JobWorkspace):
+            plain = job.make(workspace._data_link(), codec.encode(self._definition))
+            found: D = plain.register(workspace, name, description, tags, create_new_version)
+            return found
         self._require_same(workspace)
         body = {
             "definition": codec.encode(self._definition),

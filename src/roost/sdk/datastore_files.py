@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import glob
 import os
 import secrets
 import sys
@@ -16,8 +15,9 @@ from typing import TYPE_CHECKING
 from roost.blobs.copying import copy
 from roost.domain import codec, names
 from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
-from roost.domain.errors import Conflict, DiskFull, InvalidInput
+from roost.domain.errors import Conflict, DiskFull
 from roost.transport.client import path_of
+from roost_job import local_files
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -37,36 +37,12 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
 
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
     """The files of a folder with their paths in it; those that a pattern means, when there is one."""
-    root = Path(os.path.expanduser(src_dir))
-    if not root.is_dir():
-        raise InvalidInput(f"{str(src_dir)!r} is not a folder.", hint="Give the folder whose files are to be uploaded.")
-    if pattern is None:
-        walked = (Path(place) / name for place, _, files in os.walk(root, followlinks=True) for name in files)
-    else:
-        walked = (root / found for found in glob.glob(pattern, root_dir=root, recursive=True, include_hidden=True))
-    found = sorted(path for path in walked if path.is_file())
-    if not found:
-        raise InvalidInput(
-            f"There is no file to upload in {str(src_dir)!r}" + (f" for {pattern!r}." if pattern else ".")
-        )
-    return [(path, path.relative_to(root).as_posix()) for path in found]
+    return [(Path(path), name) for path, name in local_files.folder(src_dir, pattern)]
 
 
 def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -> list[tuple[Path, str]]:
     """Files with their names: what is below the root that they share or that is given."""
-    if isinstance(files, str) or not files:
-        raise InvalidInput(f"files must be a list of at least one path, got {files!r}.")
-    paths = [Path(os.path.abspath(os.path.expanduser(each))) for each in files]
-    for path in paths:
-        if not path.is_file():
-            raise InvalidInput(f"There is no file {str(path)!r} to upload.")
-    if relative_root is None:
-        return [(path, path.name) for path in paths]
-    root = Path(os.path.abspath(os.path.expanduser(relative_root)))
-    for path in paths:
-        if not path.is_relative_to(root):
-            raise InvalidInput(f"{str(path)!r} is not below relative_root {str(root)!r}.")
-    return [(path, path.relative_to(root).as_posix()) for path in paths]
+    return [(Path(path), name) for path, name in local_files.chosen(files, relative_root)]
 
 
 def upload(
@@ -77,19 +53,12 @@ def upload(
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
     base = names.path(target.strip("/")) if target.strip("/") else ""
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
-    twice = {name for _, name in wanted} if len({name for _, name in wanted}) < len(wanted) else set()
-    if twice:
-        raise InvalidInput(
-            f"{len(wanted)} files would be stored under {len(twice)} names.",
-            hint="Give relative_root to keep them apart.",
-        )
+    local_files.require_apart([name for _, name in wanted])
     there = set() if overwrite else {item.name for item in listing(datastore, base)}
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
-        same = len(wanted) - len(going)
-        words = ("1 file is", "stays as it is") if same == 1 else (f"{same} files are", "stay as they are")
-        told.say(f"{words[0]} in {datastore.name} already and {words[1]}.")
+        told.say(local_files.stayed(len(wanted) - len(going), datastore.name))
     put = _putter(datastore)
 
     def one(each: tuple[Path, str]) -> None:
@@ -176,13 +145,11 @@ class _Told:
         self._bytes = done
         if self._shown and sys.stderr.isatty() and time.monotonic() - self._said_at > _EVERY:
             self._said_at = time.monotonic()
-            print(f"\r{_megabytes(done)} of {_megabytes(size)}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{local_files.megabytes(done)} of {local_files.megabytes(size)}", end="", file=sys.stderr, flush=True
+            )
 
     def end(self) -> None:
         if self._shown:
             start = "\r" if sys.stderr.isatty() else ""
-            self.say(f"{start}{self._deed} {self._files} file{'s' * (self._files != 1)}, {_megabytes(self._size)}.")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size} bytes"
+            self.say(start + local_files.done(self._deed, self._files, self._size))

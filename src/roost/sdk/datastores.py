@@ -2,32 +2,31 @@
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from roost.domain import codec
 from roost.domain import datastores as domain
-from roost.domain.errors import InvalidInput
 from roost.sdk import datastore_files
 from roost.sdk.datastore_kinds import Registering
 from roost.transport.client import path_of
+from roost_job import datastores as job
+from roost_job.context import JobWorkspace
+from roost_job.datastore_facts import DatastoreFacts
 
 if TYPE_CHECKING:
     from roost.sdk.data_references import DataReference
     from roost.sdk.workspaces import Workspace
 
-_TYPES = {
-    domain.DatastoreKind.FOLDER: "Folder",
-    domain.DatastoreKind.AZURE_BLOB: "AzureBlob",
-    domain.DatastoreKind.S3: "S3",
-    domain.DatastoreKind.GCS: "GCS",
-    domain.DatastoreKind.HTTP: "HTTP",
-}
 
+class Datastore(Registering, DatastoreFacts):
+    """The datastore of that name, or the workspace's default: `Datastore(ws, "images")`. Inside a job that of the job library."""
 
-class Datastore(Registering):
-    """The datastore of that name, or the workspace's default: `Datastore(ws, "images")`."""
+    def __new__(cls, workspace: "Workspace | JobWorkspace | None" = None, name: str | None = None) -> "Datastore":
+        if isinstance(workspace, JobWorkspace):
+            return job.Datastore(workspace, name)  # type: ignore[return-value]
+        return super().__new__(cls)
 
-    def __init__(self, workspace: "Workspace", name: str | None = None) -> None:
+    def __init__(self, workspace: "Workspace | JobWorkspace", name: str | None = None) -> None:
         route = ("datastores", domain.checked_name(name)) if name is not None else ("default-datastore",)
         answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, *route))
         self._workspace, self._record = workspace, codec.decode(domain.Datastore, answer)
@@ -39,12 +38,14 @@ class Datastore(Registering):
         return made
 
     @staticmethod
-    def get(workspace: "Workspace", datastore_name: str) -> "Datastore":
+    def get(workspace: "Workspace | JobWorkspace", datastore_name: str) -> "Datastore":
         """NotFound when there is none of that name."""
+        if isinstance(workspace, JobWorkspace):
+            return job.Datastore.get(workspace, datastore_name)  # type: ignore[return-value]
         return Datastore(workspace, domain.checked_name(datastore_name))
 
     @staticmethod
-    def get_default(workspace: "Workspace") -> "Datastore":
+    def get_default(workspace: "Workspace | JobWorkspace") -> "Datastore":
         return Datastore(workspace)
 
     @staticmethod
@@ -53,59 +54,15 @@ class Datastore(Registering):
         found = [codec.decode(domain.Datastore, each) for each in answer["datastores"]]
         return {each.name: Datastore._of(workspace, each) for each in found}
 
-    # ---- what it is
-
-    @property
-    def name(self) -> str:
-        return self._record.name
-
     @property
     def workspace(self) -> "Workspace":
-        return self._workspace
+        found: Workspace = self._workspace
+        return found
 
     @property
-    def datastore_type(self) -> str:
-        return _TYPES[self._record.kind]
-
-    @property
-    def is_default(self) -> bool:
-        return self._record.is_default
-
-    @property
-    def account_name(self) -> str | None:
-        """Of Azure's storage; None elsewhere."""
-        return self._record.settings.get("account")
-
-    @property
-    def container_name(self) -> str | None:
-        """The container or bucket; None for a folder or an address."""
-        return self._record.settings.get("container") or self._record.settings.get("bucket")
-
-    @property
-    def endpoint(self) -> str | None:
-        return self._record.settings.get("endpoint")
-
-    @property
-    def protocol(self) -> str:
-        """http or https; file for a folder."""
-        if self._record.kind is domain.DatastoreKind.FOLDER:
-            return "file"
-        where = self._record.settings.get("endpoint") or self._record.settings.get("url") or "https:"
-        return where.partition(":")[0]
-
-    @property
-    def account_key(self) -> NoReturn:
-        self._hide("account_key")
-
-    @property
-    def sas_token(self) -> NoReturn:
-        self._hide("sas_token")
-
-    def _hide(self, what: str) -> NoReturn:
-        raise InvalidInput(
-            f"{what} of datastore {self.name!r} is not shown: a credential that was registered never leaves the control plane.",
-            hint="Keep your own copy of it in the key vault: workspace.get_default_keyvault().",
-        )
+    def _facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = codec.encode(self._record)
+        return facts
 
     # ---- what is done with it
 
@@ -166,13 +123,3 @@ class Datastore(Registering):
         return datastore_files.download(
             self, target_path, prefix or "", overwrite=overwrite, show_progress=show_progress
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Datastore) and (self.name, self._workspace.name) == (other.name, other._workspace.name)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self._workspace.name))
-
-    def __repr__(self) -> str:
-        facts: dict[str, Any] = {"name": self.name, "type": self.datastore_type, **self._record.settings}
-        return f"Datastore({', '.join(f'{key}={value!r}' for key, value in facts.items())})"

@@ -14,14 +14,14 @@ from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
+from roost_job import datapaths
+from roost_job.dataset_factory import MANAGED
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
     from roost.sdk.workspaces import Workspace
 
 T = TypeVar("T", bound="TabularDataset")
-MANAGED = "managed-dataset"
-"""Folder of a datastore in which tables that were written out are, each in a folder of its own."""
 
 
 class TabularDataset(AbstractDataset):
@@ -171,7 +171,7 @@ class TabularDataset(AbstractDataset):
         partition_as_file_dataset: bool = False,
     ) -> "TabularDataset | FileDataset":
         """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name."""
-        datastore, path = _target(target)
+        datastore, path = datapaths.target(target)
         keys = _columns(partition_keys)
         frame = self.to_pandas_dataframe()
         if missing := [key for key in keys if key not in frame.columns]:
@@ -227,19 +227,6 @@ def _columns(columns: object) -> list[str]:
     if not isinstance(given, Sequence) or not given or not all(isinstance(each, str) for each in given):
         raise InvalidInput(f"Columns are named by text or a list of texts, got {columns!r}.")
     return list(given)
-
-
-def _target(target: object) -> "tuple[Datastore, str]":
-    from roost.sdk.datapaths import DataPath  # noqa: PLC0415 - loaded by those who use it
-    from roost.sdk.datastores import Datastore  # noqa: PLC0415
-
-    if isinstance(target, DataPath):
-        return target._datastore, target.path_on_datastore
-    if isinstance(target, Datastore):
-        return target, ""
-    if isinstance(target, tuple) and len(target) == 2 and isinstance(target[0], Datastore):
-        return target[0], str(target[1] or "")
-    raise InvalidInput(f"target must be a Datastore, a DataPath or (datastore, path), got {target!r}.")
 
 
 def _folder_name(key: str, value: object) -> str:

@@ -1,10 +1,12 @@
-"""What a run's token reaches of a workspace's data: what its run declared as inputs, asked for by name, or fills."""
+"""What a run's token reaches of a workspace's data: what its run declared as inputs, what its script asked for (asking is
+declaring: `datasets.declare`), and what it fills.
+"""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
 
 from roost.domain import globs
-from roost.domain.datasets import Direction, Source, destination
+from roost.domain.datasets import DataUse, Direction, Source, destination
 from roost.domain.datastores import DEFAULT, Datastore
 from roost.domain.errors import Forbidden
 from roost.domain.people import Caller
@@ -66,23 +68,49 @@ def reach(house: House, caller: Caller, datastore: Datastore) -> Reach:
 
 
 def require_write(house: House, caller: Caller, datastore: Datastore, path: str) -> None:
-    """A run writes below the places of its own outputs."""
+    """A run writes below the places of its own outputs, and where its script said that it writes."""
     if not caller.is_run:
         return
     run = _run_of(house, caller, datastore)
-    if not any(path.startswith(f"{each.path}/") for each in _filled(house, run) if each.datastore == datastore.name):
+    below = (each for each in _filled(house, run) if each.datastore == datastore.name)
+    if any(path.startswith(f"{each.path}/") for each in below):
+        return
+    if not covers_writing(house.store.datasets.uses_of_run(run.id), datastore, path):
         Reach(caller, datastore, ()).refuse(path)
+
+
+def covers_writing(uses: Iterable[DataUse], datastore: Datastore, path: str) -> bool:
+    """Whether the run's script said that it writes there: at that path, or to a folder that it is in."""
+    said = (each.path for each in _written(uses) if each.datastore == datastore.name)
+    return any(not each or f"{path}/".startswith(f"{each}/") for each in said)
+
+
+def covers_reading(run: Run, uses: Sequence[DataUse], datastore: Datastore, paths: Iterable[str]) -> bool:
+    """Whether all of it stands among what the run reads already."""
+    read = Reach(Caller(user=run.user, run_id=run.id), datastore, _read(run, uses, datastore))
+    return all(read.covers(path) for path in paths)
 
 
 def _declared(house: House, caller: Caller, datastore: Datastore) -> Iterator[str]:
     run = _run_of(house, caller, datastore)
     uses = house.store.datasets.uses_of_run(run.id)
+    yield from _read(run, uses, datastore)
+    yield from (each.path for each in [*_filled(house, run), *_written(uses)] if each.datastore == datastore.name)
+
+
+def _read(run: Run, uses: Iterable[DataUse], datastore: Datastore) -> Iterator[str]:
     inputs = [each.definition for each in run.spec.inputs] + [
         each.definition for each in uses if each.direction is Direction.INPUT
     ]
     for definition in inputs:
         yield from (each.path for each in definition.sources if each.datastore == datastore.name)
-    yield from (each.path for each in _filled(house, run) if each.datastore == datastore.name)
+
+
+def _written(uses: Iterable[DataUse]) -> Iterator[Source]:
+    """What its script writes on its own. A use with a registered dataset tells what was made of data, not where more may go."""
+    for use in uses:
+        if use.direction is Direction.OUTPUT and not use.dataset_id:
+            yield from use.definition.sources
 
 
 def _filled(house: House, run: Run) -> Iterator[Source]:

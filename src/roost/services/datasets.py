@@ -1,5 +1,6 @@
 """Datasets: registered, found, listed into files, and what runs read and wrote of them."""
 
+import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,10 @@ from roost.domain.datasets import (
     checked,
     checked_name,
     destination,
+    said,
 )
 from roost.domain.datastores import Datastore, DatastoreKind, Item
-from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, submissions
@@ -26,6 +28,9 @@ from roost.services.house import House
 
 MAX_DESCRIPTION = 20_000
 MAX_USES = 1000
+MAX_PLACE = 200
+MAX_DECLARED = 2000
+"""Places that a script may name one by one: all of them are looked through at each of its questions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +58,24 @@ class Written:
     mode: Mode = Mode.UPLOAD
 
 
+@dataclass(frozen=True, kw_only=True)
+class Declared:
+    """What a script reads or writes on its own."""
+
+    direction: Direction
+    definition: Definition
+
+
 def register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
-    """The registered one and whether it is a new version. Its data is not looked at: it may come later."""
+    """The registered one and whether it is a new version. Its data is not looked at: it may come later. A run that registers one
+    has it in its lineage as made."""
+    dataset, is_new = _register(house, caller, workspace, name, new)
+    if caller.is_run:
+        _note(house, caller.run_id, Direction.OUTPUT, _label(dataset), dataset.definition, dataset.id)
+    return dataset, is_new
+
+
+def _register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
     place = house.store.workspaces.get(names.workspace(workspace)).name
     definition = _known(house, place, new.definition)
     data_access.require_workspace(house, caller, place)
@@ -199,7 +220,7 @@ def note_written(house: House, caller: Caller, run_id: str, name: str, written: 
             tags=output.register_tags,
             create_new_version=True,
         )
-        dataset_id = register(house, caller, run.workspace, output.register_as, new)[0].id
+        dataset_id = _register(house, caller, run.workspace, output.register_as, new)[0].id
     use = DataUse(
         run_id=run.id,
         direction=Direction.OUTPUT,
@@ -211,6 +232,61 @@ def note_written(house: House, caller: Caller, run_id: str, name: str, written: 
     )
     house.store.datasets.note([use])
     return use
+
+
+def declare(house: House, run_id: str, declared: Declared) -> DataUse:
+    """What a script asks for it declares by asking: its run reaches that from now on, and has it in its lineage. What it has
+    declared already, or the folder of it, is not noted again. Safe twice."""
+    run = house.store.runs.get(names.run_id(run_id))
+    definition = _known(house, run.workspace, declared.definition)
+    paths: dict[str, list[str]] = {}
+    for source in definition.sources:
+        if source.datastore:
+            paths.setdefault(source.datastore, []).append(source.path)
+    stores = [datastores.get(house, run.workspace, name) for name in paths]
+    if declared.direction is Direction.OUTPUT:
+        _require_writable(definition, stores)
+    uses = house.store.datasets.uses_of_run(run.id)
+    if declared.direction is Direction.INPUT:
+        known = all(data_access.covers_reading(run, uses, store, paths[store.name]) for store in stores)
+    else:
+        known = all(data_access.covers_writing(uses, store, path) for store in stores for path in paths[store.name])
+    use = DataUse(
+        run_id=run.id,
+        direction=declared.direction,
+        name=_places(definition),
+        definition=definition,
+        at=house.clock(),
+    )
+    if known and stores:
+        return next((each for each in uses if (each.direction, each.name) == (use.direction, use.name)), use)
+    if len(uses) >= MAX_DECLARED:
+        raise InvalidInput(
+            f"Run {run.id} has named {len(uses)} places in datastores one by one; {said(definition)} is one too many.",
+            hint="Name a folder that they are in: it stands for all that is below it.",
+        )
+    house.store.datasets.note([use])
+    return use
+
+
+def _require_writable(definition: Definition, stores: Sequence[Datastore]) -> None:
+    for source in definition.sources:
+        if source.url or globs.is_pattern(source.path):
+            raise InvalidInput(
+                f"{said(definition)} cannot be written to.", hint="Give the path of a file or folder in a datastore."
+            )
+    for store in stores:
+        if store.read_only:
+            raise Conflict(f"Datastore {store.name!r} is read only.", hint="Upload to another one.")
+
+
+def _places(definition: Definition) -> str:
+    """What a use of data without a name is called; another one for other sources."""
+    first, others = said(definition, 1), len(definition.sources) - 1
+    if len(first) > MAX_PLACE or others:
+        digest = hashlib.sha256(repr(definition.sources).encode()).hexdigest()[:8]
+        first = f"{first[:MAX_PLACE]} and {others} more ({digest})" if others else f"{first[:MAX_PLACE]}… ({digest})"
+    return first
 
 
 def uses_of_run(house: House, run_id: str) -> Sequence[DataUse]:
@@ -276,17 +352,24 @@ def _read_by(house: House, caller: Caller, dataset: Dataset) -> Dataset:
     if caller.is_run:
         known = house.store.datasets.uses_of_run(caller.run_id)
         if not any(use.dataset_id == dataset.id and use.direction is Direction.INPUT for use in known):
-            use = DataUse(
-                run_id=caller.run_id,
-                direction=Direction.INPUT,
-                name=f"{dataset.name}:{dataset.version}",
-                definition=dataset.definition,
-                mode=Mode.DIRECT,
-                dataset_id=dataset.id,
-                at=house.clock(),
-            )
-            house.store.datasets.note([use])
+            _note(house, caller.run_id, Direction.INPUT, _label(dataset), dataset.definition, dataset.id)
     return dataset
+
+
+def _label(dataset: Dataset) -> str:
+    return f"{dataset.name}:{dataset.version}"
+
+
+def _note(house: House, run_id: str, direction: Direction, name: str, definition: Definition, dataset_id: str) -> None:
+    use = DataUse(
+        run_id=run_id,
+        direction=direction,
+        name=name,
+        definition=definition,
+        dataset_id=dataset_id,
+        at=house.clock(),
+    )
+    house.store.datasets.note([use])
 
 
 def _check_description(text: str) -> None:

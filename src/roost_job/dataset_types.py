@@ -1,0 +1,138 @@
+"""The choices that tables are read by, under the names of the Azure ML SDK v1, and how a definition holds them. The same in jobs
+and outside: what a job makes, anybody can read.
+"""
+
+from enum import Enum
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
+
+from roost_job.exceptions import UserErrorException
+
+
+class PromoteHeadersBehavior(Enum):
+    """Which files of a table have a line of column names."""
+
+    NO_HEADERS = 0
+    ONLY_FIRST_FILE_HAS_HEADERS = 1
+    COMBINE_ALL_FILES_HEADERS = 2
+    ALL_FILES_HAVE_SAME_HEADERS = 3
+
+
+class FileEncoding(Enum):
+    UTF8 = 0
+    ISO88591 = 1
+    LATIN1 = 2
+    ASCII = 3
+    UTF16 = 4
+    UTF8BOM = 6
+    WINDOWS1252 = 7
+
+
+class DataType(object):
+    """The type of a column: `set_column_types={'day': DataType.to_datetime('%Y-%m-%d')}`."""
+
+    def __init__(self, kind: str, formats: Sequence[str] = ()) -> None:
+        self._plain = {"type": kind, "formats": list(formats)}
+
+    @staticmethod
+    def to_string() -> "DataType":
+        return DataType("string")
+
+    @staticmethod
+    def to_bool() -> "DataType":
+        return DataType("boolean")
+
+    @staticmethod
+    def to_long() -> "DataType":
+        return DataType("integer")
+
+    @staticmethod
+    def to_float(decimal_mark: str = ".") -> "DataType":
+        if decimal_mark != ".":
+            raise UserErrorException("Numbers are read with a decimal point, not with %r." % (decimal_mark,))
+        return DataType("float")
+
+    @staticmethod
+    def to_datetime(formats: Union[str, Sequence[str], None] = None) -> "DataType":
+        return DataType("datetime", [formats] if isinstance(formats, str) else list(formats or ()))
+
+    @staticmethod
+    def to_stream(workspace: object = None) -> "DataType":  # noqa: ARG004 - the SDK's signature
+        raise UserErrorException(
+            "Columns of streams are not in Roost.", hint="Read the paths as text, and open the files."
+        )
+
+
+_ENCODINGS = {
+    FileEncoding.UTF8: "utf8",
+    FileEncoding.ISO88591: "iso88591",
+    FileEncoding.LATIN1: "latin1",
+    FileEncoding.ASCII: "ascii",
+    FileEncoding.UTF16: "utf16",
+    FileEncoding.UTF8BOM: "utf8bom",
+    FileEncoding.WINDOWS1252: "windows1252",
+}
+
+
+def header(given: Any) -> str:
+    """As it is stored."""
+    if isinstance(given, bool):
+        given = PromoteHeadersBehavior.ALL_FILES_HAVE_SAME_HEADERS if given else PromoteHeadersBehavior.NO_HEADERS
+    if not isinstance(given, PromoteHeadersBehavior):
+        raise UserErrorException("header must be True, False or a PromoteHeadersBehavior, got %r." % (given,))
+    return given.name.lower()
+
+
+def encoding(given: Any) -> str:
+    known = sorted(_ENCODINGS.values())
+    text = (
+        _ENCODINGS.get(given, "")
+        if isinstance(given, FileEncoding)
+        else str(given).lower().replace("-", "").replace("_", "")
+    )
+    if text not in known:
+        raise UserErrorException("encoding %r is not known." % (given,), hint="It is one of: %s." % ", ".join(known))
+    return text
+
+
+def column_types(given: Any) -> Dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict) or not all(isinstance(each, DataType) for each in given.values()):
+        raise UserErrorException("set_column_types must be a dict of DataType, got %r." % str(given)[:200])
+    return {str(name): dict(kind._plain) for name, kind in given.items()}
+
+
+def partition_format(given: Any) -> str:
+    if given is not None and (not isinstance(given, str) or "{" not in given):
+        raise UserErrorException(
+            "partition_format names parts of paths in braces, got %r." % (given,), hint="'{year}/{month}/*.csv'"
+        )
+    return given or ""
+
+
+def delimited(
+    separator: Any, header_is: Any, encoding_is: Any, infer: Any, support_multi_line: Any, empty_as_string: Any
+) -> Dict[str, Any]:
+    """How CSV and its relatives are read."""
+    if not isinstance(separator, str) or not separator:
+        raise UserErrorException("separator must be text, got %r." % (separator,))
+    return {
+        "type": "delimited",
+        "separator": separator,
+        "header": header(header_is),
+        "encoding": encoding(encoding_is),
+        "infer_column_types": bool(infer),
+        "support_multi_line": bool(support_multi_line),
+        "empty_as_string": bool(empty_as_string),
+    }
+
+
+def json_lines(invalid_lines: Any, encoding_is: Any) -> Dict[str, Any]:
+    if invalid_lines not in ("error", "drop"):
+        raise UserErrorException("invalid_lines must be 'error' or 'drop', got %r." % (invalid_lines,))
+    return {"type": "json_lines", "invalid_lines": invalid_lines, "encoding": encoding(encoding_is)}
+
+
+def table(form: Mapping[str, Any], include_path: Any, types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+    """What every table says beside that."""
+    return dict(form, include_path=bool(include_path), column_types=column_types(types))
