@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -281,23 +281,23 @@ def test_nothing_is_written_through_a_link(agent: Agent, tmp_path: Path, monkeyp
         return plain(*args, **kwargs)
 
     monkeypatch.setattr(page, "fetch", fetch)
-    with pytest.raises(LookupError, match="is a link, and nothing is written through one"):
+    with pytest.raises(LookupError, match="is a link, and none is followed here"):
         agent.download("in", here)
     assert list((tmp_path / "outside").iterdir()) == []
 
 
 def test_nothing_is_read_through_a_link(agent: Agent, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     file = agent.folder.work / "a"
-    plain = page.held
+    plain = page.opened
 
-    def held(place: Path) -> Any:
+    def opened(paths: Sequence[Path]) -> Any:
         """The script puts a link in place of the file meanwhile."""
         file.unlink(missing_ok=True)
         file.symlink_to("/etc/hostname")
-        return plain(place)
+        return plain(paths)
 
-    monkeypatch.setattr(page, "held", held)
-    with pytest.raises(LookupError, match="cannot be read"):
+    monkeypatch.setattr(page, "opened", opened)
+    with pytest.raises(LookupError, match="is a link"):
         agent.upload("x", a="mine", overwrite=True)
     assert not stored(desk, "x/a").exists()
     file.unlink()

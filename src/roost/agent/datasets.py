@@ -168,16 +168,16 @@ class Datasets:
         return [each["name"] for each in self.link.client.call("GET", route)["datasets"]]
 
     def _items(self, request: Request) -> object:
-        return [[item.name, whole(item)] for item in self.items(_definition(request))]
+        return [[item.name, whole(item)] for item in self.items(definition_of(request))]
 
     def _files(self, request: Request) -> object:
-        definition = _definition(request)
+        definition = definition_of(request)
         items = _chosen(self.items(definition), request.get("names"))
         paths = self.bring(definition, items, self._own_folder(definition) if self.contained else None)
         return [[item.name, str(path), whole(item)] for item, path in zip(items, paths, strict=True)]
 
     def _download(self, request: Request) -> object:
-        definition, asked = _definition(request), absolute(request.get("path"))
+        definition, asked = definition_of(request), absolute(request.get("path"))
         folder = self._reach(asked)
         items = self.items(definition)
         there = [item for item in items if os.path.lexists(folder / item.name)]
@@ -189,7 +189,7 @@ class Datasets:
         return [str(asked / item.name) for item in items]
 
     def _mount(self, request: Request) -> object:
-        definition = _definition(request)
+        definition = definition_of(request)
         asked = absolute(request["path"]) if request.get("path") else None
         items = self.items(definition)
         if not self.contained:
@@ -220,7 +220,7 @@ class Datasets:
         return self._folder.inputs / f".{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _definition(request: Request) -> Definition:
+def definition_of(request: Request) -> Definition:
     given = request.get("definition")
     if not isinstance(given, Mapping):
         raise InvalidInput(f"`definition` must be an object, got {type(given).__name__}.")

@@ -7,31 +7,28 @@ or written through a link that the script makes meanwhile.
 
 import contextlib
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from roost.agent.datasets import Datasets, _definition
+from roost.agent.datasets import Datasets, definition_of
 from roost.agent.door import Door
 from roost.agent.family import absolute
 from roost.agent.folder import Folder
 from roost.agent.link import locate
-from roost.blobs.copying import copy
 from roost.data.cache import Cache
 from roost.data.fetching import fetch
 from roost.data.transfers import NO_ROOM
 from roost.domain import globs, names
 from roost.domain.codec import decode, encode
 from roost.domain.datasets import Definition, Direction, Source, checked_name, nothing_there
-from roost.domain.datastores import PART, Datastore, Item
+from roost.domain.datastores import Datastore, Item
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.domain.plans import Access
 from roost.transport.client import path_of
-from roost.transport.landing import held
+from roost.transport.landing import held, opened
 
 Request = Mapping[str, Any]
 _AT_ONCE = 4
@@ -123,9 +120,13 @@ class Datastores:
         """It replaces what is there, so that it may be sent twice: whether anything may be replaced was looked at before."""
         self._meanwhile()
         route = self._route("datastores", datastore, "files", name)
-        with _opened(path) as (file, size):
-            self._link.client.call("PUT", route, params={"overwrite": "true"}, body=file, timeout=_SECONDS)
-        return size
+        try:
+            with opened([path]) as (file,):
+                size = file.stat().st_size
+                self._link.client.call("PUT", route, params={"overwrite": "true"}, body=file, timeout=_SECONDS)
+                return size
+        except OSError as error:
+            raise InvalidInput(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
 
     def _download(self, request: Request) -> object:
         """Files into a folder that the script names, each under its path in the datastore."""
@@ -135,21 +136,19 @@ class Datastores:
         self._declare(Direction.INPUT, [Source(datastore=name, path=prefix)])
         found = self._listing(name, prefix)
         wanted = [item for item in found if request.get("overwrite") or not os.path.exists(folder / item.name)]
-        size = 0
         with _written(folder, asked), Cache(self._folder.home) as cache:
             with held(folder):  # before anything is fetched: it may not be to be written
                 pass
             paths = fetch(
                 wanted,
                 cache,
-                None,
+                folder,
                 meanwhile=self._meanwhile,
                 locate=lambda: locate(self._access),
                 again=lambda: self._listing(name, prefix),
+                links=False,
             )
-            for item, path in zip(wanted, paths, strict=True):
-                self._meanwhile()
-                size += _land(path, folder / item.name)
+            size = sum(path.stat(follow_symlinks=False).st_size for path in paths)
         return {"count": len(wanted), "size": size}
 
     def _listing(self, datastore: str, path: str) -> list[Item]:
@@ -163,7 +162,7 @@ class Datastores:
 
     def _make(self, request: Request) -> object:
         """The definition made regular; with `validate` there are files of it now."""
-        definition = _definition(request)
+        definition = definition_of(request)
         if any(source.datastore for source in definition.sources):
             self._declare(Direction.INPUT, definition)
         if request.get("validate") and not self._data.items(definition):
@@ -173,7 +172,7 @@ class Datastores:
     def _register(self, request: Request) -> object:
         route = self._route("datasets", checked_name(request.get("name")))
         body = {
-            "definition": encode(_definition(request)),
+            "definition": encode(definition_of(request)),
             "description": _text(request, "description"),
             "tags": request.get("tags") or {},
             "create_new_version": bool(request.get("create_new_version")),
@@ -190,24 +189,6 @@ class Datastores:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[Path, int]]:
-    """A file by its full path without links, under a name that means it whatever becomes of that path; and its size."""
-    file = -1
-    try:
-        with held(path.parent) as place:
-            file = os.open(place / path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        seen = os.fstat(file)
-        if not stat.S_ISREG(seen.st_mode):
-            raise InvalidInput(f"{str(path)!r} is no file any more.")
-        yield Path(f"/proc/self/fd/{file}"), seen.st_size
-    except OSError as error:
-        raise InvalidInput(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
-    finally:
-        if file >= 0:
-            os.close(file)
-
-
-@contextlib.contextmanager
 def _written(folder: Path, asked: Path) -> Iterator[None]:
     """What cannot be written there is told by the path that the script gave."""
     try:
@@ -220,25 +201,6 @@ def _written(folder: Path, asked: Path) -> Iterator[None]:
         if error.errno in NO_ROOM:
             raise DiskFull(words, hint="Free some room there.") from None
         raise InvalidInput(words, hint=_ELSEWHERE) from None
-
-
-def _land(source: Path, target: Path) -> int:
-    """A copy of its own, whole or not at all, in place of what is there; its size."""
-    with held(target.parent) as place:
-        part = place / f"{PART}{secrets.token_hex(8)}"
-        try:
-            with open(source, "rb") as reading, open(part, "xb") as writing:
-                seen = os.fstat(reading.fileno())
-                size = copy(reading.fileno(), writing.fileno(), seen.st_size)
-                os.utime(writing.fileno(), (seen.st_atime, seen.st_mtime))
-            part.replace(place / target.name)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise OSError(error.errno, error.strerror, str(target)) from None
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    return size
 
 
 def _text(request: Request, field: str) -> str:
