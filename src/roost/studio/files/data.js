@@ -1,7 +1,7 @@
 // The data of a workspace: its datasets, each with its newest version, and the datastores that they are in.
 
 import { get, part } from "/studio/api.js";
-import { ago, byId, choices, make, moment, welcome } from "/studio/show.js";
+import { ago, byId, choices, lead, make, moment, welcome } from "/studio/show.js";
 
 const KINDS = { folder: "folder", azure_blob: "Azure Blob", s3: "S3", gcs: "Google Cloud Storage", http: "HTTP" };
 const FORMATS = { delimited: "table, delimited", parquet: "table, Parquet", json_lines: "table, JSON lines" };
@@ -38,6 +38,7 @@ async function show(workspace) {
   byId("datasets").replaceChildren(...datasets.map(dataset));
   byId("none").hidden = datasets.length > 0;
   byId("datastores").replaceChildren(...datastores.map(datastore));
+  lead(workspace);
   history.replaceState(null, "", workspace === "default" ? "/data" : `/data?${new URLSearchParams({ workspace })}`);
 }
 

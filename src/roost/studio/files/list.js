@@ -1,7 +1,7 @@
 // The list of runs: filtered, page by page, kept up to date while it is looked at. Filters stand in the address.
 
 import { get, part, sleep, visible } from "/studio/api.js";
-import { ago, badge, byId, choices, duration, make, moment, took, welcome } from "/studio/show.js";
+import { ago, badge, byId, choices, duration, lead, make, moment, took, welcome } from "/studio/show.js";
 
 const PAGE = 25;
 const EVERY = 3;
@@ -68,7 +68,7 @@ function draw(runs) {
 
 async function load() {
   const mine = turn;
-  byId("to-data").href = `/data?workspace=${part(state.workspace)}`;
+  lead(state.workspace);
   const { runs } = await get(`workspaces/${part(state.workspace)}/runs`, {
     experiment: state.experiment,
     status: GROUPS[state.group],

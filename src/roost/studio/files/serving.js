@@ -1,7 +1,7 @@
 // Endpoints with their versions and replicas, and the models of the workspace; kept up to date while the page is looked at.
 
 import { get, part, sleep, visible } from "/studio/api.js";
-import { ago, badge, byId, make, moment, number, size, welcome } from "/studio/show.js";
+import { ago, badge, byId, lead, make, moment, number, size, welcome } from "/studio/show.js";
 
 const EVERY = 3;
 let workspace = new URLSearchParams(location.search).get("workspace") || "";
@@ -65,6 +65,7 @@ function row(model) {
 async function load() {
   const mine = turn;
   const place = `workspaces/${part(workspace)}`;
+  lead(workspace);
   const [{ endpoints }, { models }, all] = await Promise.all([
     get(`${place}/endpoints`), get(`${place}/models`, { latest: true, limit: 200 }), get(`${place}/models`, { limit: 1000 }),
   ]);
