@@ -153,7 +153,7 @@ def test_a_run_is_cancelled_from_the_page(browser: Browser, workspace: Workspace
 def test_datasets_and_datastores(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
     let_in(browser, workspace)
     browser.shows("No runs yet.")
-    browser.click("#to-data")
+    browser.click("a.back", "Data")
     browser.shows("No datasets yet.", "workspaceblobstore", "default")
     tree(tmp_path / "birds", {"a.csv": "x\n1\n"})
     store = Datastore.register_folder(workspace, "mine", str(tmp_path / "birds"))
@@ -214,7 +214,7 @@ def test_models_and_endpoints(browser: Browser, workspace: Workspace, tmp_path: 
     browser.shows("Datastores", "workspaceblobstore")
     assert fits(browser)
     browser.click("a.back", "Models and endpoints")
-    browser.shows("ready", place="#endpoint-birds")
+    browser.shows("birds", "words:1", "ready")
     browser.click(".versions a", "ready")
     browser.shows("endpoint-birds")
     service.delete()
