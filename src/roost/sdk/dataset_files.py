@@ -10,6 +10,7 @@ from roost.domain import codec
 from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DataNotFound, NotFound
+from roost.sdk import telling
 from roost.sdk.connections import Connection, connect
 from roost.transport.client import path_of
 from roost_job import partitions
@@ -108,6 +109,7 @@ def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, S
             raise
         hint = "Register the datastore again under that name."
         raise DataNotFound(f"Dataset {dataset.name!r} cannot be read: {error.message}", hint=hint) from None
+    telling.once(str(answer.get("left_out") or ""))
     return answer
 
 

@@ -2,21 +2,23 @@
 
 import contextlib
 import errno
-import glob
+import fnmatch
 import os
+import re
 import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roost.blobs.copying import copy
-from roost.domain import codec, names
+from roost.domain import codec, globs, names
 from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
+from roost.sdk import telling
 from roost.transport.client import path_of
 
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
     connection = datastore.workspace._connection
     params = {"path": path, "shared": "true" if connection.bytes.shared else "false"}
     route = path_of("workspaces", datastore.workspace.name, "datastores", datastore.name, "items")
-    return [codec.decode(Item, each) for each in connection.client.call("GET", route, params=params)["items"]]
+    answer = connection.client.call("GET", route, params=params)
+    telling.once(str(answer.get("left_out") or ""))
+    return [codec.decode(Item, each) for each in answer["items"]]
 
 
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
@@ -40,16 +44,44 @@ def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[
     root = Path(os.path.expanduser(src_dir))
     if not root.is_dir():
         raise InvalidInput(f"{str(src_dir)!r} is not a folder.", hint="Give the folder whose files are to be uploaded.")
-    if pattern is None:
-        walked = (Path(place) / name for place, _, files in os.walk(root, followlinks=True) for name in files)
-    else:
-        walked = (root / found for found in glob.glob(pattern, root_dir=root, recursive=True, include_hidden=True))
-    found = sorted(path for path in walked if path.is_file())
-    if not found:
+    found = [(path, path.relative_to(root).as_posix()) for path in sorted(_files(root, frozenset()))]
+    if pattern is not None:
+        meant = _pattern(pattern)
+        found = [(path, name) for path, name in found if meant(name)]
+    odd = [name for _, name in found if names.problem(name)]
+    if not found or len(odd) == len(found):
         raise InvalidInput(
-            f"There is no file to upload in {str(src_dir)!r}" + (f" for {pattern!r}." if pattern else ".")
+            f"There is no file to upload in {str(src_dir)!r}" + (f" for {pattern!r}." if pattern else "."),
+            hint=names.left_out(odd),
         )
-    return [(path, path.relative_to(root).as_posix()) for path in found]
+    telling.once(names.left_out(odd))
+    return [(path, name) for path, name in found if not names.problem(name)] if odd else found
+
+
+def _files(folder: Path, above: frozenset[tuple[int, int]]) -> Iterator[Path]:
+    """All below it, through links too; one that leads to a folder above it ends there."""
+    seen = folder.stat()
+    here = (seen.st_dev, seen.st_ino)
+    if here in above:
+        return
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise InvalidInput(f"Folder {str(folder)!r} cannot be read: {error.strerror}.") from None
+    for entry in entries:
+        if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():
+            yield from _files(folder / entry.name, above | {here})
+        elif os.path.isfile(entry):
+            yield folder / entry.name
+
+
+def _pattern(pattern: str) -> Callable[[str], bool]:
+    """As Python's glob means it, of files that were found already: it would go round with links itself."""
+    parts = [part for part in pattern.split("/") if part not in ("", ".")]
+    if parts[-1:] == ["**"]:
+        parts.append("*")
+    tests = [None if part == "**" else re.compile(fnmatch.translate(part)).match for part in parts]
+    return lambda name: globs.fit(tests, name.split("/"))
 
 
 def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -> list[tuple[Path, str]]:
