@@ -116,8 +116,8 @@ def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> 
             first = frame.iloc[:0]
         elif wanted.header == _SAME and wanted.form["type"] == "delimited":
             _check_same(name, first, frame)
-        frame = columns.convert(frame, wanted.types)
-        yield _with_places(frame, wanted, name, source, values)
+        frame = _with_places(frame, wanted, name, source, values)
+        yield columns.convert(frame, wanted.types)
         if left is not None and left <= 0:
             return
 

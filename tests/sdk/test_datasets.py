@@ -136,6 +136,67 @@ def test_tables_written_out(workspace: Workspace, store: Datastore) -> None:
     assert parts.partition_keys == ["region"] and parts.get_partition_key_values() == [{"region": "n"}, {"region": "s"}]
     read = parts.to_pandas_dataframe()
     assert sorted(zip(read["region"], read["x"], strict=True)) == [("n", 1), ("n", 3), ("s", 2)]
+    assert parts.version == 1
+    again = made.take(1).partition_by(["region"], (store, "parts"), name="by region", show_progress=False)
+    assert (again.version, len(again.to_pandas_dataframe())) == (2, 1), "nothing of the call before is in it"
+    assert len(Dataset.get_by_name(workspace, "by region", version=1).to_pandas_dataframe()) == 3
+
+
+@pytest.mark.slow
+def test_partition_keys_have_their_types_again(workspace: Workspace, store: Datastore) -> None:
+    days = pandas.to_datetime(["2024-01-02", "2024-01-01", "2024-01-01"])
+    moments = pandas.to_datetime(["2024-01-01 10:00:00.25", "2024-01-01 00:00:00.00", None])
+    frame = pandas.DataFrame(
+        {
+            "n": [7, -1, 7],
+            "share": [0.1, float("nan"), 2.0],
+            "good": [True, False, True],
+            "day": days,
+            "at": days + pandas.Timedelta("10h"),
+            "moment": moments,
+            "when": pandas.to_datetime(["2024-01-02T03:00:00+03:00"] * 3),
+            "city": ["Oslo", None, "10"],
+            "kind": pandas.Categorical(["a", "b", "a"]),
+            "x": [1, 2, 3],
+        }
+    )
+    keys = ["n", "share", "good", "day", "at", "moment", "when", "city", "kind"]
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "typed", show_progress=False)
+    parts = made.partition_by(keys, (store, "typed"), show_progress=False)
+    assert "/2024-01-01/2024-01-01T10:00:00/2024-01-01T00:00:00.000000000/" in "".join(
+        item.source for item in parts._files()
+    ), "names that sort"
+    read = parts.to_pandas_dataframe().sort_values("x", ignore_index=True)
+    kinds = {key: read[key].dtype.kind for key in keys}
+    assert kinds | {"city": "", "kind": ""} == dict(zip(keys, [*"ifb", *"MMMM", "", ""], strict=True))
+    for key in ("n", "good", "day", "at"):
+        assert list(read[key]) == list(frame[key]), key
+    assert list(read["share"].dropna()) == [0.1, 2.0] and list(read["moment"].dropna()) == list(moments.dropna())
+    assert set(read["when"]) == {pandas.Timestamp("2024-01-02")}, "of UTC"
+    assert list(read["city"].dropna()) == ["Oslo", "10"] and list(read["kind"]) == ["a", "b", "a"]
+    assert len(parts.filter(parts["n"] > 0).to_pandas_dataframe()) == 2
+    values = parts.get_partition_key_values(["n", "day", "good"])
+    assert {"n": -1, "day": datetime(2024, 1, 1), "good": False} in values and len(values) == 3
+    files = made.partition_by(["day"], (store, "files"), show_progress=False, partition_as_file_dataset=True)
+    assert len(files.filter(files.file_metadata["day"] > datetime(2024, 1, 1)).to_path()) == 1
+
+
+@pytest.mark.slow
+def test_tables_that_cannot_be_partitioned(store: Datastore) -> None:
+    frame = pandas.DataFrame({"a": ["x/y", "\n"], "b:c": [1, 2]})
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "odd", show_progress=False)
+    for keys, words in (
+        (["a"], "The value 'x/y' of column 'a' cannot be a folder's name"),
+        (["d"], "no column 'd'"),
+        (["a", "b:c"], "'b:c' is named twice, or has one of"),
+        (["a", "a"], "'a' is named twice"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            made.partition_by(keys, (store, "parts"))
+    with pytest.raises(InvalidInput, match="All columns of the table are partition keys"):
+        made.keep_columns("a").partition_by("a", (store, "parts"))
+    with pytest.raises(InvalidInput, match="no rows"):
+        made.take(0).partition_by("a", (store, "parts"))
 
 
 @pytest.mark.slow

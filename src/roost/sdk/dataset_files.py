@@ -12,6 +12,7 @@ from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DataNotFound, NotFound
 from roost.sdk import telling
 from roost.sdk.connections import Connection, connect
+from roost.sdk.partitioning import typed
 from roost.transport.client import path_of
 from roost_job import partitions
 
@@ -82,7 +83,8 @@ def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any
     found: Mapping[str, Any] | None = partitions.reader(dataset._definition.partition_format)(whole(item))
     if found is None:
         raise Conflict(f"{item.name} does not fit the partition format {dataset._definition.partition_format!r}.")
-    return found
+    types = dataset._definition.format.get("column_types") or {}
+    return {key: typed(value, types.get(key)) for key, value in found.items()}
 
 
 def _connection(dataset: "AbstractDataset") -> Connection:

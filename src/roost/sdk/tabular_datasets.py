@@ -1,6 +1,5 @@
 """`TabularDataset`: files that are read as one table, with the environment's pandas."""
 
-import os
 import secrets
 import tempfile
 from collections.abc import Sequence
@@ -9,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from roost.domain.datasets import DatasetKind, Definition, Source
+from roost.domain.datasets import DatasetKind, Definition, Source, checked_name
 from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
+from roost.sdk.partitioning import partition_keys_of
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -170,34 +170,35 @@ class TabularDataset(AbstractDataset):
         show_progress: bool = True,
         partition_as_file_dataset: bool = False,
     ) -> "TabularDataset | FileDataset":
-        """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name."""
+        """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name.
+        All of it is in a folder of its own below the target, so that nothing of another call is among it."""
         datastore, path = _target(target)
         keys = _columns(partition_keys)
+        if name:
+            checked_name(name)
         frame = self.to_pandas_dataframe()
-        if missing := [key for key in keys if key not in frame.columns]:
-            raise InvalidInput(f"The table has no column {missing}.", hint=f"It has: {list(map(str, frame.columns))}.")
+        written = partition_keys_of(frame, keys)
+        folder = f"{path.strip('/') or MANAGED}/{secrets.token_hex(8)}"
         with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
-            for values, part in frame.groupby(keys, dropna=False, sort=True):
-                folder = Path(place).joinpath(
-                    *(_folder_name(key, value) for key, value in zip(keys, values, strict=True))
-                )
-                folder.mkdir(parents=True, exist_ok=True)
-                part.drop(columns=keys).to_parquet(folder / "part-00000.parquet", index=False)
+            for values, part in frame.drop(columns=keys).groupby([key.texts for key in written], sort=True):
+                inside = Path(place).joinpath(*values)
+                inside.mkdir(parents=True, exist_ok=True)
+                part.to_parquet(inside / "part-00000.parquet", index=False)
             files = datastore_files.folder(place)
-            datastore_files.upload(datastore, files, path, overwrite=True, show_progress=show_progress)
-        pattern = "/".join(f"{{{key}}}" for key in keys) + "/*.parquet"
-        made = self._partitioned(datastore, path, pattern, partition_as_file_dataset)
+            datastore_files.upload(datastore, files, folder, overwrite=True, show_progress=show_progress)
+        definition = Definition(
+            sources=(Source(datastore=datastore.name, path=f"{folder}/**/*.parquet"),),
+            partition_format="/".join(key.pattern for key in written) + "/*.parquet",
+        )
+        made: TabularDataset | FileDataset
+        if partition_as_file_dataset:
+            made = FileDataset._of(definition, datastore.workspace)
+        else:
+            types = {key.name: key.kind for key in written if key.kind is not None}
+            form = {"type": "parquet", "include_path": False, "column_types": types}
+            definition = replace(definition, kind=DatasetKind.TABULAR, format=form)
+            made = TabularDataset._of(definition, datastore.workspace)
         return made.register(datastore.workspace, name, create_new_version=True) if name else made
-
-    def _partitioned(
-        self, datastore: "Datastore", path: str, pattern: str, as_files: bool
-    ) -> "TabularDataset | FileDataset":
-        source = Source(datastore=datastore.name, path=f"{path.strip('/')}/**/*.parquet".lstrip("/"))
-        definition = Definition(sources=(source,), partition_format=pattern)
-        if as_files:
-            return FileDataset._of(definition, datastore.workspace)
-        form = {"type": "parquet", "include_path": False, "column_types": {}}
-        return TabularDataset._of(replace(definition, kind=DatasetKind.TABULAR, format=form), datastore.workspace)
 
     def _home(self) -> "Workspace":
         from roost.sdk.workspaces import Workspace  # noqa: PLC0415 - workspaces know datasets: no circle
@@ -240,10 +241,3 @@ def _target(target: object) -> "tuple[Datastore, str]":
     if isinstance(target, tuple) and len(target) == 2 and isinstance(target[0], Datastore):
         return target[0], str(target[1] or "")
     raise InvalidInput(f"target must be a Datastore, a DataPath or (datastore, path), got {target!r}.")
-
-
-def _folder_name(key: str, value: object) -> str:
-    text = str(value)
-    if not text or "/" in text or text in (".", "..") or os.sep in text:
-        raise InvalidInput(f"The value {text!r} of column {key!r} cannot be a folder's name.")
-    return text
