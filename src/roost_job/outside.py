@@ -10,6 +10,7 @@ _DATASTORE = (
     "Dataset.get_by_name(workspace, name) finds what is registered."
 )
 _FILTER = "Filter the frame that to_pandas_dataframe() gives; or filter before, with the Roost SDK, and register that."
+_PROFILE = "Describe the frame: to_pandas_dataframe().describe(include='all')."
 _INPUT = "Outside of the run give it as an input; in a job use mount(), download() or to_pandas_dataframe()."
 
 WORKSPACE: Mapping[str, str] = {
@@ -31,6 +32,9 @@ DATASET: Mapping[str, str] = {
     "as_download": _INPUT,
     "to_csv_files": "Write the frame: to_pandas_dataframe().to_csv(...).",
     "to_parquet_files": "Write the frame: to_pandas_dataframe().to_parquet(...).",
+    "get_profile": _PROFILE,
+    "get_profile_runs": _PROFILE,
+    "submit_profile_run": _PROFILE,
     "partition_by": _BEFORE,
     "partition_keys": _BEFORE,
     "get_partition_key_values": _BEFORE,

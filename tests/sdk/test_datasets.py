@@ -271,6 +271,12 @@ def test_expressions() -> None:
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).keep_columns([]), "Columns are named"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_spark_dataframe(), "no Spark"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_torchvision(), "ImageFolder"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).get_profile(), "no profiles"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).submit_profile_run("a", "b"), "no prof"),
+        (
+            lambda: Dataset.Tabular.from_parquet_files(ADDRESS, validate=False).to_pandas_dataframe("no"),
+            "on_error must",
+        ),
         (lambda: Dataset.Tabular.from_sql_query("select 1"), "no databases"),
         (lambda: FileDataset(), "not made directly"),
     ],

@@ -64,8 +64,9 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     return made
 
 
-def frame(dataset: "AbstractDataset") -> Any:
-    """The table, in pandas. Where its first rows are enough, files come one after another until those are here."""
+def frame(dataset: "AbstractDataset", *, strict: bool = False) -> Any:
+    """The table, in pandas; `strict` refuses values that do not fit the type of their column. Where its first rows are enough,
+    files come one after another until those are here."""
     from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
     from roost_job import frames  # noqa: PLC0415
 
@@ -76,7 +77,8 @@ def frame(dataset: "AbstractDataset") -> Any:
             paths = fetch(some, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
             return [(item.name, str(path), whole(item)) for item, path in zip(some, paths, strict=True)]
 
-        return frames.read(definition, bring(items) if frames.needs_all(definition) else frames.Coming(items, bring))
+        files = bring(items) if frames.needs_all(definition) else frames.Coming(items, bring)
+        return frames.read(definition, files, strict)
 
 
 def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any]:

@@ -39,16 +39,21 @@ class TabularDataset(AbstractDataset):
         target_path: str | None = None,
         overwrite_download: bool = False,
     ) -> Any:
-        """All of it, read now, into pandas."""
-        for name, given in (("on_error", on_error), ("out_of_range_datetime", out_of_range_datetime)):
-            if given != "null":
-                raise InvalidInput(f"{name} can only be 'null' in Roost, got {given!r}.")
+        """All of it, read now, into pandas. A value that does not fit the type that its column was given is empty; with
+        `on_error='fail'` it is a UserErrorException."""
+        if on_error not in ("null", "fail"):
+            raise InvalidInput(f"on_error must be 'null' or 'fail', got {on_error!r}.")
+        if out_of_range_datetime != "null":
+            raise InvalidInput(
+                f"out_of_range_datetime can only be 'null' in Roost, got {out_of_range_datetime!r}.",
+                hint="on_error='fail' refuses every value that does not fit the type of its column, times too.",
+            )
         if file_handling_option is not None or target_path is not None or overwrite_download:
             raise InvalidInput(
                 "file_handling_option, target_path and overwrite_download are for columns of streams, which Roost does not have.",
                 hint="Read the table, and fetch the files it names with a FileDataset.",
             )
-        return dataset_files.frame(self)
+        return dataset_files.frame(self, strict=on_error == "fail")
 
     # ---- steps
 
@@ -215,6 +220,14 @@ class TabularDataset(AbstractDataset):
 
     def to_dask_dataframe(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
         raise InvalidInput("Dask is not built in.", hint="Mount the files, and read them with dask.dataframe.")
+
+    def get_profile(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
+        raise InvalidInput(
+            "Roost makes no profiles of tables.",
+            hint="Describe the frame: to_pandas_dataframe().describe(include='all').",
+        )
+
+    get_profile_runs = submit_profile_run = get_profile
 
     def to_torchvision(self) -> NoReturn:
         raise InvalidInput(
