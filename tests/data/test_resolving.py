@@ -189,7 +189,7 @@ class TestSteps:
     def test_what_cannot_be(self) -> None:
         with pytest.raises(InvalidInput, match="no 'Colour' to filter by"):
             applied(compare("eq", "Colour", value=1))
-        with pytest.raises(InvalidInput, match="cannot be compared"):
+        with pytest.raises(InvalidInput, match="by `Size < 'large'`: 100 and 'large' cannot be compared"):
             applied(compare("lt", "Size", value="large"))
 
     def test_steps_of_a_table_are_not_on_files(self) -> None:

@@ -93,6 +93,8 @@ def test_the_registry(workspace: Workspace, store: Datastore) -> None:
     assert isinstance(caught.value, DataNotFound)
     with pytest.raises(InvalidInput, match="must be registered"):
         files.add_tags({"a": "b"})
+    with pytest.raises(InvalidInput, match="description must be text, got int '5'"):
+        files.register(workspace, "described", description=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -105,13 +107,19 @@ def test_tables(workspace: Workspace, store: Datastore) -> None:
     assert isinstance(Dataset.get_by_name(workspace, "oslo"), TabularDataset)
     timed = table.with_timestamp_columns(timestamp="day")
     assert timed.timestamp_columns == ("day", None)
+    assert (
+        timed.drop_columns("price").timestamp_columns == timed.keep_columns(["day"]).timestamp_columns == ("day", None)
+    )
+    assert (
+        timed.drop_columns("day").timestamp_columns == timed.keep_columns(["price"]).timestamp_columns == (None, None)
+    )
     assert list(timed.time_after(datetime(2024, 1, 4)).to_pandas_dataframe()["price"]) == [4, 5]
     between = timed.time_between(start_time=datetime(2024, 1, 2), end_time=datetime(2024, 1, 3))
     assert list(between.to_pandas_dataframe()["price"]) == [2, 3]
     assert len(timed.time_recent(timedelta(days=1)).to_pandas_dataframe()) == 0, "counted back from now"
     since = datetime.now(UTC).replace(tzinfo=None) - datetime(2024, 1, 4)
     assert list(timed.time_recent(since + timedelta(minutes=5)).to_pandas_dataframe()["price"]) == [4, 5]
-    with pytest.raises(UserErrorException, match="Column 'price' does not hold times; its first value is"):
+    with pytest.raises(UserErrorException, match=r"Column 'price' does not hold times; its first value is 1\."):
         table.with_timestamp_columns("price").time_after(datetime(2024, 1, 4))
     with pytest.raises(UserErrorException, match="no column 'dya'"):
         table.with_timestamp_columns("dya", validate=True)
@@ -185,6 +193,10 @@ def test_partition_keys_have_their_types_again(workspace: Workspace, store: Data
 def test_tables_that_cannot_be_partitioned(store: Datastore) -> None:
     frame = pandas.DataFrame({"a": ["x/y", "\n"], "b:c": [1, 2]})
     made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "odd", show_progress=False)
+    with pytest.raises(InvalidInput, match="The frame cannot be written as Parquet") as caught:
+        mixed = pandas.DataFrame({"a": [1, "x"]})
+        Dataset.Tabular.register_pandas_dataframe(mixed, (store, "frames"), "mixed", show_progress=False)
+    assert caught.value.__suppress_context__
     for keys, words in (
         (["a"], "The value 'x/y' of column 'a' cannot be a folder's name"),
         (["d"], "no column 'd'"),
@@ -259,6 +271,25 @@ def test_expressions() -> None:
     [
         (lambda: Dataset.File.from_files("/local/file"), "not an address"),
         (lambda: Dataset.File.from_files("https://u:hidden@host/x"), "credential in it"),
+        (lambda: Dataset.File.from_files("https://u:hidden@host/x"), "yours to fetch, and to upload"),
+        (lambda: Dataset.File.from_files("web/t.csv"), r"Dataset\.File\.upload_directory\("),
+        (lambda: Dataset.File.from_files(("workspaceblobstore", "up")), r"\(Datastore\.get\(workspace, 'workspaceblob"),
+        (
+            lambda: Dataset.File.from_files("http://127.0.0.1:1/*.csv"),
+            "is a pattern, and over HTTP files cannot be listed",
+        ),
+        (
+            lambda: Dataset.File.from_files(ADDRESS, validate=False).register("ws", "x"),
+            "must be a Workspace, got str 'ws'",
+        ),
+        (lambda: Dataset.get_by_name("birds", "ws"), "workspace must be a Workspace, got str 'birds'"),
+        (lambda: Datastore.register_http("ws", "web", "https://h"), "workspace must be a Workspace"),
+        (lambda: Dataset.Tabular.register_pandas_dataframe("df", None, "p"), "must be a pandas DataFrame, got str"),
+        (
+            lambda: Dataset.File.from_files(ADDRESS, validate=False).get_partition_key_values(),
+            "has no partition format",
+        ),
+        (lambda: DataType.to_datetime(5), "formats must be a text or a list of texts, got 5"),
         (lambda: Dataset.File.from_files([]), "at least one source"),
         (lambda: Dataset.File.from_files(3), "cannot be made of int"),
         (lambda: Dataset.File.from_files(ADDRESS, validate=False, partition_format="x"), "in braces"),
@@ -289,6 +320,9 @@ def test_what_is_refused(deed, words: str) -> None:  # type: ignore[no-untyped-d
 
 @pytest.mark.slow
 def test_no_file_there(store: Datastore) -> None:
+    with pytest.raises(InvalidInput, match="A path in a datastore must be text, got list") as listed:
+        Dataset.File.from_files((store, ["up", "tables"]))
+    assert "[(datastore, 'a'), (datastore, 'b')]" in listed.value.hint
     with pytest.raises(InvalidInput, match="no file at mine/none"):
         Dataset.File.from_files((store, "none"))
     assert Dataset.File.from_files((store, "none"), validate=False).to_path() == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.sdk.folders import tree
 
-from roost import Dataset, Datastore, Workspace
+from roost import Dataset, Datastore, ScriptRunConfig, Workspace
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput
 from roost.sdk import datastore_files, telling
 from roost.sdk.connections import Bytes
@@ -57,6 +57,16 @@ def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     tree(tmp_path, {"one/x.txt": "1", "two/x.txt": "2"})
     files = [str(tmp_path / "one/x.txt"), str(tmp_path / "two/x.txt")]
+    with pytest.raises(InvalidInput, match="one' is a folder") as caught:
+        store.upload_files([str(tmp_path / "one")])
+    assert "datastore.upload(" in caught.value.hint
+    for deed, what in (
+        (store.upload, "src_dir"),
+        (store.download, "target_path"),
+        (lambda x: store.upload_files([x]), "files"),
+    ):
+        with pytest.raises(InvalidInput, match=f"{what} must be a path, got NoneType"):
+            deed(None)
     with pytest.raises(InvalidInput, match="2 files would be stored under 1 names"):
         store.upload_files(files)
     store.upload_files(files, relative_root=str(tmp_path), show_progress=False)
@@ -137,6 +147,18 @@ def test_what_a_cloud_datastore_says_of_itself(workspace: Workspace) -> None:
     china = Datastore.register_azure_blob_container(
         workspace, "china", "box", "acc", sas_token="?sv=1", endpoint="core.chinacloudapi.cn"
     )
+    with pytest.raises(InvalidInput, match="account_key is not base64") as caught:
+        Datastore.register_azure_blob_container(workspace, "bad", "box", "acc", account_key="notbase64!!")
+    assert "notbase64" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="account_key with sas_token is no credential"):
+        Datastore.register_azure_blob_container(workspace, "both", "box", "acc", account_key=key, sas_token="?sv=1")
+    for url in ("ftp://example.org", "127.0.0.1:8765"):
+        with pytest.raises(InvalidInput, match="is not an address") as caught:
+            Datastore.register_http(workspace, "web", url)
+        assert "begins with http:// or https://" in caught.value.hint
+    with pytest.raises(InvalidInput, match="only text, numbers and paths") as caught:
+        ScriptRunConfig(".", "x.py", arguments=["--d", store])._spec  # noqa: B018
+    assert "Datastore.get(workspace, 'azure').path('images').as_mount()" in caught.value.hint
     assert china.endpoint == "https://acc.blob.core.chinacloudapi.cn"
     lake = Datastore.register_azure_data_lake_gen2(
         workspace, "lake", "fs", "acc", tenant_id="t", client_id="c", client_secret="s"

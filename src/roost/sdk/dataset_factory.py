@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 from roost.domain import codec, globs
 from roost.domain import datasets as domain
@@ -16,7 +17,9 @@ from roost.sdk import dataset_files, dataset_types, datastore_files
 from roost.sdk.datapaths import DataPath
 from roost.sdk.dataset_types import PromoteHeadersBehavior
 from roost.sdk.datasets import AbstractDataset, FileDataset
+from roost.sdk.datastore_kinds import require_workspace
 from roost.sdk.datastores import Datastore
+from roost.sdk.partitioning import write_parquet
 from roost.sdk.tabular_datasets import MANAGED, TabularDataset, _target
 from roost.transport.client import path_of
 from roost_job import datasets as job
@@ -129,10 +132,12 @@ class TabularDatasetFactory:
     ) -> TabularDataset:
         """Writes the frame to a datastore as Parquet, and registers it."""
         domain.checked_name(name)
+        if not hasattr(dataframe, "to_parquet"):
+            raise InvalidInput(f"dataframe must be a pandas DataFrame, got {type(dataframe).__name__}.")
         datastore, path = _target(target)
         folder = f"{path.strip('/') or MANAGED}/{secrets.token_hex(8)}"
         with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
-            dataframe.to_parquet(Path(place) / "part-00000.parquet", index=False)
+            write_parquet(dataframe, Path(place) / "part-00000.parquet")
             files = datastore_files.folder(place)
             datastore_files.upload(datastore, files, folder, overwrite=True, show_progress=show_progress)
         made = TabularDatasetFactory.from_parquet_files((datastore, f"{folder}/*.parquet"), validate=False)
@@ -173,6 +178,7 @@ class Dataset:
         if isinstance(workspace, JobWorkspace):
             found: FileDataset | TabularDataset = job.Dataset.get_by_name(workspace, name, version)
             return found
+        require_workspace(workspace)
         params = None if version in ("latest", None) else {"version": _version(version)}
         route = path_of("workspaces", workspace.name, "datasets", domain.checked_name(name))
         return _made(workspace, workspace._connection.client.call("GET", route, params=params))
@@ -182,6 +188,7 @@ class Dataset:
         if isinstance(workspace, JobWorkspace):
             found: FileDataset | TabularDataset = job.Dataset.get_by_id(workspace, id)
             return found
+        require_workspace(workspace)
         route = path_of("workspaces", workspace.name, "datasets", "by-id", str(id))
         return _made(workspace, workspace._connection.client.call("GET", route))
 
@@ -253,6 +260,10 @@ def _validated(dataset: D, validate: bool) -> D:
 
 def _sources(path: Any) -> "tuple[tuple[Source, ...], Workspace | None]":
     """What was given as sources, and the workspace of their datastores."""
+    if isinstance(path, tuple) and len(path) == 2 and all(isinstance(each, str) and "://" not in each for each in path):
+        raise InvalidInput(
+            f"{path!r} names a datastore by text.", hint=f"(Datastore.get(workspace, {path[0]!r}), {path[1]!r})"
+        )
     every: Sequence[Any] = [path] if _is_one(path) else list(path) if isinstance(path, list | tuple) else [path]
     sources, workspace = [], None
     for each in every:
@@ -272,6 +283,11 @@ def _source(given: Any) -> "tuple[Source, Workspace | None]":
     if isinstance(given, AbstractDataset):
         raise InvalidInput("A dataset cannot be made of a dataset.", hint="Use it as it is: take, filter, …")
     if _is_one(given):
+        if given[1] is not None and not isinstance(given[1], str | os.PathLike):
+            raise InvalidInput(
+                f"A path in a datastore must be text, got {type(given[1]).__name__} {given[1]!r}.",
+                hint="Give several as a list of pairs: [(datastore, 'a'), (datastore, 'b')].",
+            )
         return Source(datastore=given[0].name, path=str(given[1] or "")), given[0].workspace
     if isinstance(given, Datastore):
         return Source(datastore=given.name), given.workspace
@@ -279,11 +295,27 @@ def _source(given: Any) -> "tuple[Source, Workspace | None]":
         datastore = given.datastore if hasattr(given, "datastore") else given._datastore
         return Source(datastore=datastore.name, path=given.path_on_datastore or ""), datastore.workspace
     if isinstance(given, str):
-        return Source(url=domain.checked_url(given)), None
+        return Source(url=_address(given)), None
     raise InvalidInput(
         f"A dataset cannot be made of {type(given).__name__} {str(given)[:100]!r}.",
         hint="Give an address, (datastore, 'path'), a DataPath, or a list of those.",
     )
+
+
+def _address(text: str) -> str:
+    if "://" not in text:
+        raise InvalidInput(
+            f"{domain.masked(text)!r} is not an address that can be read.",
+            hint="What is here goes to a datastore first: Dataset.File.upload_directory('folder', (datastore, 'folder')). What "
+            "is in one already is (datastore, 'path').",
+        )
+    url = domain.checked_url(text)
+    if "*" in urlsplit(url).path:
+        raise InvalidInput(
+            f"{domain.masked(url)!r} is a pattern, and over HTTP files cannot be listed.",
+            hint="Give a list of the addresses of all files.",
+        )
+    return url
 
 
 def _partitions(form: str | None) -> str:

@@ -52,7 +52,10 @@ class DataType:
 
     @staticmethod
     def to_datetime(formats: str | Sequence[str] | None = None) -> "DataType":
-        return DataType("datetime", [formats] if isinstance(formats, str) else list(formats or ()))
+        every = [formats] if isinstance(formats, str) else formats or ()
+        if not isinstance(every, Sequence) or not all(isinstance(each, str) for each in every):
+            raise InvalidInput(f"formats must be a text or a list of texts, got {formats!r}.", hint="'%Y-%m-%d'")
+        return DataType("datetime", list(every))
 
     @staticmethod
     def to_stream(workspace: object = None) -> "DataType":  # noqa: ARG004 - the SDK's signature

@@ -41,6 +41,7 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
 
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
     """The files of a folder with their paths in it; those that a pattern means, when there is one."""
+    _require_path("src_dir", src_dir)
     root = Path(os.path.expanduser(src_dir))
     if not root.is_dir():
         raise InvalidInput(f"{str(src_dir)!r} is not a folder.", hint="Give the folder whose files are to be uploaded.")
@@ -75,6 +76,11 @@ def _files(folder: Path, above: frozenset[tuple[int, int]]) -> Iterator[Path]:
             yield folder / entry.name
 
 
+def _require_path(name: str, given: object) -> None:
+    if not isinstance(given, str | os.PathLike):
+        raise InvalidInput(f"{name} must be a path, got {type(given).__name__} {str(given)[:80]!r}.")
+
+
 def _pattern(pattern: str) -> Callable[[str], bool]:
     """As Python's glob means it, of files that were found already: it would go round with links itself."""
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
@@ -88,8 +94,15 @@ def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -
     """Files with their names: what is below the root that they share or that is given."""
     if isinstance(files, str) or not files:
         raise InvalidInput(f"files must be a list of at least one path, got {files!r}.")
+    for each in files:
+        _require_path("files", each)
     paths = [Path(os.path.abspath(os.path.expanduser(each))) for each in files]
     for path in paths:
+        if path.is_dir():
+            raise InvalidInput(
+                f"{str(path)!r} is a folder; these are files to upload.",
+                hint="datastore.upload(src_dir) takes a folder.",
+            )
         if not path.is_file():
             raise InvalidInput(f"There is no file {str(path)!r} to upload.")
     if relative_root is None:
@@ -136,6 +149,7 @@ def upload(
 
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
     """How many files came to the folder, each under its path in the datastore."""
+    _require_path("target_path", target)
     root = Path(os.path.abspath(os.path.expanduser(target)))
     found = [item for item in listing(datastore, prefix) if overwrite or not (root / item.name).exists()]
     bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)

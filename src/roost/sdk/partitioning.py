@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from roost.domain import names
@@ -70,6 +71,17 @@ def _written(column: Any, name: str) -> PartitionKey:
     return PartitionKey(
         name, texts.reindex(column.index, fill_value=MISSING), pattern, {"type": kind} if kind else None
     )
+
+
+def write_parquet(frame: Frame, path: Path) -> None:
+    """InvalidInput when its columns cannot be written."""
+    try:
+        frame.to_parquet(path, index=False)
+    except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own are of these
+        raise InvalidInput(
+            f"The frame cannot be written as Parquet: {' '.join(str(error).split())}.",
+            hint="Give each column a name, and values of one type: frame['a'] = frame['a'].astype(str).",
+        ) from None
 
 
 def _times(times: Any) -> tuple[Any, str]:

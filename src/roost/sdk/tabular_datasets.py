@@ -13,7 +13,7 @@ from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
-from roost.sdk.partitioning import partition_keys_of
+from roost.sdk.partitioning import partition_keys_of, write_parquet
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -79,10 +79,14 @@ class TabularDataset(AbstractDataset):
     @property
     def timestamp_columns(self) -> tuple[str | None, str | None]:
         """The columns that hold each row's time: the exact one, and the one of its partition."""
-        for step in reversed(self._definition.steps):
+        fine = coarse = None
+        for step in self._definition.steps:
             if step["op"] == "timestamps":
-                return step["fine"], step["coarse"]
-        return None, None
+                fine, coarse = step["fine"], step["coarse"]
+            elif step["op"] in ("keep_columns", "drop_columns"):  # what is dropped holds no time any more
+                kept = step["op"] == "keep_columns"
+                fine, coarse = (each if (each in step["columns"]) == kept else None for each in (fine, coarse))
+        return fine, coarse
 
     def with_timestamp_columns(
         self: T,
@@ -154,7 +158,7 @@ class TabularDataset(AbstractDataset):
 
     def to_parquet_files(self) -> FileDataset:
         """The table as it is now, written to the workspace's default datastore as Parquet; those files."""
-        return self._written("part-00000.parquet", lambda frame, path: frame.to_parquet(path, index=False))
+        return self._written("part-00000.parquet", write_parquet)
 
     def _written(self, name: str, write: Any) -> FileDataset:
         datastore = self._home().get_default_datastore()
@@ -188,7 +192,7 @@ class TabularDataset(AbstractDataset):
             for values, part in frame.drop(columns=keys).groupby([key.texts for key in written], sort=True):
                 inside = Path(place).joinpath(*values)
                 inside.mkdir(parents=True, exist_ok=True)
-                part.to_parquet(inside / "part-00000.parquet", index=False)
+                write_parquet(part, inside / "part-00000.parquet")
             files = datastore_files.folder(place)
             datastore_files.upload(datastore, files, folder, overwrite=True, show_progress=show_progress)
         definition = Definition(

@@ -267,6 +267,8 @@ def _checked_web(url: str) -> str:
         return checked_url(url).rstrip("/")
     except InvalidInput as error:
         hint = "A datastore of kind 'http' is open to everybody, and keeps no credential: give an address without one."
+        if not url.startswith(("http://", "https://")):
+            hint = "Give an address that begins with http:// or https://, such as https://example.org/data."
         raise InvalidInput(error.message.replace("the dataset", "the datastore"), hint=hint) from None
 
 
