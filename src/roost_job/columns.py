@@ -13,12 +13,19 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z
 _TRUE, _FALSE = ("true", "1", "yes", "t", "y"), ("false", "0", "no", "f", "n")
 
 
-def convert(frame: Frame, types: Mapping[str, Any]) -> Frame:
-    """The frame with those types; what does not fit a type is empty."""
+def convert(frame: Frame, types: Mapping[str, Any], strict: bool = False) -> Frame:
+    """The frame with those types; what does not fit a type is empty, or when `strict` a UserErrorException."""
     made = {}
     for name, kind in types.items():
         if name in frame.columns:
             made[name] = _converted(frame[name], kind)
+            lost: Any = frame[name][frame[name].notnull() & made[name].isnull()] if strict else ()
+            if len(lost):
+                raise UserErrorException(
+                    "Column %r has %d value%s that cannot be of the type %r; the first is '%.100s'."
+                    % (name, len(lost), "s" * (len(lost) != 1), kind["type"], lost.iloc[0]),
+                    hint="With on_error='null' they are empty.",
+                )
     return frame.assign(**made) if made else frame
 
 

@@ -104,6 +104,11 @@ def checked_mode(mode: Any) -> str:
 def place(given: Any) -> Optional[Tuple[Any, str]]:
     """The datastore and the path in it that somebody named in any of the ways there are; None for anything else."""
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], DatastoreFacts):
+        if given[1] is not None and not isinstance(given[1], (str, os.PathLike)):
+            raise UserErrorException(
+                "A path in a datastore must be text, got %s %r." % (type(given[1]).__name__, given[1]),
+                hint="Give several as a list of pairs: [(datastore, 'a'), (datastore, 'b')].",
+            )
         return given[0], str(given[1] or "")
     if isinstance(given, DatastoreFacts):
         return given, ""

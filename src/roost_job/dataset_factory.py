@@ -170,6 +170,10 @@ def table(
 def sources(path: Any) -> Tuple[List[Dict[str, str]], Any]:
     """What was given as the sources of a definition, and the workspace of their datastores; None where all are addresses."""
     several = isinstance(path, (list, tuple)) and datapaths.place(path) is None
+    if isinstance(path, tuple) and len(path) == 2 and all(isinstance(p, str) and "://" not in p for p in path):
+        raise UserErrorException(
+            "%r names a datastore by text." % (path,), hint="(Datastore.get(workspace, %r), %r)" % path
+        )
     found, workspace = [], None
     for each in list(path) if several else [path]:
         if hasattr(each, "_definition"):

@@ -53,7 +53,12 @@ class DataType(object):
 
     @staticmethod
     def to_datetime(formats: Union[str, Sequence[str], None] = None) -> "DataType":
-        return DataType("datetime", [formats] if isinstance(formats, str) else list(formats or ()))
+        every = [formats] if isinstance(formats, str) else formats or ()
+        if not isinstance(every, (list, tuple)) or not all(isinstance(each, str) for each in every):
+            raise UserErrorException(
+                "formats must be a text or a list of texts, got %r." % (formats,), hint="'%Y-%m-%d'"
+            )
+        return DataType("datetime", list(every))
 
     @staticmethod
     def to_stream(workspace: object = None) -> "DataType":  # noqa: ARG004 - the SDK's signature

@@ -162,16 +162,20 @@ class TabularDataset(JobDataset):
 
     def to_pandas_dataframe(
         self,
-        on_error: str = "null",  # noqa: ARG002 - what does not fit a type is empty
+        on_error: str = "null",
         out_of_range_datetime: str = "null",  # noqa: ARG002
     ) -> Any:
         """All of it, in pandas. Its files stay in the node's cache for whoever reads them next. Where its first rows are enough,
-        files come one after another until those are here."""
+        files come one after another until those are here. What does not fit the type of its column is empty, or an error with
+        `on_error='fail'`."""
+        if on_error not in ("null", "fail"):
+            raise UserErrorException("on_error must be 'null' or 'fail', got %r." % (on_error,))
+        strict = on_error == "fail"
         if frames.needs_all(self._definition):
-            return frames.read(self._definition, self._files())
+            return frames.read(self._definition, self._files(), strict)
         items = self._link.ask("dataset_items", definition=self._definition)
         coming = frames.Coming(items, lambda some: self._files(names=[name for name, _ in some]))
-        return frames.read(self._definition, coming)
+        return frames.read(self._definition, coming, strict)
 
     def _files(self, **which: Any) -> Any:
         return self._link.ask("dataset_files", definition=self._definition, **which)

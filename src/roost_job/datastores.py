@@ -94,6 +94,8 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
             asked = {"name": self.name, "files": batch, "target": target or "", "overwrite": bool(overwrite)}
             answer = link.ask("datastore_upload", **asked)
             place = str(answer["path"])
+            if answer.get("left_out"):
+                local_files.say(answer["left_out"])
             sent, size, there = sent + answer["count"], size + answer["size"], there + answer["there"]
         if show_progress and there:
             local_files.say(local_files.stayed(there, self.name))

@@ -28,7 +28,8 @@ ENCODINGS = {
 }
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 _SAME, _FIRST = "all_files_have_same_headers", "only_first_file_has_headers"
-_NONE = "no_headers"
+_NONE, _COMBINED = "no_headers", "combine_all_files_headers"
+_SEPARATORS = ((";", ";"), ("\t", "\\t"), ("|", "|"), (",", ","))
 _GLANCE = 100
 """Rows that are read to see which columns there are."""
 
@@ -36,7 +37,8 @@ _GLANCE = 100
 class Wanted(object):
     """What of each file is to be read."""
 
-    def __init__(self, definition: Mapping[str, Any]) -> None:
+    def __init__(self, definition: Mapping[str, Any], strict: bool = False) -> None:
+        self.strict = strict
         self.form: Mapping[str, Any] = definition.get("format") or {}
         self.steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
         self.columns: Optional[Sequence[str]] = steps.wanted_columns(self.steps)
@@ -71,18 +73,20 @@ def needs_all(definition: Mapping[str, Any]) -> bool:
     return steps.row_limit(definition.get("steps") or ()) is None
 
 
-def read(definition: Mapping[str, Any], files: Iterable[File]) -> Frame:
-    """The table that a definition (as JSON has it) means, of these files, as one frame. What is not needed is not asked for."""
+def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = False) -> Frame:
+    """The table that a definition (as JSON has it) means, of these files, as one frame. What is not needed is not asked for.
+    `strict`: a value that does not fit the type of its column is refused."""
     pandas = need("pandas")
     kind = (definition.get("format") or {}).get("type")
     if kind not in _READERS:
         raise UserErrorException("A table of the type %r cannot be read." % (kind,))
-    wanted = Wanted(definition)
+    wanted = Wanted(definition, strict)
     frame = _together(pandas, wanted, files, _READERS[kind])
     if wanted.columns is not None and not set(wanted.columns) <= set(frame.columns):
         wanted = Wanted(definition)
         wanted.columns, wanted.limit = None, _GLANCE  # the error that comes names the columns that there are
         frame = _together(pandas, wanted, files, _READERS[kind])
+    _check_types(wanted, frame)
     if wanted.infer and kind == "delimited":
         frame = columns.infer_times(frame, wanted.types)
     return steps.apply(frame, wanted.steps)
@@ -108,7 +112,9 @@ def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> 
             OSError,
             EOFError,
         ) as error:  # UnicodeError and pandas' own are ValueErrors
-            raise UserErrorException("%s of the dataset cannot be read: %s" % (name, _words(error)))
+            raise UserErrorException(
+                "%s of the dataset cannot be read: %s" % (name, _words(error)), hint=_hint(wanted, name, path, error)
+            ) from None
         if left is not None:
             frame = frame.iloc[:left]
             left -= len(frame)
@@ -116,10 +122,24 @@ def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> 
             first = frame.iloc[:0]
         elif wanted.header == _SAME and wanted.form["type"] == "delimited":
             _check_same(name, first, frame)
-        frame = columns.convert(frame, wanted.types)
-        yield _with_places(frame, wanted, name, source, values)
+        frame = _with_places(frame, wanted, name, source, values)
+        yield columns.convert(frame, wanted.types, wanted.strict)
         if left is not None and left <= 0:
             return
+
+
+def _check_types(wanted: Wanted, frame: Frame) -> None:
+    """A type for a column that is not there is a mistake in its name. Of JSON lines, and of files that each have their own
+    columns, rows that were not read may have it."""
+    if wanted.form["type"] == "json_lines" or wanted.header == _COMBINED and wanted.limit is not None:
+        return
+    there = list(frame.columns)
+    for name in wanted.types:
+        if there and wanted.columns is None and name not in there:
+            raise UserErrorException(
+                "set_column_types names column %r, which the table does not have." % (name,),
+                hint="It has: %s." % ", ".join(repr(str(each)) for each in there[:20]),
+            )
 
 
 def _check_same(name: str, first: Frame, frame: Frame) -> None:
@@ -223,7 +243,7 @@ def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Fr
         raise UserErrorException(
             "Parquet is read by pyarrow, which this environment does not have.",
             hint="Add pyarrow to the packages of the run's environment.",
-        )
+        ) from None
 
 
 def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:
@@ -253,7 +273,7 @@ def _json_lines(pandas: Any, wanted: Wanted, name: str, path: str, left: Optiona
             raise UserErrorException(
                 "Line %d of %s is not a JSON object: %s." % (number, name, error),
                 hint="Give invalid_lines='drop' to pass over such lines.",
-            )
+            ) from None
         if wanted.columns is not None:
             record = {key: value for key, value in record.items() if key in wanted.columns}
         records.append(record)
@@ -282,6 +302,26 @@ def _compression(name: str) -> Optional[str]:
 
 
 _READERS = {"delimited": _delimited, "parquet": _parquet, "json_lines": _json_lines}
+
+
+def _hint(wanted: Wanted, name: str, path: str, error: Exception) -> str:
+    """What to read it by instead, where a look at its first line tells."""
+    if isinstance(error, UnicodeError):
+        return (
+            "It is not written in %s: give its encoding, such as encoding='iso88591' or 'windows1252'."
+            % wanted.encoding
+        )
+    if wanted.form.get("type") != "delimited" or "fields in line" not in str(error):
+        return ""
+    used = wanted.form.get("separator") or ","
+    try:
+        first = next(_lines(name, path, wanted.encoding), "")
+    except (ValueError, OSError, EOFError):
+        return ""
+    found, shown = max(_SEPARATORS, key=lambda each: first.count(each[0]))
+    if found == used or not first.count(found):
+        return ""
+    return "Its first line has `%s` between the words: give separator='%s'." % (shown, shown)
 
 
 def _words(error: Exception) -> str:

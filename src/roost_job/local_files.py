@@ -3,7 +3,7 @@
 import fnmatch
 import os
 import sys
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from roost_job.exceptions import UserErrorException
 
@@ -23,8 +23,7 @@ def folder(src_dir: Any, pattern: Optional[str] = None) -> List[Tuple[str, str]]
         raise UserErrorException(
             "%r is not a folder." % str(src_dir), hint="Give the folder whose files are to be uploaded."
         )
-    walked = (os.path.join(place, name) for place, _, names in os.walk(root, followlinks=True) for name in names)
-    found = [(path, _below(path, root)) for path in walked if os.path.isfile(path)]
+    found = [(path, _below(path, root)) for path in _walk(root, frozenset())]
     if pattern is not None:
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
         found = [each for each in found if _fits(parts, each[1].split("/"))]
@@ -34,14 +33,37 @@ def folder(src_dir: Any, pattern: Optional[str] = None) -> List[Tuple[str, str]]
     return sorted(found, key=lambda each: each[1].split("/"))
 
 
+def _walk(place: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[str]:
+    """All files below it, through links too; one that leads to a folder above it ends there."""
+    seen = os.stat(place)
+    here = (seen.st_dev, seen.st_ino)
+    if here in above:
+        return
+    try:
+        names = os.listdir(place)
+    except OSError as error:
+        raise UserErrorException("Folder %r cannot be read: %s." % (place, error.strerror))
+    for name in names:
+        path = os.path.join(place, name)
+        if os.path.isdir(path):
+            for each in _walk(path, above | {here}):
+                yield each
+        elif os.path.isfile(path):
+            yield path
+
+
 def chosen(files: Any, relative_root: Any = None) -> List[Tuple[str, str]]:
     """Files with their names: their own, or what is below the root that is given."""
     if isinstance(files, (str, bytes)) or not hasattr(files, "__iter__"):
         raise UserErrorException("files must be a list of at least one path, got %.200r." % (files,))
-    paths = [absolute("A file", each) for each in files]
+    paths = [absolute("files", each) for each in files]
     if not paths:
         raise UserErrorException("files must be a list of at least one path, got %.200r." % (files,))
     for path in paths:
+        if os.path.isdir(path):
+            raise UserErrorException(
+                "%r is a folder; these are files to upload." % path, hint="datastore.upload(src_dir) takes a folder."
+            )
         if not os.path.isfile(path):
             raise UserErrorException("There is no file %r to upload." % path)
     if relative_root is None:

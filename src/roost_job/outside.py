@@ -6,6 +6,7 @@ from roost_job.exceptions import UserErrorException
 
 _BEFORE = "Do it outside of the run, with the Roost SDK."
 _FILTER = "Filter the frame that to_pandas_dataframe() gives; or filter before, with the Roost SDK, and register that."
+_PROFILE = "Describe the frame: to_pandas_dataframe().describe(include='all')."
 _INPUT = "Outside of the run give it as an input; in a job use mount(), download() or to_pandas_dataframe()."
 _FILES = "In a job use Dataset.File.from_files((datastore, path)).mount() or .download(); and datastore.upload(folder, path)."
 
@@ -26,6 +27,9 @@ DATASET: Mapping[str, str] = {
     "as_download": _INPUT,
     "to_csv_files": "Write the frame: to_pandas_dataframe().to_csv(...).",
     "to_parquet_files": "Write the frame: to_pandas_dataframe().to_parquet(...).",
+    "get_profile": _PROFILE,
+    "get_profile_runs": _PROFILE,
+    "submit_profile_run": _PROFILE,
     "partition_by": _BEFORE,
     "partition_keys": _BEFORE,
     "get_partition_key_values": _BEFORE,

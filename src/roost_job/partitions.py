@@ -19,6 +19,8 @@ _TIME = re.compile("|".join(word for word, _, _ in _TIMES))
 _PARTS = {word: (name, pattern) for word, name, pattern in _TIMES}
 
 Columns = Dict[str, Any]
+MISSING = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of rows that have no value in a column, as Hive and Spark write it."""
 
 
 def names(partition_format: str) -> List[str]:
@@ -91,7 +93,9 @@ def _values(keys: List[Tuple[str, str]], groups: Tuple[str, ...]) -> Optional[Co
     for (name, part), value in zip(keys, groups):
         if part:
             times.setdefault(name, {"month": 1, "day": 1})[part] = int(value)
-        elif found.setdefault(name, value) != value:
+            continue
+        given = None if value == MISSING else value
+        if found.setdefault(name, given) != given:
             return None  # one name in two places stands for one value
     for name, parts in times.items():
         try:

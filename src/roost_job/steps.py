@@ -197,11 +197,16 @@ def _times_of(frame: Frame, name: str) -> Any:
     times = None if numbers else as_times(frame[name])
     if times is None or not times.notnull().any():
         raise UserErrorException(
-            "Column %r does not hold times; its first value is %.100r." % (name, given.iloc[0]),
+            "Column %r does not hold times; its first value is %.100r." % (name, _plain(given.iloc[0])),
             hint="Name a column of times, or read this one as such: set_column_types={%r: DataType.to_datetime(...)}."
             % (name,),
         )
     return times
+
+
+def _plain(value: Any) -> Any:
+    """Of NumPy's values those of the language, which show as people write them."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def _between(frame: Frame, fine: Optional[str], step: Step) -> Frame:

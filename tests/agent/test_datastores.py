@@ -117,9 +117,9 @@ def test_found(agent: Agent, desk: Desk, tmp_path: Path) -> None:
 
 
 def test_up_and_down_and_both_are_noted(agent: Agent, desk: Desk, tmp_path: Path) -> None:
-    assert agent.upload("/res/", a="one", b="two") == {"count": 2, "size": 6, "there": 0, "path": "res"}
+    assert agent.upload("/res/", a="one", b="two") == {"count": 2, "size": 6, "there": 0, "path": "res", "left_out": ""}
     assert stored(desk, "res/b").read_text() == "two"
-    assert agent.upload("res", a="changed", c="3") == {"count": 1, "size": 1, "there": 2 - 1, "path": "res"}
+    assert agent.upload("res", a="changed", c="3") == {"count": 1, "size": 1, "there": 2 - 1, "path": "res", "left_out": ""}
     assert stored(desk, "res/a").read_text() == "one"
     assert agent.upload("res", a="changed", overwrite=True)["count"] == 1
     assert agent.uses() == [("output", f"{OWN}/res")]
@@ -284,6 +284,16 @@ def test_nothing_is_written_through_a_link(agent: Agent, tmp_path: Path, monkeyp
     with pytest.raises(LookupError, match="is a link, and none is followed here"):
         agent.download("in", here)
     assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_an_odd_name_is_left_out_and_said(agent: Agent, desk: Desk) -> None:
+    (agent.folder.work / "a").write_text("1")
+    given = [["a", str(agent.folder.work / "a")], ["caf\udce9", str(agent.folder.work / "a")]]
+    answer = agent.ask("datastore_upload", name=OWN, files=given, target="x")
+    assert answer["count"] == 1 and "(it is not UTF-8). Rename it" in answer["left_out"]
+    assert stored(desk, "x/a").read_text() == "1"
+    with pytest.raises(LookupError, match="There is no file to upload"):
+        agent.ask("datastore_upload", name=OWN, files=given[1:], target="x")
 
 
 def test_nothing_is_read_through_a_link(agent: Agent, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,8 @@ PATHS = {
     "azureml.core.compute.remote": ["RemoteCompute"],
     "azureml.core.compute_target": ["ComputeTarget"],
     "azureml.data": ["DataType", "FileDataset", "TabularDataset", "OutputFileDatasetConfig"],
+    "azureml.data.output_dataset_config": ["OutputFileDatasetConfig"],
+    "azureml.core.runconfig": ["RunConfiguration"],
     "azureml.widgets": ["RunDetails"],
     "azureml.core.model": ["InferenceConfig", "Model"],
     "azureml.core.resource_configuration": ["ResourceConfiguration"],
@@ -222,3 +224,23 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     named = ["azureml.core.Nothing", "azureml.pipeline", "azureml.core.run.Nothing"]
     assert done.stdout.splitlines() == [f"Roost does not have `{name}` yet." for name in named]
+
+
+def test_errors_of_data_are_the_callers() -> None:
+    paths = importlib.import_module("azureml.data.dataset_error_handling")
+    for name in ("DatasetValidationError", "DatasetExecutionError"):
+        assert getattr(paths, name) is roost_job.exceptions.UserErrorException
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "hint"),
+    [
+        ("azureml.data.output_dataset_config", "UploadOptions", "output.as_upload("),
+        ("azureml.core.runconfig", "Data", "run_config.data = {"),
+    ],
+)
+def test_options_that_are_left_out_say_what_to_give(path: str, name: str, hint: str) -> None:
+    left_out = getattr(importlib.import_module(path), name)
+    with pytest.raises(roost_job.exceptions.UserErrorException, match="left out of Roost on purpose") as caught:
+        left_out("x")
+    assert hint in caught.value.hint

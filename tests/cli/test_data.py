@@ -41,6 +41,11 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
         == "\t"
     )
     assert "hint: Did you mean 'birds'?" in roost("data", "show", "bird", code=1)
+    assert "hint: 'table' has versions 1 to 2." in roost("data", "show", "table", "--version", "9", code=1)
+    assert "hint: Its version is apart: table --version 1" in roost("data", "show", "table:1", code=1)
+    assert "Dataset table, version 1 of 1 to 2, table (delimited)" in roost("data", "show", "table", "--version", "1")
+    assert "`workspaceblobstore:` is all that is in it" in roost("data", "register", "x", "workspaceblobstore", code=1)
+    assert "hint: Give --to workspaceblobstore:abs" in roost("data", "upload", "birds", "--to", "/abs", code=1)
     assert "Dataset birds was unregistered." in roost("data", "unregister", "birds", "--yes")
 
 
@@ -82,12 +87,14 @@ def test_unregistering_names_the_runs_that_read_it(home: Path, tmp_path: Path) -
     assert "Runs that read it" not in roost("data", "unregister", "birds", code=1)
     roost("submit", "code/reads.py", "-e", "reads")
     (run,) = json.loads(roost("run", "list", "--json"))
+    assert roost("data", "show", "birds").count("read by") == 1
     roost("data", "register", "birds", "mine:birds/a.txt", "--new-version")
     assert f"the data stays. Runs that read it: {run['id']}." in roost("data", "unregister", "birds", code=1)
     roost("data", "register", "others", "mine:birds")
     said = roost("datastore", "unregister", "mine", code=1)
     assert "birds, others cannot be read any more then." in said and run["id"] in said
-    assert "was unregistered" in roost("datastore", "unregister", "mine", "--yes")
+    said = roost("datastore", "unregister", "mine", "--yes")
+    assert "was unregistered. Datasets that cannot be read any more: birds, others." in said
 
 
 @pytest.mark.slow

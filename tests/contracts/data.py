@@ -70,8 +70,13 @@ class DataContract(StoreContract):
         assert store.datasets.get(WS, "birds") == second == store.datasets.by_id(WS, "id-b-1")
         assert store.datasets.get(WS, "birds", 1) == again
         assert store.datasets.list(WS) == [second] and store.datasets.list(WS, "birds") == [second, again]
-        with pytest.raises(DataNotFound, match="of version 3"):
+        store.datasets.register(replace(dataset("c"), name="my birds"), new_version=False)
+        with pytest.raises(DataNotFound, match="of version 3") as caught:
             store.datasets.get(WS, "birds", 3)
+        assert caught.value.hint == "'birds' has versions 1 to 2.", "not another name that is near"
+        with pytest.raises(DataNotFound, match="of version 3") as caught:
+            store.datasets.get(WS, "my birds", 3)
+        assert caught.value.hint == "'my birds' has version 1 only."
         with pytest.raises(DataNotFound):
             store.datasets.by_id(WS, "none")
 

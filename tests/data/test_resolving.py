@@ -47,8 +47,14 @@ class TestAddresses:
         assert [item.size for item in resolve(of_urls(f"{server.url}/a", f"{server.url}/b"), nobody)] == [5000, 6000]
 
     def test_that_are_not_there(self, server: Server) -> None:
-        with pytest.raises(NotFound, match="/nothing is not there"):
+        with pytest.raises(NotFound, match="/nothing is not there") as caught:
             resolve(of_urls(f"{server.url}/nothing?x=1"), nobody)
+        assert caught.value.__cause__ is None and caught.value.__context__ is None, "one story, not that of HEAD too"
+
+    def test_of_nobody(self, hasty: Hasty) -> None:
+        with pytest.raises(Unavailable, match="cannot be read: Connection refused") as caught:
+            resolve(of_urls("http://127.0.0.1:1/a"), nobody, web=hasty())
+        assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
     @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://me:secret@127.0.0.1/x", "ftp://h/x"])
     def test_that_are_refused(self, url: str) -> None:
@@ -183,7 +189,7 @@ class TestSteps:
     def test_what_cannot_be(self) -> None:
         with pytest.raises(InvalidInput, match="no 'Colour' to filter by"):
             applied(compare("eq", "Colour", value=1))
-        with pytest.raises(InvalidInput, match="cannot be compared"):
+        with pytest.raises(InvalidInput, match="by `Size < 'large'`: 100 and 'large' cannot be compared"):
             applied(compare("lt", "Size", value="large"))
 
     def test_steps_of_a_table_are_not_on_files(self) -> None:

@@ -165,3 +165,25 @@ def test_a_new_run_id() -> None:
     assert len(made) == len("train_1700000000_") + 8
     assert names.run_id(made) == made
     assert made != names.new_run_id("train", 1700000000.9)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "why"),
+    [
+        ("caf\udce9.txt", "caf\\xe9.txt", "it is not UTF-8"),
+        ("bs\\x.txt", "bs\\x.txt", "it has a backslash"),
+        ("C:x", "C:x", "it begins with a drive letter"),
+        ("a\nb", "a\\nb", "it has a control character"),
+    ],
+)
+def test_the_true_reason_is_said_in_letters_that_can_be_shown(name: str, shown: str, why: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        names.path(name)
+    assert caught.value.message == f"Path '{shown}' is not allowed: {why}."
+    assert f"`{shown}` ({why})" in names.left_out([name])
+
+
+def test_files_that_are_left_out_are_named() -> None:
+    assert names.left_out([]) == ""
+    assert names.left_out(["a\\b"]).startswith("1 file is left out, since its name is not allowed: `a\\b`")
+    assert " and 2 more. Rename them to have them." in names.left_out([f"{each}\\" for each in range(7)])

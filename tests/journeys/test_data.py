@@ -409,6 +409,19 @@ def test_the_older_references(workspace: Workspace, experiment: Experiment, tmp_
     assert (tmp_path / "down" / "joined" / "text.txt").read_text() == "one two"
 
 
+def test_a_file_of_an_odd_name_is_named_in_the_log(
+    workspace: Workspace, experiment: Experiment, tmp_path: Path
+) -> None:
+    tree(tmp_path / "odd", {"a.txt": "1", "b.txt": "2"})
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd/caf\xe9.txt")).write_text("3")
+    files = Dataset.File.from_files(Datastore.register_folder(workspace, "odd", tmp_path / "odd"))
+    run = submit(experiment, tmp_path, "import os, sys; print(sorted(os.listdir(sys.argv[1])))", files.as_download())
+    run.wait_for_completion()
+    said = log_of(run)
+    assert "['a.txt', 'b.txt']" in said
+    assert said.count("1 file is left out, since its name is not allowed: `caf\\xe9.txt` (it is not UTF-8).") == 1
+
+
 def test_data_in_a_command(workspace: Workspace, experiment: Experiment, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     tree(tmp_path / "up", {"word.txt": "hello"})

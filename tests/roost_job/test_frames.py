@@ -355,3 +355,44 @@ def test_without_pandas_it_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(UserErrorException, match="Add pandas to the packages"):
         frames.read({"format": CSV}, [])
+
+
+def test_what_to_read_a_file_by_instead(files: Make) -> None:
+    for content, hint in (
+        ("a;b\n1,5;2\n", "separator=';'"),
+        ("a\tb\n1,2\t3\n", "separator='\\t'"),
+        ("caf\xe9,b\n1,2\n".encode("latin-1"), "encoding='iso88591'"),
+    ):
+        with pytest.raises(UserErrorException, match=r"a\.csv of the dataset cannot be read") as caught:
+            read(files({"a.csv": content}))
+        assert hint in caught.value.hint and caught.value.__suppress_context__, "no trace of pandas"
+    with pytest.raises(UserErrorException) as caught:
+        read(files({"a.csv": "a,b\n1,2,3\n"}))
+    assert caught.value.hint == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"), [("integer", "x"), ("float", "x"), ("boolean", "maybe"), ("datetime", "yesterday")]
+)
+def test_a_value_that_does_not_fit_its_type(files: Make, kind: str, bad: str) -> None:
+    good = "2020-01-01" if kind == "datetime" else "1"
+    given = files({"a.csv": f"c,d\n{good},2\n{bad},3\n,4\n"})
+    definition = {"format": {**CSV, "column_types": {"c": {"type": kind}}}}
+    assert frames.read(definition, given)["c"].isnull().tolist()[1:] == [True, True]
+    words = f"Column 'c' has 1 value that cannot be of the type '{kind}'; the first is '{bad}'."
+    with pytest.raises(UserErrorException, match=words):
+        frames.read(definition, given, strict=True)
+    fits = files({"a.csv": "c,d\n,2\n"})
+    assert frames.read(definition, fits, strict=True)["c"].isnull().tolist() == [True]
+
+
+def test_a_type_for_a_column_that_is_not_there(files: Make) -> None:
+    given, types = files({"a.csv": "c,d\n1,2\n"}), {"zz": {"type": "float"}}
+    with pytest.raises(UserErrorException, match="names column 'zz', which the table does not have") as caught:
+        read(given, column_types=types)
+    assert caught.value.hint == "It has: 'c', 'd'."
+    assert (
+        len(read(given, {"op": "keep_columns", "columns": ["c"]}, column_types={"d": {"type": "float"}}).columns) == 1
+    )
+    lines = files({"a.jsonl": '{"c": 1}\n'})
+    assert len(read(lines, type="json_lines", column_types=types)) == 1, "other rows may have it"

@@ -93,6 +93,8 @@ def test_the_registry(workspace: Workspace, store: Datastore) -> None:
     assert isinstance(caught.value, DataNotFound)
     with pytest.raises(InvalidInput, match="must be registered"):
         files.add_tags({"a": "b"})
+    with pytest.raises(InvalidInput, match="description must be text, got int '5'"):
+        files.register(workspace, "described", description=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -105,13 +107,19 @@ def test_tables(workspace: Workspace, store: Datastore) -> None:
     assert isinstance(Dataset.get_by_name(workspace, "oslo"), TabularDataset)
     timed = table.with_timestamp_columns(timestamp="day")
     assert timed.timestamp_columns == ("day", None)
+    assert (
+        timed.drop_columns("price").timestamp_columns == timed.keep_columns(["day"]).timestamp_columns == ("day", None)
+    )
+    assert (
+        timed.drop_columns("day").timestamp_columns == timed.keep_columns(["price"]).timestamp_columns == (None, None)
+    )
     assert list(timed.time_after(datetime(2024, 1, 4)).to_pandas_dataframe()["price"]) == [4, 5]
     between = timed.time_between(start_time=datetime(2024, 1, 2), end_time=datetime(2024, 1, 3))
     assert list(between.to_pandas_dataframe()["price"]) == [2, 3]
     assert len(timed.time_recent(timedelta(days=1)).to_pandas_dataframe()) == 0, "counted back from now"
     since = datetime.now(UTC).replace(tzinfo=None) - datetime(2024, 1, 4)
     assert list(timed.time_recent(since + timedelta(minutes=5)).to_pandas_dataframe()["price"]) == [4, 5]
-    with pytest.raises(UserErrorException, match="Column 'price' does not hold times; its first value is"):
+    with pytest.raises(UserErrorException, match=r"Column 'price' does not hold times; its first value is 1\."):
         table.with_timestamp_columns("price").time_after(datetime(2024, 1, 4))
     with pytest.raises(UserErrorException, match="no column 'dya'"):
         table.with_timestamp_columns("dya", validate=True)
@@ -136,6 +144,71 @@ def test_tables_written_out(workspace: Workspace, store: Datastore) -> None:
     assert parts.partition_keys == ["region"] and parts.get_partition_key_values() == [{"region": "n"}, {"region": "s"}]
     read = parts.to_pandas_dataframe()
     assert sorted(zip(read["region"], read["x"], strict=True)) == [("n", 1), ("n", 3), ("s", 2)]
+    assert parts.version == 1
+    again = made.take(1).partition_by(["region"], (store, "parts"), name="by region", show_progress=False)
+    assert (again.version, len(again.to_pandas_dataframe())) == (2, 1), "nothing of the call before is in it"
+    assert len(Dataset.get_by_name(workspace, "by region", version=1).to_pandas_dataframe()) == 3
+
+
+@pytest.mark.slow
+def test_partition_keys_have_their_types_again(workspace: Workspace, store: Datastore) -> None:
+    days = pandas.to_datetime(["2024-01-02", "2024-01-01", "2024-01-01"])
+    moments = pandas.to_datetime(["2024-01-01 10:00:00.25", "2024-01-01 00:00:00.00", None])
+    frame = pandas.DataFrame(
+        {
+            "n": [7, -1, 7],
+            "share": [0.1, float("nan"), 2.0],
+            "good": [True, False, True],
+            "day": days,
+            "at": days + pandas.Timedelta("10h"),
+            "moment": moments,
+            "when": pandas.to_datetime(["2024-01-02T03:00:00+03:00"] * 3),
+            "city": ["Oslo", None, "10"],
+            "kind": pandas.Categorical(["a", "b", "a"]),
+            "x": [1, 2, 3],
+        }
+    )
+    keys = ["n", "share", "good", "day", "at", "moment", "when", "city", "kind"]
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "typed", show_progress=False)
+    parts = made.partition_by(keys, (store, "typed"), show_progress=False)
+    assert "/2024-01-01/2024-01-01T10:00:00/2024-01-01T00:00:00.000000000/" in "".join(
+        item.source for item in parts._files()
+    ), "names that sort"
+    read = parts.to_pandas_dataframe().sort_values("x", ignore_index=True)
+    kinds = {key: read[key].dtype.kind for key in keys}
+    assert kinds | {"city": "", "kind": ""} == dict(zip(keys, [*"ifb", *"MMMM", "", ""], strict=True))
+    for key in ("n", "good", "day", "at"):
+        assert list(read[key]) == list(frame[key]), key
+    assert list(read["share"].dropna()) == [0.1, 2.0] and list(read["moment"].dropna()) == list(moments.dropna())
+    assert set(read["when"]) == {pandas.Timestamp("2024-01-02")}, "of UTC"
+    assert list(read["city"].dropna()) == ["Oslo", "10"] and list(read["kind"]) == ["a", "b", "a"]
+    assert len(parts.filter(parts["n"] > 0).to_pandas_dataframe()) == 2
+    values = parts.get_partition_key_values(["n", "day", "good"])
+    assert {"n": -1, "day": datetime(2024, 1, 1), "good": False} in values and len(values) == 3
+    files = made.partition_by(["day"], (store, "files"), show_progress=False, partition_as_file_dataset=True)
+    assert len(files.filter(files.file_metadata["day"] > datetime(2024, 1, 1)).to_path()) == 1
+
+
+@pytest.mark.slow
+def test_tables_that_cannot_be_partitioned(store: Datastore) -> None:
+    frame = pandas.DataFrame({"a": ["x/y", "\n"], "b:c": [1, 2]})
+    made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "odd", show_progress=False)
+    with pytest.raises(InvalidInput, match="The frame cannot be written as Parquet") as caught:
+        mixed = pandas.DataFrame({"a": [1, "x"]})
+        Dataset.Tabular.register_pandas_dataframe(mixed, (store, "frames"), "mixed", show_progress=False)
+    assert caught.value.__suppress_context__
+    for keys, words in (
+        (["a"], "The value 'x/y' of column 'a' cannot be a folder's name"),
+        (["d"], "no column 'd'"),
+        (["a", "b:c"], "'b:c' is named twice, or has one of"),
+        (["a", "a"], "'a' is named twice"),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            made.partition_by(keys, (store, "parts"))
+    with pytest.raises(InvalidInput, match="All columns of the table are partition keys"):
+        made.keep_columns("a").partition_by("a", (store, "parts"))
+    with pytest.raises(InvalidInput, match="no rows"):
+        made.take(0).partition_by("a", (store, "parts"))
 
 
 @pytest.mark.slow
@@ -198,6 +271,25 @@ def test_expressions() -> None:
     [
         (lambda: Dataset.File.from_files("/local/file"), "not an address"),
         (lambda: Dataset.File.from_files("https://u:hidden@host/x"), "credential in it"),
+        (lambda: Dataset.File.from_files("https://u:hidden@host/x"), "yours to fetch, and to upload"),
+        (lambda: Dataset.File.from_files("web/t.csv"), r"Dataset\.File\.upload_directory\("),
+        (lambda: Dataset.File.from_files(("workspaceblobstore", "up")), r"\(Datastore\.get\(workspace, 'workspaceblob"),
+        (
+            lambda: Dataset.File.from_files("http://127.0.0.1:1/*.csv"),
+            "is a pattern, and over HTTP files cannot be listed",
+        ),
+        (
+            lambda: Dataset.File.from_files(ADDRESS, validate=False).register("ws", "x"),
+            "must be a Workspace, got str 'ws'",
+        ),
+        (lambda: Dataset.get_by_name("birds", "ws"), "workspace must be a Workspace, got str 'birds'"),
+        (lambda: Datastore.register_http("ws", "web", "https://h"), "workspace must be a Workspace"),
+        (lambda: Dataset.Tabular.register_pandas_dataframe("df", None, "p"), "must be a pandas DataFrame, got str"),
+        (
+            lambda: Dataset.File.from_files(ADDRESS, validate=False).get_partition_key_values(),
+            "has no partition format",
+        ),
+        (lambda: DataType.to_datetime(5), "formats must be a text or a list of texts, got 5"),
         (lambda: Dataset.File.from_files([]), "at least one source"),
         (lambda: Dataset.File.from_files(3), "cannot be made of int"),
         (lambda: Dataset.File.from_files(ADDRESS, validate=False, partition_format="x"), "in braces"),
@@ -210,6 +302,12 @@ def test_expressions() -> None:
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).keep_columns([]), "Columns are named"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_spark_dataframe(), "no Spark"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_torchvision(), "ImageFolder"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).get_profile(), "no profiles"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).submit_profile_run("a", "b"), "no prof"),
+        (
+            lambda: Dataset.Tabular.from_parquet_files(ADDRESS, validate=False).to_pandas_dataframe("no"),
+            "on_error must",
+        ),
         (lambda: Dataset.Tabular.from_sql_query("select 1"), "no databases"),
         (lambda: FileDataset(), "not made directly"),
     ],
@@ -222,7 +320,10 @@ def test_what_is_refused(deed, words: str) -> None:  # type: ignore[no-untyped-d
 
 @pytest.mark.slow
 def test_no_file_there(store: Datastore) -> None:
-    with pytest.raises(InvalidInput, match="no file at mine/none"):
+    with pytest.raises(UserErrorException, match="A path in a datastore must be text, got list") as listed:
+        Dataset.File.from_files((store, ["up", "tables"]))
+    assert "[(datastore, 'a'), (datastore, 'b')]" in listed.value.hint
+    with pytest.raises(UserErrorException, match="no file at mine/none"):
         Dataset.File.from_files((store, "none"))
     assert Dataset.File.from_files((store, "none"), validate=False).to_path() == []
 

@@ -1,14 +1,15 @@
 """Datastores in people's hands: their own, registered ones, files there and back; what is left out says what to do instead."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from tests.sdk.folders import tree
 
-from roost import Dataset, Datastore, Workspace
+from roost import Dataset, Datastore, ScriptRunConfig, Workspace
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput
-from roost.sdk import datastore_files
+from roost.sdk import datastore_files, telling
 from roost.sdk.connections import Bytes
 from roost_job.exceptions import UserErrorException
 
@@ -56,6 +57,16 @@ def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     tree(tmp_path, {"one/x.txt": "1", "two/x.txt": "2"})
     files = [str(tmp_path / "one/x.txt"), str(tmp_path / "two/x.txt")]
+    with pytest.raises(UserErrorException, match="one' is a folder") as caught:
+        store.upload_files([str(tmp_path / "one")])
+    assert "datastore.upload(" in caught.value.hint
+    for deed, what in (
+        (store.upload, "src_dir"),
+        (store.download, "target_path"),
+        (lambda x: store.upload_files([x]), "files"),
+    ):
+        with pytest.raises(UserErrorException, match=f"{what} must be a path, got NoneType"):
+            deed(None)
     with pytest.raises(UserErrorException, match="2 files would be stored under 1 names"):
         store.upload_files(files)
     store.upload_files(files, relative_root=str(tmp_path), show_progress=False)
@@ -136,6 +147,18 @@ def test_what_a_cloud_datastore_says_of_itself(workspace: Workspace) -> None:
     china = Datastore.register_azure_blob_container(
         workspace, "china", "box", "acc", sas_token="?sv=1", endpoint="core.chinacloudapi.cn"
     )
+    with pytest.raises(InvalidInput, match="account_key is not base64") as caught:
+        Datastore.register_azure_blob_container(workspace, "bad", "box", "acc", account_key="notbase64!!")
+    assert "notbase64" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="account_key with sas_token is no credential"):
+        Datastore.register_azure_blob_container(workspace, "both", "box", "acc", account_key=key, sas_token="?sv=1")
+    for url in ("ftp://example.org", "127.0.0.1:8765"):
+        with pytest.raises(InvalidInput, match="is not an address") as caught:
+            Datastore.register_http(workspace, "web", url)
+        assert "begins with http:// or https://" in caught.value.hint
+    with pytest.raises(InvalidInput, match="only text, numbers and paths") as caught:
+        ScriptRunConfig(".", "x.py", arguments=["--d", store])._spec  # noqa: B018
+    assert "Datastore.get(workspace, 'azure').path('images').as_mount()" in caught.value.hint
     assert china.endpoint == "https://acc.blob.core.chinacloudapi.cn"
     lake = Datastore.register_azure_data_lake_gen2(
         workspace, "lake", "fs", "acc", tenant_id="t", client_id="c", client_secret="s"
@@ -159,3 +182,42 @@ def test_what_a_cloud_datastore_says_of_itself(workspace: Workspace) -> None:
 def test_what_is_left_out_says_what_to_do(register, words: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidInput, match=words):
         register(None)
+
+
+@pytest.mark.slow
+def test_a_file_of_an_odd_name_is_left_out_and_named(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree(tmp_path / "odd", {"a.txt": "1", "sub/bs\\x.txt": "2"})
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd/caf\xe9.txt")).write_text("3")
+    words = "2 files are left out, since their names are not allowed: `caf\\xe9.txt` (it is not UTF-8), "
+    words += "`sub/bs\\x.txt` (it has a backslash). Rename them to have them.\n"
+    telling._said.clear()
+    workspace.get_default_datastore().upload(str(tmp_path / "odd"), "odd", show_progress=False)
+    assert capsys.readouterr().err == words
+    store = Datastore.register_folder(workspace, "odd", tmp_path / "odd")
+    telling._said.clear()
+    files = Dataset.File.from_files((store, "**"))
+    assert files.to_path() == ["/a.txt"] and len(datastore_files.listing(store)) == 1
+    assert capsys.readouterr().err == words, "once"
+    with pytest.raises(InvalidInput, match="it is not UTF-8"):
+        Dataset.File.from_files((store, "caf\udce9.txt"))
+    (tmp_path / "odd/a.txt").unlink()
+    with pytest.raises(InvalidInput, match="no file to upload") as caught:
+        store.upload(str(tmp_path / "odd"))
+    assert "Rename them" in caught.value.hint
+
+
+def test_a_link_to_its_own_folder_is_not_gone_round(tmp_path: Path) -> None:
+    tree(tmp_path / "src", {"a.txt": "1", "sub/b.txt": "2"})
+    (tmp_path / "src/loop").symlink_to(".")
+    (tmp_path / "src/sub/up").symlink_to("..")
+    (tmp_path / "src/again").symlink_to("sub")
+    (tmp_path / "src/self").symlink_to("self")
+    wanted = ["a.txt", "again/b.txt", "sub/b.txt"]
+    assert [name for _, name in datastore_files.folder(tmp_path / "src")] == wanted
+    assert [name for _, name in datastore_files.folder(tmp_path / "src", "**/*.txt")] == wanted
+    assert [name for _, name in datastore_files.folder(tmp_path / "src", "./[s]ub/*")] == ["sub/b.txt"]
+    assert [name for _, name in datastore_files.folder(tmp_path / "src", "*.txt")] == ["a.txt"]
+    with pytest.raises(UserErrorException, match=r"no file to upload in '.*' for '\*.png'"):
+        datastore_files.folder(tmp_path / "src", "*.png")

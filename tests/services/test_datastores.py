@@ -46,7 +46,7 @@ def put(house: House, path: str, data: bytes, caller: Caller = ANN, name: str = 
 
 
 def found(house: House, path: str = "", caller: Caller = ANN, name: str = OWN, *, shared: bool = False) -> list[Item]:
-    return datastores.items(house, caller, "vision", name, path, shared=shared)
+    return datastores.items(house, caller, "vision", name, path, shared=shared).items
 
 
 def content(house: House, path: str, caller: Caller = ANN, name: str = OWN) -> bytes:
@@ -62,7 +62,7 @@ def test_every_workspace_has_its_own(house: House) -> None:
     ]
     put(house, "a/b.txt", b"one")
     assert content(house, "a/b.txt") == b"one"
-    assert datastores.items(house, ANN, "other", OWN, "", shared=False) == []
+    assert datastores.items(house, ANN, "other", OWN, "", shared=False).items == []
     with pytest.raises(InvalidInput, match="own datastore"):
         datastores.register(house, ANN, "vision", OWN, folder(Path("/")))
     with pytest.raises(InvalidInput, match="stays"):

@@ -1,6 +1,6 @@
 """`azureml.core.runconfig`: what a run is configured with."""
 
-from azureml._lending import lend
+from azureml._lending import leave_out, lend
 
 lend(
     globals(),
@@ -19,4 +19,9 @@ lend(
     MpiConfiguration="MpiConfiguration",
     PyTorchConfiguration="PyTorchConfiguration",
     TensorflowConfiguration="TensorflowConfiguration",
+)
+leave_out(
+    globals(),
+    "Give the dataset itself: run_config.data = {'training': dataset.as_named_input('training').as_mount()}.",
+    "Data",
 )

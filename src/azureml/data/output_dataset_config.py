@@ -1,6 +1,6 @@
 """`azureml.data.output_dataset_config`: what a run writes that becomes data."""
 
-from azureml._lending import lend
+from azureml._lending import leave_out, lend
 
 lend(
     globals(),
@@ -8,4 +8,9 @@ lend(
     TransformationMixin="OutputFileDatasetConfig",
     OutputFileDatasetConfig="OutputFileDatasetConfig",
     OutputTabularDatasetConfig="OutputTabularDatasetConfig",
+)
+leave_out(
+    globals(),
+    "Give what it held to the output: output.as_upload(overwrite=True, source_globs=['*.csv']).",
+    "UploadOptions",
 )

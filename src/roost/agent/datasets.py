@@ -63,6 +63,7 @@ class Datasets:
         self._lock = threading.Lock()
         self._made: Cache | None = None
         self._mounts: dict[str, _Shared] = {}
+        self._said: set[str] = set()
         self.contained = False
         """Whether the script sees its own folder only: then files are copied there, and nothing is mounted or linked."""
         self.ops: Mapping[str, Callable[[Request], object]] = {
@@ -150,6 +151,10 @@ class Datasets:
         body = {"definition": encode(definition), "shared": self.link.carrier.shared is not None}
         route = path_of("workspaces", self._plan.workspace, "datasets", "items")
         answer: Mapping[str, Sequence[Any]] = self.link.client.call("POST", route, json=body, timeout=_LISTING_SECONDS)
+        left_out = str(answer.get("left_out") or "")
+        if left_out and left_out not in self._said:
+            self._said.add(left_out)
+            self._tell(left_out)
         return answer
 
     # ---- for the door

@@ -79,7 +79,7 @@ class Datastores:
         base = globs.checked(_text(request, "target"))
         if globs.is_pattern(base):
             raise InvalidInput(f"{base!r} is a pattern; files are uploaded to a folder.", hint="Leave out `*` and `?`.")
-        files = self._files(request, base)
+        files, odd = self._files(request, base)
         store = decode(Datastore, self._datastore({"name": request.get("name")}))
         if store.read_only:
             raise Conflict(f"Datastore {store.name!r} is read only.", hint="Upload to another one.")
@@ -92,29 +92,42 @@ class Datastores:
         going = [(name, path) for name, path in files if name not in there]
         with ThreadPoolExecutor(min(_AT_ONCE, len(going) or 1), thread_name_prefix="upload") as pool:
             sizes = list(pool.map(lambda file: self._put(store.name, *file), going))
-        return {"count": len(going), "size": sum(sizes), "there": len(files) - len(going), "path": base}
+        return {
+            "count": len(going),
+            "size": sum(sizes),
+            "there": len(files) - len(going),
+            "path": base,
+            "left_out": names.left_out(odd),
+        }
 
-    def _files(self, request: Request, base: str) -> list[tuple[str, Path]]:
-        """What is to be uploaded, by its path in the datastore; all of it is looked at before the first is sent."""
+    def _files(self, request: Request, base: str) -> tuple[list[tuple[str, Path]], list[str]]:
+        """What is to be uploaded, by its path in the datastore, and names that cannot be there; all of it is looked at before the
+        first is sent."""
         given = request.get("files")
         if not isinstance(given, list) or not given:
             raise InvalidInput(f"`files` must be a list of [name, path], got {str(given)[:80]!r}.")
         found: dict[str, Path] = {}
+        odd: list[str] = []
         for pair in given:
             if not (isinstance(pair, list) and len(pair) == 2):
                 raise InvalidInput(f"`files` must be a list of [name, path], got {str(pair)[:80]!r} in it.")
+            if isinstance(pair[0], str) and names.problem(pair[0]) in names.ODD:
+                odd.append(pair[0])
+                continue
             name, path = names.path(pair[0]), self._door.reach(absolute(pair[1]))
             if not os.path.isfile(path):
                 raise InvalidInput(f"There is no file {pair[1]!r} to upload.")
             if not os.access(path, os.R_OK):
                 raise InvalidInput(f"The file {pair[1]!r} may not be read.", hint="Look at who may read it.")
             found[names.path(f"{base}/{name}" if base else name)] = path
-        if len(found) < len(given):
+        if not found:
+            raise InvalidInput("There is no file to upload.", hint=names.left_out(odd))
+        if len(found) + len(odd) < len(given):
             raise InvalidInput(
                 f"{len(given)} files would be stored under {len(found)} names.",
                 hint="Give relative_root to keep them apart.",
             )
-        return list(found.items())
+        return list(found.items()), odd
 
     def _put(self, datastore: str, name: str, path: Path) -> int:
         """It replaces what is there, so that it may be sent twice: whether anything may be replaced was looked at before."""

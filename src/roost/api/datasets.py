@@ -49,7 +49,8 @@ def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -
     wanted = record(ItemsWanted, body)
     found = datasets.items(house, caller, workspace, wanted.definition, shared=wanted.shared)
     # Items are flat: a hundred thousand of them need not be looked at field by field.
-    response = plain_answer({"items": [vars(item) for item in found.items], "urls": found.urls})
+    plain = [vars(item) for item in found.items]
+    response = plain_answer({"items": plain, "urls": found.urls, "left_out": found.left_out})
     response.headers["cache-control"] = "no-store"
     return response
 

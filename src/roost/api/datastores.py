@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer, content, plain_answer
 from roost.api.bodies import JsonBytes, hand_over, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.domain import names
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict
 from roost.services import data_access, datastores
@@ -44,6 +45,8 @@ class DatastoreCount:
 @dataclass(frozen=True, kw_only=True)
 class ItemList:
     items: tuple[Item, ...]
+    left_out: str = ""
+    """A sentence about files that are passed over for their names; empty when there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,8 @@ def items(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
 ) -> Response:
     found = datastores.items(house, caller, workspace, name, path, shared=shared)
-    return _private(plain_answer({"items": [vars(item) for item in found]}))
+    told = {"items": [vars(item) for item in found.items], "left_out": names.left_out(found.odd)}
+    return _private(plain_answer(told))
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, answer=bytes)

@@ -64,8 +64,10 @@ def show(
 ) -> None:
     """Show a dataset: where its data is, what is done to it when it is read, and which runs used it."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
 
-    found = _get(session.workspace(), name, version)
+    ws = session.workspace()
+    found = _get(ws, name, version)
     uses = _uses(found)
     listed = found._files() if files else []
     if as_json:
@@ -73,7 +75,9 @@ def show(
         rendering.as_json({**_plain(found), "uses": uses, **({"files": told} if files else {})})
         return
     record = _record(found)
-    print(f"Dataset {record.name}, version {record.version}, {_kind(found)}")
+    newest = Dataset.get_versions(ws, record.name)[0].version
+    among = f" of 1 to {newest}" if newest != 1 else ""
+    print(f"Dataset {record.name}, version {record.version}{among}, {_kind(found)}")
     for source in _places(found):
         print(f"  from         {source}")
     for step in record.definition.steps:
@@ -84,8 +88,11 @@ def show(
         print(f"  tag          {key} = {value}")
     print(f"  registered   {rendering.ago(record.created_at)} by {record.user}")
     print(f"  id           {record.id}")
-    for use in uses[:_SHOWN]:
-        print(f"  {'read by' if use['direction'] == 'input' else 'written by':<12} {use['run_id']}")
+    runs = list(dict.fromkeys((use["direction"], use["run_id"]) for use in uses))
+    for direction, run_id in runs[:_SHOWN]:
+        print(f"  {'read by' if direction == 'input' else 'written by':<12} {run_id}")
+    if len(runs) > _SHOWN:
+        print(f"  and {len(runs) - _SHOWN} more; --json has them all")
     for item in listed:
         print(f"  file         {item.name}" + (f"  {item.size:,} bytes" if item.size is not None else ""))
 
@@ -231,6 +238,11 @@ def _newest(dataset: "AbstractDataset") -> "list[AbstractDataset]":
 def _get(ws: "Workspace", name: str, version: int | None) -> "AbstractDataset":
     from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - loaded when called: main.py
 
+    plain, colon, number = name.rpartition(":")
+    if colon and number.isdecimal():
+        raise InvalidInput(
+            f"Dataset name {name!r} is not allowed.", hint=f"Its version is apart: {plain} --version {number}"
+        )
     return Dataset.get_by_name(ws, name, "latest" if version is None else version)
 
 
@@ -241,6 +253,11 @@ def _source(ws: "Workspace", text: str) -> Any:
     if "://" in text:
         return text
     name, colon, path = text.partition(":")
+    if not colon and text in ws.datastores:
+        raise InvalidInput(
+            f"{text!r} is a datastore, and no path in it.",
+            hint=f"`{text}:` is all that is in it, `{text}:PATH` a file, folder or pattern.",
+        )
     if not colon:
         raise InvalidInput(
             f"{text!r} is neither an address nor DATASTORE:PATH.",
@@ -253,6 +270,10 @@ def _target(ws: "Workspace", to: str, here: "Path", name: str) -> "tuple[Datasto
     """Where an upload goes. What gets a name has a folder of its own each time: no other data is in it, and no older version
     changes with it."""
     if to:
+        if ":" not in to:
+            store = ws.get_default_datastore().name if to not in ws.datastores else to
+            place = "" if to in ws.datastores else to.strip("/")
+            raise InvalidInput(f"--to is DATASTORE:PATH, got {to!r}.", hint=f"Give --to {store}:{place}")
         found = _source(ws, to)
         if isinstance(found, str):
             raise InvalidInput(f"{to!r} is an address; files are uploaded to DATASTORE:PATH.")
@@ -318,6 +339,10 @@ def _sources(dataset: "AbstractDataset") -> str:
 
 
 def _step(step: Any) -> str:
+    from roost.domain.datasets import words  # noqa: PLC0415 - loaded when called: main.py
+
+    if step["op"] == "filter":
+        return f"filter: {words(step['expression'])}"
     given = ", ".join(f"{key} {value}" for key, value in step.items() if key != "op")
     return f"{step['op']}: {given}"
 

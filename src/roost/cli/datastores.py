@@ -162,11 +162,9 @@ def unregister(
 
     ws = session.workspace()
     found = Datastore.get(ws, name)
+    known = [each for each in ws.datasets.values() if any(one.datastore == name for one in each._definition.sources)]
+    named = ", ".join(str(each.name) for each in known[:5]) + " and others" * (len(known) > 5)
     if not yes:
-        known = [
-            each for each in ws.datasets.values() if any(one.datastore == name for one in each._definition.sources)
-        ]
-        named = ", ".join(str(each.name) for each in known[:5]) + " and others" * (len(known) > 5)
         gone = f" {named} cannot be read any more then." if known else ""
         told = f"Datastore {name} and its credential will be forgotten; what is in it stays.{gone}{data.readers(known[:5])}"
         asking.confirm(told, yes)
@@ -174,7 +172,8 @@ def unregister(
     if as_json:
         rendering.as_json({"unregistered": name})
     else:
-        print(f"Datastore {name} was unregistered.")
+        gone = f" Datasets that cannot be read any more: {named}." if known else ""
+        print(f"Datastore {name} was unregistered.{gone}")
 
 
 def _where(settings: object) -> str:

@@ -112,8 +112,9 @@ def _asked(item: Item, web: Web) -> Item:
         return web.persist(lambda: Address(item.url), head, lambda: 0)
     except Unavailable:
         raise
-    except RoostError:  # some servers, and signed addresses, answer to GET only
-        return web.persist(lambda: Address(item.url), first_byte, lambda: 0)
+    except RoostError:
+        pass  # some servers, and signed addresses, answer to GET only; what that says is the whole story
+    return web.persist(lambda: Address(item.url), first_byte, lambda: 0)
 
 
 def _told(item: Item, answer: Answer, size: int | None) -> Item:

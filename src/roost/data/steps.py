@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from roost.domain.datasets import DatasetKind, Definition
+from roost.domain.datasets import DatasetKind, Definition, words
 from roost.domain.datastores import Item
 from roost.domain.errors import InvalidInput
 from roost_job import partitions
@@ -105,7 +105,10 @@ def _value(expression: Mapping[str, Any], columns: Mapping[str, Any]) -> Any:
     try:
         return args[0] is not None and bool(_COMPARE[op](args[0], args[1]))
     except TypeError:
-        raise InvalidInput(f"{args[0]!r} and {args[1]!r} cannot be compared by {op!r}.") from None
+        raise InvalidInput(
+            f"Files cannot be filtered by `{words(expression)}`: {args[0]!r} and {args[1]!r} cannot be compared.",
+            hint="Compare with a value of the same type: a number, a text, a time.",
+        ) from None
 
 
 def _time(text: str) -> datetime.datetime:

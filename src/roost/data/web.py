@@ -133,7 +133,7 @@ class Web:
                     raise Unavailable(
                         f"{where.shown} cannot be read: {error}.",
                         hint="Is its server there, and can this machine reach it? What is cached already needs no server.",
-                    ) from error
+                    ) from None
             if self._stopping.wait(pause):
                 raise Stopped
             pause *= 2

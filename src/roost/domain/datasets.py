@@ -193,16 +193,51 @@ def checked_url(url: object) -> str:
     except ValueError:
         raise InvalidInput("An address is damaged: its host or port cannot be read.") from None
     if parts.scheme not in ("http", "https") or not host:
+        here = (
+            "What is here goes to a datastore first: Dataset.File.upload_directory('folder', (datastore, 'folder')). What is in "
+            "one already is (datastore, 'path')."
+        )
         raise InvalidInput(
             f"{masked(url)!r} is not an address that can be read.",
-            hint="Give http:// or https://, or register the place as a datastore.",
+            hint="Give http:// or https://, or register the place as a datastore." if "://" in url else here,
         )
     if parts.username is not None or parts.password is not None or _CREDENTIAL.search(parts.query):
         raise InvalidInput(
             f"The address {masked(url)!r} has a credential in it, which everybody who sees the dataset would see.",
-            hint="Register a datastore with the credential, and refer to the path in it.",
+            hint="A container or bucket is registered as a datastore, which keeps its key. What a web server has behind a "
+            "password is yours to fetch, and to upload to a datastore.",
+        )
+    if "*" in parts.path:
+        raise InvalidInput(
+            f"{masked(url)!r} is a pattern, and over HTTP files cannot be listed.",
+            hint="Give a list of the addresses of all files.",
         )
     return url
+
+
+SYMBOLS: Mapping[str, str] = {
+    **{"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
+    **{
+        "and": "and",
+        "or": "or",
+        "in": "in",
+        "starts_with": "starts with",
+        "ends_with": "ends with",
+        "contains": "contains",
+    },
+}
+
+
+def words(expression: Mapping[str, Any]) -> str:
+    """An expression as people read it: `price > 3`."""
+    if "column" in expression:
+        return str(expression["column"])
+    if "op" not in expression:
+        return str(expression["time"]) if "time" in expression else repr(expression.get("value"))
+    parts = [f"({words(each)})" if each.get("op") in ("and", "or") else words(each) for each in expression["args"]]
+    if expression["op"] == "is_null":
+        return f"{parts[0]} is missing"
+    return f"not {parts[0]}" if expression["op"] == "not" else f" {SYMBOLS[expression['op']]} ".join(parts)
 
 
 def masked(url: str) -> str:

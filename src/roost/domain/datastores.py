@@ -4,6 +4,7 @@ Whoever reads data is given `Item`s: files with a size and either a path on this
 clients therefore know paths and HTTP only; object stores are the control plane's, which lists them, signs addresses and relays.
 """
 
+import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -130,9 +131,20 @@ def checked_settings(kind: DatastoreKind, settings: Mapping[str, str], credentia
     if held and held not in forms:
         known = " or ".join(" + ".join(sorted(form)) for form in forms) or "none"
         raise InvalidInput(
-            f"{', '.join(sorted(held))} is no credential of a datastore of kind {kind.value!r}.",
+            f"{' with '.join(sorted(held))} is no credential of a datastore of kind {kind.value!r}.",
             hint=f"It takes: {known}.",
         )
+    if kind is DatastoreKind.AZURE_BLOB and "account_key" in held:
+        _check_base64("account_key", credential["account_key"])
+
+
+def _check_base64(name: str, value: str) -> None:
+    try:
+        base64.b64decode(value, validate=True)
+    except ValueError:
+        raise InvalidInput(
+            f"{name} is not base64, as Azure's keys are.", hint="Copy it whole: `Access keys` of the storage account."
+        ) from None
 
 
 def missing_folder(path: str) -> Conflict:

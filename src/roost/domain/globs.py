@@ -56,7 +56,7 @@ def matcher(path: str) -> Callable[[str], bool]:
         tests.append(None)
 
     def meant(name: str) -> bool:
-        return _fit(tests, name.split("/"))
+        return fit(tests, name.split("/"))
 
     return meant
 
@@ -75,7 +75,7 @@ def _part(part: str) -> Callable[[str], object]:
     return re.compile(fnmatch.translate(part.replace("[", "[[]"))).match
 
 
-def _fit(tests: Sequence[Callable[[str], object] | None], parts: Sequence[str]) -> bool:
+def fit(tests: Sequence[Callable[[str], object] | None], parts: Sequence[str]) -> bool:
     """Whether the parts fit, in time that grows with the product of both lengths, whatever the pattern."""
     reached = {0}
     for part in parts:

@@ -3,6 +3,7 @@
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from roost.domain.errors import InvalidCompute, InvalidInput
 
@@ -14,6 +15,7 @@ _SPOOL = re.compile(r"[a-zA-Z0-9][\w.-]{0,127}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}")
 MAX_PATH = 1024
 MAX_PART = 255
+_NAMED = 5
 
 
 def experiment(name: object) -> str:
@@ -75,26 +77,62 @@ def path(name: object) -> str:
     """
     if not isinstance(name, str):
         raise InvalidInput(f"A path must be text, got {type(name).__name__} {name!r}.")
-    parts = [part for part in name.split("/") if part not in ("", ".")]
-    problem = ""
-    if name.startswith("/"):
-        problem = "it is absolute"
-    elif not parts:
-        problem = "it is empty"
-    elif ".." in parts:
-        problem = "it climbs out with `..`"
-    elif "\\" in name or parts[0][1:2] == ":":
-        problem = "it has a backslash or a drive letter"
-    elif not name.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs") for c in name):
-        problem = "it has a control character"
-    elif len(name) > MAX_PATH or any(len(p.encode("utf-8")) > MAX_PART for p in parts):
-        problem = f"it is too long ({MAX_PATH} characters, {MAX_PART} bytes a part)"
-    if problem:
+    if wrong := problem(name):
         raise InvalidInput(
-            f"Path {name[:200]!r} is not allowed: {problem}.",
+            f"Path '{printable(name[:200])}' is not allowed: {wrong}.",
             hint="Give a relative path with forward slashes, such as `outputs/model.pt`.",
         )
-    return "/".join(parts)
+    return "/".join(part for part in name.split("/") if part not in ("", "."))
+
+
+_BACKSLASH, _NOT_TEXT, _CONTROL = "it has a backslash", "it is not UTF-8", "it has a control character"
+ODD = (_BACKSLASH, _NOT_TEXT, _CONTROL)
+"""What a file of a folder may be called, and is passed over for; anything else of a name is a mistake of whoever gives it."""
+
+
+def problem(name: str) -> str:
+    """Why `path` refuses it; empty when it does not."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if name.startswith("/"):
+        return "it is absolute"
+    if not parts:
+        return "it is empty"
+    if ".." in parts:
+        return "it climbs out with `..`"
+    if "\\" in name:
+        return _BACKSLASH
+    if parts[0][1:2] == ":":
+        return "it begins with a drive letter"
+    odd = () if name.isprintable() else {unicodedata.category(c) for c in name}
+    if "Cs" in odd:
+        return _NOT_TEXT
+    if "Cc" in odd:
+        return _CONTROL
+    if len(name) > MAX_PATH or any(len(p.encode("utf-8")) > MAX_PART for p in parts):
+        return f"it is too long ({MAX_PATH} characters, {MAX_PART} bytes a part)"
+    return ""
+
+
+def printable(name: str) -> str:
+    """A name such that it can be shown and sent: bytes of a file's name that are not UTF-8 as `\\xe9`, as shells show them."""
+
+    def letter(each: str) -> str:
+        code = ord(each)
+        if 0xDC80 <= code <= 0xDCFF:  # Python's stand-in for such a byte
+            return f"\\x{code - 0xDC00:02x}"
+        return each if unicodedata.category(each) not in ("Cc", "Cs") else each.encode("unicode_escape").decode()
+
+    return name if name.isprintable() else "".join(map(letter, name))
+
+
+def left_out(odd: Sequence[str]) -> str:
+    """The sentence about files that are passed over since `path` refuses their names; empty when there are none."""
+    if not odd:
+        return ""
+    named = ", ".join(f"`{printable(name[:200])}` ({problem(name)})" for name in odd[:_NAMED])
+    more = f" and {len(odd) - _NAMED} more" if len(odd) > _NAMED else ""
+    what = ("1 file is", "its name is", "it") if len(odd) == 1 else (f"{len(odd)} files are", "their names are", "them")
+    return f"{what[0]} left out, since {what[1]} not allowed: {named}{more}. Rename {what[2]} to have {what[2]}."
 
 
 def link(at: str, target: object) -> str:

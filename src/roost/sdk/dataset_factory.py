@@ -14,6 +14,8 @@ from roost.domain.datasets import DatasetKind, Definition, Source, checked
 from roost.domain.errors import InvalidInput, NotFound
 from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset
+from roost.sdk.datastore_kinds import require_workspace
+from roost.sdk.partitioning import write_parquet
 from roost.sdk.tabular_datasets import TabularDataset
 from roost.transport.client import path_of
 from roost_job import datapaths, dataset_types
@@ -127,6 +129,8 @@ class TabularDatasetFactory:
     ) -> TabularDataset:
         """Writes the frame to a datastore as Parquet, and registers it."""
         domain.checked_name(name)
+        if not hasattr(dataframe, "to_parquet"):
+            raise InvalidInput(f"dataframe must be a pandas DataFrame, got {type(dataframe).__name__}.")
         datastore, path = datapaths.target(target)
         if isinstance(datastore.workspace, JobWorkspace):
             found: TabularDataset = job.TabularDatasetFactory.register_pandas_dataframe(
@@ -135,7 +139,7 @@ class TabularDatasetFactory:
             return found
         folder = f"{path.strip('/') or MANAGED}/{secrets.token_hex(8)}"
         with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
-            dataframe.to_parquet(Path(place) / "part-00000.parquet", index=False)
+            write_parquet(dataframe, Path(place) / "part-00000.parquet")
             files = datastore_files.folder(place)
             datastore_files.upload(datastore, files, folder, overwrite=True, show_progress=show_progress)
         made = TabularDatasetFactory.from_parquet_files((datastore, f"{folder}/*.parquet"), validate=False)
@@ -176,6 +180,7 @@ class Dataset:
         if isinstance(workspace, JobWorkspace):
             found: FileDataset | TabularDataset = job.Dataset.get_by_name(workspace, name, version)
             return found
+        require_workspace(workspace)
         params = None if version in ("latest", None) else {"version": _version(version)}
         route = path_of("workspaces", workspace.name, "datasets", domain.checked_name(name))
         return _made(workspace, workspace._connection.client.call("GET", route, params=params))
@@ -185,6 +190,7 @@ class Dataset:
         if isinstance(workspace, JobWorkspace):
             found: FileDataset | TabularDataset = job.Dataset.get_by_id(workspace, id)
             return found
+        require_workspace(workspace)
         route = path_of("workspaces", workspace.name, "datasets", "by-id", str(id))
         return _made(workspace, workspace._connection.client.call("GET", route))
 

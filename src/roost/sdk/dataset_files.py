@@ -10,7 +10,9 @@ from roost.domain import codec
 from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DataNotFound, NotFound
+from roost.sdk import telling
 from roost.sdk.connections import Connection, connect
+from roost.sdk.partitioning import typed
 from roost.transport.client import path_of
 from roost_job import partitions
 
@@ -62,8 +64,9 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     return made
 
 
-def frame(dataset: "AbstractDataset") -> Any:
-    """The table, in pandas. Where its first rows are enough, files come one after another until those are here."""
+def frame(dataset: "AbstractDataset", *, strict: bool = False) -> Any:
+    """The table, in pandas; `strict` refuses values that do not fit the type of their column. Where its first rows are enough,
+    files come one after another until those are here."""
     from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
     from roost_job import frames  # noqa: PLC0415
 
@@ -74,14 +77,16 @@ def frame(dataset: "AbstractDataset") -> Any:
             paths = fetch(some, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
             return [(item.name, str(path), whole(item)) for item, path in zip(some, paths, strict=True)]
 
-        return frames.read(definition, bring(items) if frames.needs_all(definition) else frames.Coming(items, bring))
+        files = bring(items) if frames.needs_all(definition) else frames.Coming(items, bring)
+        return frames.read(definition, files, strict)
 
 
 def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any]:
     found: Mapping[str, Any] | None = partitions.reader(dataset._definition.partition_format)(whole(item))
     if found is None:
         raise Conflict(f"{item.name} does not fit the partition format {dataset._definition.partition_format!r}.")
-    return found
+    types = dataset._definition.format.get("column_types") or {}
+    return {key: typed(value, types.get(key)) for key, value in found.items()}
 
 
 def _connection(dataset: "AbstractDataset") -> Connection:
@@ -108,6 +113,7 @@ def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, S
             raise
         hint = "Register the datastore again under that name."
         raise DataNotFound(f"Dataset {dataset.name!r} cannot be read: {error.message}", hint=hint) from None
+    telling.once(str(answer.get("left_out") or ""))
     return answer
 
 

@@ -17,6 +17,7 @@ from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
 from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_files
+from roost.sdk.datastore_kinds import require_workspace
 from roost.sdk.expressions import Columns, written
 from roost.transport.client import path_of
 from roost_job import datasets as job
@@ -93,6 +94,11 @@ class AbstractDataset:
 
     def get_partition_key_values(self, partition_keys: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """The values that these keys of its partition format have, each combination once."""
+        if not self.partition_keys:
+            raise InvalidInput(
+                "The dataset has no partition format, so its paths have no keys.",
+                hint="Give one when it is made: partition_format='{region}/{day:yyyy/MM/dd}/*.csv'.",
+            )
         keys = list(partition_keys) if partition_keys is not None else self.partition_keys
         if unknown := [key for key in keys if key not in self.partition_keys]:
             raise InvalidInput(
@@ -121,7 +127,7 @@ class AbstractDataset:
         self._require_same(workspace)
         body = {
             "definition": codec.encode(self._definition),
-            "description": description or "",
+            "description": _description(description) or "",
             "tags": _tags(tags),
             "create_new_version": create_new_version,
         }
@@ -144,7 +150,7 @@ class AbstractDataset:
     def update(self, description: str | None = None, tags: Mapping[str, str] | None = None) -> "AbstractDataset":
         """With these tags instead of those it had, and this description."""
         gone = [key for key in self.tags if tags is not None and key not in tags]
-        self._annotate({"description": description, "tags": _tags(tags), "remove_tags": gone})
+        self._annotate({"description": _description(description), "tags": _tags(tags), "remove_tags": gone})
         return self
 
     def get_runs(self) -> "list[Run]":
@@ -169,6 +175,7 @@ class AbstractDataset:
         return self._workspace, self._record
 
     def _require_same(self, workspace: "Workspace") -> None:
+        require_workspace(workspace)
         if self._workspace is None or self._workspace.name == workspace.name:
             return
         if any(source.datastore for source in self._definition.sources):
@@ -263,6 +270,12 @@ class FileDataset(AbstractDataset):
 
 def _said(source: domain.Source) -> str:
     return domain.masked(source.url) if source.url else f"{source.datastore}/{source.path}"
+
+
+def _description(description: object) -> str | None:
+    if description is not None and not isinstance(description, str):
+        raise InvalidInput(f"description must be text, got {type(description).__name__} {str(description)[:80]!r}.")
+    return description
 
 
 def _tags(tags: Mapping[str, str] | None) -> dict[str, str]:

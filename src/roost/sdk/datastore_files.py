@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from roost.blobs.copying import copy
 from roost.domain import codec, names
 from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
-from roost.domain.errors import Conflict, DiskFull
+from roost.domain.errors import Conflict, DiskFull, InvalidInput
+from roost.sdk import telling
 from roost.transport.client import path_of
 from roost_job import local_files
 
@@ -32,12 +33,19 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
     connection = datastore.workspace._connection
     params = {"path": path, "shared": "true" if connection.bytes.shared else "false"}
     route = path_of("workspaces", datastore.workspace.name, "datastores", datastore.name, "items")
-    return [codec.decode(Item, each) for each in connection.client.call("GET", route, params=params)["items"]]
+    answer = connection.client.call("GET", route, params=params)
+    telling.once(str(answer.get("left_out") or ""))
+    return [codec.decode(Item, each) for each in answer["items"]]
 
 
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
     """The files of a folder with their paths in it; those that a pattern means, when there is one."""
-    return [(Path(path), name) for path, name in local_files.folder(src_dir, pattern)]
+    found = [(Path(path), name) for path, name in local_files.folder(src_dir, pattern)]
+    odd = [name for _, name in found if names.problem(name)]
+    if len(odd) == len(found):
+        raise InvalidInput(f"There is no file to upload in {str(src_dir)!r}.", hint=names.left_out(odd))
+    telling.once(names.left_out(odd))
+    return [(path, name) for path, name in found if not names.problem(name)] if odd else found
 
 
 def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -> list[tuple[Path, str]]:
@@ -73,7 +81,7 @@ def upload(
 
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
     """How many files came to the folder, each under its path in the datastore."""
-    root = Path(os.path.abspath(os.path.expanduser(target)))
+    root = Path(local_files.absolute("target_path", target))
     found = [item for item in listing(datastore, prefix) if overwrite or not (root / item.name).exists()]
     bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)
     return len(found)

@@ -111,7 +111,7 @@ class Registering:
             "endpoint": _azure_endpoint(account_name, protocol, endpoint, "blob"),
             **_where(None, relay),
         }
-        credential = {"account_key": account_key} if account_key else {"sas_token": sas_token}
+        credential = {"account_key": account_key, "sas_token": sas_token}
         return _register(workspace, datastore_name, DatastoreKind.AZURE_BLOB, settings, credential, overwrite)
 
     @staticmethod
@@ -238,12 +238,21 @@ def _register(
 ) -> "Datastore":
     from roost.sdk.datastores import Datastore  # noqa: PLC0415 - it is built on this: no circle
 
+    require_workspace(workspace)
     given = {key: str(value) for key, value in settings.items() if value}
     secret = {key: str(value) for key, value in credential.items() if value}
     checked_settings(kind, given, secret)
     body = {"kind": kind.value, "settings": given, "credential": secret, "overwrite": overwrite}
     route = path_of("workspaces", workspace.name, "datastores", checked_name(name))
     return Datastore._of(workspace, codec.decode(Record, workspace._connection.client.call("PUT", route, json=body)))
+
+
+def require_workspace(given: object) -> None:
+    if not hasattr(given, "name"):  # a workspace of a job has one too, and says itself what it cannot do
+        raise InvalidInput(
+            f"workspace must be a Workspace, got {type(given).__name__} {str(given)[:80]!r}.",
+            hint="Workspace.from_config() is one.",
+        )
 
 
 def _where(prefix: str | None, relay: bool) -> dict[str, str | None]:

@@ -42,6 +42,14 @@ def refuse_dataset(where: str, value: object) -> None:
         )
 
 
+def hint_for(value: object) -> str:
+    """What to give a run in place of something that is neither text nor data."""
+    page = sys.modules.get("roost.sdk.datastores")
+    if page is not None and isinstance(value, page.Datastore):
+        return f"Say which place of it: Datastore.get(workspace, {value.name!r}).path('images').as_mount()."
+    return "Turn it into text first."
+
+
 def texts(words: Iterable["str | DataOfRun"]) -> list[str]:
     """Each word as the run has it: data is what stands for it."""
     return [str(word) for word in words]

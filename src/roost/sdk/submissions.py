@@ -220,7 +220,7 @@ def _texts(what: str, values: Sequence[Argument] | None) -> "list[str | DataOfRu
         if not isinstance(value, str | numbers.Number | os.PathLike):
             raise InvalidInput(
                 f"{what}[{index}] is {type(value).__name__} {str(value)[:80]!r}; only text, numbers and paths can be there.",
-                hint="Turn it into text first.",
+                hint=run_data.hint_for(value),
             )
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
         if "\0" in text:

@@ -1,6 +1,5 @@
 """`TabularDataset`: files that are read as one table, with the environment's pandas."""
 
-import os
 import secrets
 import tempfile
 from collections.abc import Sequence
@@ -9,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from roost.domain.datasets import DatasetKind, Definition, Source
+from roost.domain.datasets import DatasetKind, Definition, Source, checked_name
 from roost.domain.errors import InvalidInput
 from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
+from roost.sdk.partitioning import partition_keys_of, write_parquet
 from roost_job import datapaths
 from roost_job.dataset_factory import MANAGED
 
@@ -39,16 +39,21 @@ class TabularDataset(AbstractDataset):
         target_path: str | None = None,
         overwrite_download: bool = False,
     ) -> Any:
-        """All of it, read now, into pandas."""
-        for name, given in (("on_error", on_error), ("out_of_range_datetime", out_of_range_datetime)):
-            if given != "null":
-                raise InvalidInput(f"{name} can only be 'null' in Roost, got {given!r}.")
+        """All of it, read now, into pandas. A value that does not fit the type that its column was given is empty; with
+        `on_error='fail'` it is a UserErrorException."""
+        if on_error not in ("null", "fail"):
+            raise InvalidInput(f"on_error must be 'null' or 'fail', got {on_error!r}.")
+        if out_of_range_datetime != "null":
+            raise InvalidInput(
+                f"out_of_range_datetime can only be 'null' in Roost, got {out_of_range_datetime!r}.",
+                hint="on_error='fail' refuses every value that does not fit the type of its column, times too.",
+            )
         if file_handling_option is not None or target_path is not None or overwrite_download:
             raise InvalidInput(
                 "file_handling_option, target_path and overwrite_download are for columns of streams, which Roost does not have.",
                 hint="Read the table, and fetch the files it names with a FileDataset.",
             )
-        return dataset_files.frame(self)
+        return dataset_files.frame(self, strict=on_error == "fail")
 
     # ---- steps
 
@@ -74,10 +79,14 @@ class TabularDataset(AbstractDataset):
     @property
     def timestamp_columns(self) -> tuple[str | None, str | None]:
         """The columns that hold each row's time: the exact one, and the one of its partition."""
-        for step in reversed(self._definition.steps):
+        fine = coarse = None
+        for step in self._definition.steps:
             if step["op"] == "timestamps":
-                return step["fine"], step["coarse"]
-        return None, None
+                fine, coarse = step["fine"], step["coarse"]
+            elif step["op"] in ("keep_columns", "drop_columns"):  # what is dropped holds no time any more
+                kept = step["op"] == "keep_columns"
+                fine, coarse = (each if (each in step["columns"]) == kept else None for each in (fine, coarse))
+        return fine, coarse
 
     def with_timestamp_columns(
         self: T,
@@ -149,7 +158,7 @@ class TabularDataset(AbstractDataset):
 
     def to_parquet_files(self) -> FileDataset:
         """The table as it is now, written to the workspace's default datastore as Parquet; those files."""
-        return self._written("part-00000.parquet", lambda frame, path: frame.to_parquet(path, index=False))
+        return self._written("part-00000.parquet", write_parquet)
 
     def _written(self, name: str, write: Any) -> FileDataset:
         datastore = self._home().get_default_datastore()
@@ -170,34 +179,35 @@ class TabularDataset(AbstractDataset):
         show_progress: bool = True,
         partition_as_file_dataset: bool = False,
     ) -> "TabularDataset | FileDataset":
-        """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name."""
+        """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name.
+        All of it is in a folder of its own below the target, so that nothing of another call is among it."""
         datastore, path = datapaths.target(target)
         keys = _columns(partition_keys)
+        if name:
+            checked_name(name)
         frame = self.to_pandas_dataframe()
-        if missing := [key for key in keys if key not in frame.columns]:
-            raise InvalidInput(f"The table has no column {missing}.", hint=f"It has: {list(map(str, frame.columns))}.")
+        written = partition_keys_of(frame, keys)
+        folder = f"{path.strip('/') or MANAGED}/{secrets.token_hex(8)}"
         with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
-            for values, part in frame.groupby(keys, dropna=False, sort=True):
-                folder = Path(place).joinpath(
-                    *(_folder_name(key, value) for key, value in zip(keys, values, strict=True))
-                )
-                folder.mkdir(parents=True, exist_ok=True)
-                part.drop(columns=keys).to_parquet(folder / "part-00000.parquet", index=False)
+            for values, part in frame.drop(columns=keys).groupby([key.texts for key in written], sort=True):
+                inside = Path(place).joinpath(*values)
+                inside.mkdir(parents=True, exist_ok=True)
+                write_parquet(part, inside / "part-00000.parquet")
             files = datastore_files.folder(place)
-            datastore_files.upload(datastore, files, path, overwrite=True, show_progress=show_progress)
-        pattern = "/".join(f"{{{key}}}" for key in keys) + "/*.parquet"
-        made = self._partitioned(datastore, path, pattern, partition_as_file_dataset)
+            datastore_files.upload(datastore, files, folder, overwrite=True, show_progress=show_progress)
+        definition = Definition(
+            sources=(Source(datastore=datastore.name, path=f"{folder}/**/*.parquet"),),
+            partition_format="/".join(key.pattern for key in written) + "/*.parquet",
+        )
+        made: TabularDataset | FileDataset
+        if partition_as_file_dataset:
+            made = FileDataset._of(definition, datastore.workspace)
+        else:
+            types = {key.name: key.kind for key in written if key.kind is not None}
+            form = {"type": "parquet", "include_path": False, "column_types": types}
+            definition = replace(definition, kind=DatasetKind.TABULAR, format=form)
+            made = TabularDataset._of(definition, datastore.workspace)
         return made.register(datastore.workspace, name, create_new_version=True) if name else made
-
-    def _partitioned(
-        self, datastore: "Datastore", path: str, pattern: str, as_files: bool
-    ) -> "TabularDataset | FileDataset":
-        source = Source(datastore=datastore.name, path=f"{path.strip('/')}/**/*.parquet".lstrip("/"))
-        definition = Definition(sources=(source,), partition_format=pattern)
-        if as_files:
-            return FileDataset._of(definition, datastore.workspace)
-        form = {"type": "parquet", "include_path": False, "column_types": {}}
-        return TabularDataset._of(replace(definition, kind=DatasetKind.TABULAR, format=form), datastore.workspace)
 
     def _home(self) -> "Workspace":
         from roost.sdk.workspaces import Workspace  # noqa: PLC0415 - workspaces know datasets: no circle
@@ -215,6 +225,14 @@ class TabularDataset(AbstractDataset):
     def to_dask_dataframe(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
         raise InvalidInput("Dask is not built in.", hint="Mount the files, and read them with dask.dataframe.")
 
+    def get_profile(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
+        raise InvalidInput(
+            "Roost makes no profiles of tables.",
+            hint="Describe the frame: to_pandas_dataframe().describe(include='all').",
+        )
+
+    get_profile_runs = submit_profile_run = get_profile
+
     def to_torchvision(self) -> NoReturn:
         raise InvalidInput(
             "Labelled datasets, which to_torchvision is for, are not in Roost.",
@@ -227,10 +245,3 @@ def _columns(columns: object) -> list[str]:
     if not isinstance(given, Sequence) or not given or not all(isinstance(each, str) for each in given):
         raise InvalidInput(f"Columns are named by text or a list of texts, got {columns!r}.")
     return list(given)
-
-
-def _folder_name(key: str, value: object) -> str:
-    text = str(value)
-    if not text or "/" in text or text in (".", "..") or os.sep in text:
-        raise InvalidInput(f"The value {text!r} of column {key!r} cannot be a folder's name.")
-    return text

@@ -1,4 +1,5 @@
-"""What a person is told about a snapshot: what was left out, what makes it large, how far it has come. On stderr, briefly."""
+"""What a person is told about a snapshot or an upload: what was left out, what makes it large, how far it has come. On stderr,
+briefly."""
 
 import builtins
 import os
@@ -14,6 +15,7 @@ LARGE_BYTES, LARGE_FILES = 300 * MEGABYTE, 5000
 _NAMED = 5
 _PATIENCE = 1.5
 _EVERY = 0.2
+_said: set[str] = set()
 
 
 def left_out(root: str, folders: Sequence[str]) -> list[str]:
@@ -23,6 +25,13 @@ def left_out(root: str, folders: Sequence[str]) -> list[str]:
         more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
         _say(f"Left out of the snapshot, as folders of such names always are: {', '.join(large[:_NAMED])}{more}.")
     return large
+
+
+def once(text: str) -> None:
+    """Something that is found again with every look, and said the first time."""
+    if text and text not in _said:
+        _said.add(text)
+        _say(text)
 
 
 def _is_large(folder: str) -> bool:

@@ -47,6 +47,8 @@ class Listing:
     """Of the sources in datastores, in the order of the sources."""
     urls: tuple[int, ...]
     """Which sources are addresses, which the reader looks at itself."""
+    left_out: str = ""
+    """A sentence about files that are passed over for their names; empty when there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,15 +152,18 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
     stores = {name: datastores.get(house, place, name) for name in named}
     several = len(stores) > 1
     found: list[Item] = []
+    odd: list[str] = []
     for name, datastore in stores.items():
         paths = [source.path for source in wanted.sources if source.datastore == name]
         reach = data_access.reach(house, caller, datastore)
         below = _folder(house, reach, datastore, paths)
         for path in paths:
             some = datastores.items_in(house, reach, datastore, path, shared=shared, below=below)
-            found += [replace(each, name=f"{name}/{each.name}") for each in some] if several else some
+            odd += some.odd
+            found += [replace(each, name=f"{name}/{each.name}") for each in some.items] if several else some.items
     once = list({item.source: item for item in found}.values())
-    return Listing(items=tuple(once), urls=tuple(i for i, each in enumerate(wanted.sources) if each.url))
+    urls = tuple(i for i, each in enumerate(wanted.sources) if each.url)
+    return Listing(items=tuple(once), urls=urls, left_out=names.left_out(list(dict.fromkeys(odd))))
 
 
 def _folder(house: House, reach: Reach, datastore: Datastore, paths: Sequence[str]) -> str:

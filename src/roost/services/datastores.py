@@ -100,7 +100,14 @@ def set_default(house: House, caller: Caller, workspace: str, name: str) -> Data
 # ---- what is in them
 
 
-def items(house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> list[Item]:
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    items: list[Item]
+    odd: list[str]
+    """Paths of files that are not among them, since no asker could have a file of that name."""
+
+
+def items(house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> Listed:
     """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files."""
     datastore = get(house, workspace, name)
     return items_in(house, data_access.reach(house, caller, datastore), datastore, path, shared=shared)
@@ -108,11 +115,11 @@ def items(house: House, caller: Caller, workspace: str, name: str, path: str, *,
 
 def items_in(
     house: House, reach: Reach, datastore: Datastore, path: str, *, shared: bool, below: str | None = None
-) -> list[Item]:
+) -> Listed:
     """For those who ask for many. `below`: the folder that names are relative to, their datastore's root when None."""
     reach.require_listing(path)
     if datastore.kind is DatastoreKind.HTTP:
-        return [_web_item(datastore, globs.checked(path), below or "")]
+        return Listed(items=[_web_item(datastore, globs.checked(path), below or "")], odd=[])
     place = place_of(house, datastore)
     found = matching(place, path)
     if not reach.covers(globs.checked(path)):
@@ -120,7 +127,9 @@ def items_in(
             reach.require_file(each.path)
     folder = below or ""
     files = [(each, globs.below(each.path, folder) if folder else each.path) for each in found]
-    addresses = place.addresses([each.path for each in found])
+    if odd := [shown for _, shown in files if names.problem(shown)]:
+        files = [(each, shown) for each, shown in files if not names.problem(shown)]
+    addresses = place.addresses([each.path for each, _ in files])
     made = []
     for (each, shown), address in zip(files, addresses, strict=True):
         local = place.local(each.path) if shared else ""
@@ -136,7 +145,7 @@ def items_in(
                 source=source_of(datastore, each.path),
             )
         )
-    return made
+    return Listed(items=made, odd=odd)
 
 
 def matching(place: Place, path: str) -> list[Found]:
@@ -258,6 +267,8 @@ def _checked_web(url: str) -> str:
         return checked_url(url).rstrip("/")
     except InvalidInput as error:
         hint = "A datastore of kind 'http' is open to everybody, and keeps no credential: give an address without one."
+        if not url.startswith(("http://", "https://")):
+            hint = "Give an address that begins with http:// or https://, such as https://example.org/data."
         raise InvalidInput(error.message.replace("the dataset", "the datastore"), hint=hint) from None
 
 

@@ -59,6 +59,10 @@ class SqlDatasets:
         row = self._database.read(lambda connection: connection.execute(wanted.limit(1)).one_or_none())
         if row is None:
             what = f"dataset {name!r}" + (f" of version {version}" if version is not None else "")
+            if version is not None and (others := self.list(workspace, name)):
+                last, first = others[0].version, others[-1].version
+                has = f"versions {first} to {last}" if last > first else f"version {last} only"
+                raise DataNotFound(f"There is no {what} in workspace {workspace!r}.", hint=f"{name!r} has {has}.")
             near = difflib.get_close_matches(name, sorted({each.name for each in self.list(workspace)} - {name}), n=2)
             meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
             raise DataNotFound(
