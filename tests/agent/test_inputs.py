@@ -16,6 +16,7 @@ from roost.agent.inputs import Teller
 from roost.agent.link import Link
 from roost.domain.codec import encode
 from roost.domain.datasets import Definition, Input, Mode, Source, token
+from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
@@ -88,6 +89,24 @@ class TestLayingOut:
             inputs.lay_out(
                 folder, RunSpec(inputs=(Input(name="birds", definition=none),)), data, Teller(folder.std_log)
             )
+
+    def test_what_is_changed_through_a_mount_is_told_at_the_end(
+        self, folder: Folder, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "a.txt").write_text("one")
+        seen = (tmp_path / "a.txt").stat()
+        item = Item(name="a.txt", path=str(tmp_path / "a.txt"), size=3, modified_at=seen.st_mtime)
+        plan = Plan(run_id=folder.run_id, workspace="w", experiment="e", spec=RunSpec())
+        teller = Teller(folder.std_log)
+        data = Datasets(folder, plan, NOWHERE, Link(folder, NOWHERE, patience=0), lambda: None, teller.say, Path)
+        monkeypatch.setattr(data, "items", lambda _: [item])
+        spec = RunSpec(inputs=(Input(name="birds", definition=of(web, "a"), mode=Mode.MOUNT),))
+        Path(inputs.lay_out(folder, spec, data, teller)["birds"]).write_text("OVERWRITTEN")
+        data.close()
+        assert folder.std_log.read_text().splitlines()[-1] == (
+            "Input birds: a.txt was changed while the run was going: a mount of files of this machine is the files "
+            "themselves; as_download() gives copies."
+        )
 
     def test_it_does_not_cover_the_snapshot(self, folder: Folder, data: Datasets, web: Web) -> None:
         (folder.work / "data").mkdir()

@@ -69,7 +69,7 @@ def _laid(folder: Folder, given: Input, data: Datasets, teller: Teller) -> str:
         progress = teller.progress(given.name, len(items))
         note = ""
         if given.mode is Mode.MOUNT and not data.contained:
-            mount = data.mount(given.definition, items, place, progress)
+            mount = data.mount(given.definition, items, place, progress, f"Input {given.name}")
             way, note = _WAYS[mount.way], mount.note
         else:
             data.bring(given.definition, items, place, progress)

@@ -1,6 +1,7 @@
 """The files of a dataset, for whoever holds one outside a run: listed, fetched, mounted, read into a frame."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,12 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     cache = _cache(dataset)
     made = mount(listing(dataset), target, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
     made.at_end.append(cache.close)
+    made.at_change = _warn
     return made
+
+
+def _warn(what: str, why: str) -> None:
+    warnings.warn(f"{what} while the dataset was mounted: {why}; download() gives copies.", UserWarning, stacklevel=3)
 
 
 def frame(dataset: "AbstractDataset") -> Any:
