@@ -1,12 +1,15 @@
 """`roost data` and `roost datastore`: there and back, in the words of the command line; credentials from stdin or a prompt."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
+
+from roost import Dataset, Workspace
 
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 
@@ -65,6 +68,24 @@ def test_each_upload_with_a_name_has_a_folder_of_its_own(home: Path, tmp_path: P
     roost("data", "upload", "images", "--name", "mice", *to)
     said = roost("data", "upload", "images", "--name", "mice", "--new-version", *to, code=1)
     assert "error: workspaceblobstore:here has a.txt already" in said and "hint: Leave out --to" in said
+
+
+def download(name: str, folder: str) -> str:
+    """What it says beside its answer."""
+    return subprocess.run([ROOST, "data", "download", name, folder], capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.slow
+def test_a_tables_files_come_without_its_steps(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store", {"p.csv": "price\n1\n5\n"})
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "whole", "mine:p.csv", "--kind", "csv")
+    assert download("whole", "one") == ""
+    table = Dataset.get_by_name(Workspace(), "whole")
+    table.filter(table["price"] > 3).take(1).register(Workspace(), "prices")
+    words = "Dataset prices is a table: its files come as they are, its steps (filter, take) are not applied."
+    assert words in download("prices", "two")
+    assert (tmp_path / "two/p.csv").read_text() == "price\n1\n5\n"
 
 
 READS = """

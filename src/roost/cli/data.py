@@ -185,6 +185,11 @@ def download(
     from roost.sdk import dataset_files  # noqa: PLC0415
 
     found = _get(session.workspace(), name, version)
+    if steps := [str(step["op"]) for step in found._definition.steps if _kind(found) != "files"]:
+        words = (
+            f"Dataset {name} is a table: its files come as they are, its steps ({', '.join(steps)}) are not applied."
+        )
+        print(f"{words} In Python, to_csv_files() makes files of the table.", file=sys.stderr)
     with rendering.progress(f"Downloading {name}", in_bytes=True) as bar:
         made = dataset_files.download(found, Path(target).absolute(), overwrite, False, bar)
     if as_json:

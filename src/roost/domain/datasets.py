@@ -162,6 +162,10 @@ class DataUse:
     at: float = 0.0
 
 
+VARIABLE = "AZUREML_DATAREFERENCE_"
+"""With the name of an input or output behind it, the variable of a run that holds its path."""
+
+
 def token(name: str) -> str:
     """Stands in a run's arguments for the path of an input or output; the agent puts the path there."""
     return f"DatasetConsumptionConfig:{name}"
