@@ -9,7 +9,7 @@ from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
 
-from roost import Dataset, Workspace
+from roost import Dataset, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
 
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 
@@ -109,6 +109,31 @@ def test_unregistering_names_the_runs_that_read_it(home: Path, tmp_path: Path) -
     said = roost("datastore", "unregister", "mine", code=1)
     assert "birds, others cannot be read any more then." in said and run["id"] in said
     assert "was unregistered" in roost("datastore", "unregister", "mine", "--yes")
+
+
+@pytest.mark.slow
+def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store/birds", {"a.txt": "bird"})
+    tree(tmp_path / "code", {"reads.py": READS})
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "birds", "mine:birds")
+    workspace = Workspace()
+    birds = Dataset.get_by_name(workspace, "birds").as_named_input("given").as_mount()
+    made = OutputFileDatasetConfig("made", ("mine", "made")).register_on_complete("made")
+    config = ScriptRunConfig(str(tmp_path / "code"), "reads.py", arguments=[birds, made])
+    run = Experiment(workspace, "reads").submit(config)
+    run.wait_for_completion()
+    (told,) = run.get_details()["inputDatasets"]
+    assert told["dataset"] == {"id": birds.dataset.id, "name": "birds", "version": 1}
+    for name in ("birds", "made"):
+        roost("data", "unregister", name, "--yes")
+    shown = roost("run", "show", run.id)
+    assert "given, mount: dataset birds, version 1 (unregistered), at mine/birds" in shown
+    assert ", is dataset made, version 1 (unregistered)" in shown
+    (told,) = run.get_details()["inputDatasets"]
+    assert told["dataset"] == {"id": birds.dataset.id, "name": "birds", "version": 1, "unregistered": True}
+    assert run.get_details()["outputDatasets"][0]["dataset"]["name"] == "made"
+    assert run.input_datasets["given"].to_path() == ["/a.txt"]
 
 
 @pytest.mark.slow

@@ -159,6 +159,11 @@ class DataUse:
     mode: Mode = Mode.DIRECT
     dataset_id: str = ""
     """Of the registered one; empty when it is not."""
+    dataset_name: str = ""
+    """Filled in by the store, and so are the two below. It and the version stay when the dataset is unregistered."""
+    dataset_version: int = 0
+    unregistered: bool = False
+    """Whether the dataset was registered and is not any more."""
     at: float = 0.0
 
 
