@@ -85,7 +85,8 @@ class TestLayingOut:
         with pytest.raises(NotFound, match=rf"Input 'birds': .*{web.url}/a/absent\.bin"):
             inputs.lay_out(folder, absent, data, Teller(folder.std_log))
         none = Definition(sources=of(web, "a/2.bin").sources, steps=({"op": "take", "count": 0},))
-        with pytest.raises(NotFound, match="Input 'birds': it has no files now"):
+        words = rf"Input 'birds': it has no files now at {web.url}/a/2\.bin, after its steps \(take\)\."
+        with pytest.raises(NotFound, match=words):
             inputs.lay_out(
                 folder, RunSpec(inputs=(Input(name="birds", definition=none),)), data, Teller(folder.std_log)
             )
@@ -143,6 +144,10 @@ class TestLayingOut:
         progress(120_000_000, 800_000_000)
         progress(130_000_000, 800_000_000)
         assert sent == ["Downloading input birds: 120 MB of 800 MB, 10 files in all.\n"]
+
+
+def test_one_byte_is_one() -> None:
+    assert [inputs.size(count) for count in (0, 1, 2, 1500)] == ["0 bytes", "1 byte", "2 bytes", "1.5 kB"]
 
 
 def test_variables_and_arguments() -> None:

@@ -87,7 +87,8 @@ def show(
     for use in uses[:_SHOWN]:
         print(f"  {'read by' if use['direction'] == 'input' else 'written by':<12} {use['run_id']}")
     for item in listed:
-        print(f"  file         {item.name}" + (f"  {item.size:,} bytes" if item.size is not None else ""))
+        size = "" if item.size is None else "  1 byte" if item.size == 1 else f"  {item.size:,} bytes"
+        print(f"  file         {item.name}{size}")
 
 
 @app.command()

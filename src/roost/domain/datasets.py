@@ -222,6 +222,14 @@ def masked(url: str) -> str:
     return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"[:500]
 
 
+def whereabouts(definition: Definition) -> str:
+    """Where its data is, for an error that says that there is none: the first of its places, and what is done to them."""
+    places = [masked(one.url) if one.url else f"{one.datastore}/{one.path}" for one in definition.sources]
+    others = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    steps = ", ".join(str(step.get("op")) for step in definition.steps)
+    return f"{places[0] if places else 'no place'}{others}" + (f", after its steps ({steps})" if steps else "")
+
+
 def checked(definition: Definition) -> Definition:
     """The definition, its paths made regular; InvalidInput says what of it cannot be."""
     if not definition.sources:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost.data.steps import whole
 from roost.domain import codec
-from roost.domain.datasets import Definition
+from roost.domain.datasets import Definition, whereabouts
 from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DataNotFound, NotFound
 from roost.sdk.connections import Connection, connect
@@ -41,7 +41,11 @@ def download(
 
     items = listing(dataset)
     if not items and not ignore_not_found:
-        raise NotFound("The dataset has no files now.", hint="Give ignore_not_found=True when that is all right.")
+        raise NotFound(
+            f"The dataset has no files now at {whereabouts(dataset._definition)}.",
+            hint="Look at its path or pattern; give ignore_not_found=True when that is all right.",
+            cli_hint="Look at its path or pattern: roost data show NAME",
+        )
     there = [item for item in items if (root / item.name).exists()]
     if there and not overwrite:
         raise Conflict(

@@ -87,9 +87,7 @@ def upload(
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
-        same = len(wanted) - len(going)
-        words = ("1 file is", "stays as it is") if same == 1 else (f"{same} files are", "stay as they are")
-        told.say(f"{words[0]} in {datastore.name} already and {words[1]}.")
+        _say(f"{_staying(len(wanted) - len(going), datastore.name)}.")
     put = _putter(datastore)
 
     def one(each: tuple[Path, str]) -> None:
@@ -105,7 +103,12 @@ def upload(
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
     """How many files came to the folder, each under its path in the datastore."""
     root = Path(os.path.abspath(os.path.expanduser(target)))
-    found = [item for item in listing(datastore, prefix) if overwrite or not (root / item.name).exists()]
+    there = listing(datastore, prefix)
+    found = [item for item in there if overwrite or not (root / item.name).exists()]
+    if show_progress and not there:
+        _say(f"There is no file at {prefix!r} in {datastore.name}.")
+    elif show_progress and (same := len(there) - len(found)):
+        _say(f"{_staying(same, str(root))}; overwrite=True replaces {'it' if same == 1 else 'them'}.")
     bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)
     return len(found)
 
@@ -118,6 +121,8 @@ def bring(
     connection = datastore.workspace._connection
     told = _Told("Downloaded", len(items), sum(item.size or 0 for item in items), show_progress)
     made = fetch(items, None, root, told.at, locate=connection._locate, again=again)
+    if any(item.size is None for item in items):  # its server did not tell it
+        told.size = sum(path.stat().st_size for path in made)
     told.end()
     return made
 
@@ -159,18 +164,15 @@ class _Told:
     """How far it has come: a line that is written over at a terminal, the last one elsewhere."""
 
     def __init__(self, deed: str, files: int, size: int, shown: bool) -> None:
-        self._deed, self._files, self._size, self._shown = deed, files, size, shown
+        self._deed, self._files, self.size, self._shown = deed, files, size, shown
         self._done = self._bytes = 0
         self._said_at = time.monotonic()
         self._lock = threading.Lock()
 
-    def say(self, text: str) -> None:
-        print(text, file=sys.stderr)
-
     def add(self, size: int) -> None:
         with self._lock:
             self._done += 1
-            self.at(self._bytes + size, self._size)
+            self.at(self._bytes + size, self.size)
 
     def at(self, done: int, size: int) -> None:
         self._bytes = done
@@ -181,8 +183,19 @@ class _Told:
     def end(self) -> None:
         if self._shown:
             start = "\r" if sys.stderr.isatty() else ""
-            self.say(f"{start}{self._deed} {self._files} file{'s' * (self._files != 1)}, {_megabytes(self._size)}.")
+            _say(f"{start}{self._deed} {self._files} file{'s' * (self._files != 1)}, {_megabytes(self.size)}.")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _staying(count: int, where: str) -> str:
+    words = ("1 file is", "stays as it is") if count == 1 else (f"{count} files are", "stay as they are")
+    return f"{words[0]} in {where} already and {words[1]}"
 
 
 def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{size} bytes"
+    if size >= 100_000:
+        return f"{size / 1e6:.1f} MB"
+    return "1 byte" if size == 1 else f"{size} bytes"
