@@ -81,6 +81,7 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
         asked = {"name": self.name, "path": folder, "prefix": prefix or "", "overwrite": bool(overwrite)}
         came = link_of(self._workspace).ask("datastore_download", **asked)
         if show_progress:
+            local_files.say_of_download(self.name, prefix or "", came["count"] + came["there"], came["there"], folder)
             local_files.say(local_files.done("Downloaded", came["count"], came["size"]))
         return int(came["count"])
 

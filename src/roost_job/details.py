@@ -21,7 +21,7 @@ def details(
         "startTimeUtc": utc(record.get("started_at")),
         "endTimeUtc": utc(record.get("ended_at")),
         "properties": dict(record.get("properties") or {}),
-        "inputDatasets": run_data.inputs(spec),
+        "inputDatasets": run_data.inputs(spec, uses),
         "outputDatasets": run_data.outputs(uses),
         "runDefinition": {
             "script": spec.get("script", ""),

@@ -98,8 +98,19 @@ def stayed(count: int, datastore: str) -> str:
     return "%s in %s already and %s." % (words[0], datastore, words[1])
 
 
+def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: str) -> None:
+    """What is said before files come, of `count` that there are: that there are none, or that some are here already."""
+    if not count:
+        say("There is no file at %r in %s." % (prefix, datastore))
+    elif same:
+        what = "it" if same == 1 else "them"
+        say("%s; overwrite=True replaces %s." % (stayed(same, folder)[:-1], what))
+
+
 def megabytes(size: int) -> str:
-    return "%.1f MB" % (size / 1e6) if size >= 100000 else "%d bytes" % size
+    if size >= 100000:
+        return "%.1f MB" % (size / 1e6)
+    return "1 byte" if size == 1 else "%d bytes" % size
 
 
 def _below(path: str, root: str) -> str:

@@ -3,6 +3,8 @@
 import os
 from typing import Any, Dict, List, Mapping, Sequence
 
+from roost_job.exceptions import UserErrorException
+
 VARIABLE = "AZUREML_DATAREFERENCE_"
 _MECHANISMS = {"mount": "Mount", "download": "Download", "direct": "Direct", "upload": "Upload"}
 
@@ -46,16 +48,20 @@ class RunData(object):
         from roost_job.datasets import make  # for those who use data: it reads tables
 
         if given.get("dataset_id"):
-            record = self._link.ask("dataset", id=given["dataset_id"])
+            try:
+                record = self._link.ask("dataset", id=given["dataset_id"])
+            except UserErrorException:  # unregistered since: what it was stays with the run
+                return make(self._link, given["definition"])
             return make(self._link, record["definition"], record)
         return make(self._link, given["definition"])
 
 
-def inputs(spec: Mapping[str, Any]) -> List[Dict[str, Any]]:
+def inputs(spec: Mapping[str, Any], uses: Sequence[Mapping[str, Any]] = ()) -> List[Dict[str, Any]]:
     """As `get_details` has them."""
+    read = {use["name"]: use for use in uses if use["direction"] == "input"}
     return [
         {
-            "dataset": {"id": each.get("dataset_id") or None},
+            "dataset": _dataset(read.get(each["name"], each)),
             "consumptionDetails": {
                 "type": "RunInput",
                 "inputName": each["name"],
@@ -67,11 +73,21 @@ def inputs(spec: Mapping[str, Any]) -> List[Dict[str, Any]]:
     ]
 
 
+def _dataset(use: Mapping[str, Any]) -> Dict[str, Any]:
+    """The id as the SDK has it; name and version, which stay when the dataset is unregistered, where that is said too."""
+    found: Dict[str, Any] = {"id": use.get("dataset_id") or None}
+    if use.get("dataset_name"):
+        found.update(name=use["dataset_name"], version=use["dataset_version"])
+    if use.get("unregistered"):
+        found["unregistered"] = True
+    return found
+
+
 def outputs(uses: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
     """Those that are written, as `get_details` has them; what a script wrote or registered on its own too."""
     return [
         {
-            "dataset": {"id": each.get("dataset_id") or None},
+            "dataset": _dataset(each),
             "identifier": {"savedId": each.get("dataset_id") or None},
             "outputType": "RunOutput",
             "outputDetails": {"outputName": each["name"], "mechanism": _MECHANISMS[each.get("mode") or "upload"]},

@@ -119,17 +119,23 @@ def test_found(agent: Agent, desk: Desk, tmp_path: Path) -> None:
 def test_up_and_down_and_both_are_noted(agent: Agent, desk: Desk, tmp_path: Path) -> None:
     assert agent.upload("/res/", a="one", b="two") == {"count": 2, "size": 6, "there": 0, "path": "res", "left_out": ""}
     assert stored(desk, "res/b").read_text() == "two"
-    assert agent.upload("res", a="changed", c="3") == {"count": 1, "size": 1, "there": 2 - 1, "path": "res", "left_out": ""}
+    assert agent.upload("res", a="changed", c="3") == {
+        "count": 1,
+        "size": 1,
+        "there": 2 - 1,
+        "path": "res",
+        "left_out": "",
+    }
     assert stored(desk, "res/a").read_text() == "one"
     assert agent.upload("res", a="changed", overwrite=True)["count"] == 1
     assert agent.uses() == [("output", f"{OWN}/res")]
     here = agent.folder.work / "here"
-    assert agent.download("res", here) == {"count": 3, "size": 11}
+    assert agent.download("res", here) == {"count": 3, "size": 11, "there": 0}
     assert {path.name: path.read_text() for path in (here / "res").iterdir()} == {"a": "changed", "b": "two", "c": "3"}
-    assert agent.download("res/*", here) == {"count": 0, "size": 0}
+    assert agent.download("res/*", here) == {"count": 0, "size": 0, "there": 3}
     assert agent.download("res", here, overwrite=True)["count"] == 3
     assert agent.uses() == [("input", f"{OWN}/res"), ("output", f"{OWN}/res")], "what is below it is part of it"
-    assert agent.download("none", agent.folder.work / "empty") == {"count": 0, "size": 0}
+    assert agent.download("none", agent.folder.work / "empty") == {"count": 0, "size": 0, "there": 0}
     assert (agent.folder.work / "empty").is_dir()
 
 

@@ -16,6 +16,7 @@ from roost.agent.inputs import Teller
 from roost.agent.link import Link
 from roost.domain.codec import encode
 from roost.domain.datasets import Definition, Input, Mode, Source, token
+from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
@@ -84,10 +85,29 @@ class TestLayingOut:
         with pytest.raises(NotFound, match=rf"Input 'birds': .*{web.url}/a/absent\.bin"):
             inputs.lay_out(folder, absent, data, Teller(folder.std_log))
         none = Definition(sources=of(web, "a/2.bin").sources, steps=({"op": "take", "count": 0},))
-        with pytest.raises(NotFound, match="Input 'birds': it has no files now"):
+        words = rf"Input 'birds': it has no files now at {web.url}/a/2\.bin, after its steps \(take\)\."
+        with pytest.raises(NotFound, match=words):
             inputs.lay_out(
                 folder, RunSpec(inputs=(Input(name="birds", definition=none),)), data, Teller(folder.std_log)
             )
+
+    def test_what_is_changed_through_a_mount_is_told_at_the_end(
+        self, folder: Folder, web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "a.txt").write_text("one")
+        seen = (tmp_path / "a.txt").stat()
+        item = Item(name="a.txt", path=str(tmp_path / "a.txt"), size=3, modified_at=seen.st_mtime)
+        plan = Plan(run_id=folder.run_id, workspace="w", experiment="e", spec=RunSpec())
+        teller = Teller(folder.std_log)
+        data = Datasets(folder, plan, NOWHERE, Link(folder, NOWHERE, patience=0), lambda: None, teller.say, Path)
+        monkeypatch.setattr(data, "items", lambda _: [item])
+        spec = RunSpec(inputs=(Input(name="birds", definition=of(web, "a"), mode=Mode.MOUNT),))
+        Path(inputs.lay_out(folder, spec, data, teller)["birds"]).write_text("OVERWRITTEN")
+        data.close()
+        assert folder.std_log.read_text().splitlines()[-1] == (
+            "Input birds: a.txt was changed while the run was going: a mount of files of this machine is the files "
+            "themselves; as_download() gives copies."
+        )
 
     def test_it_does_not_cover_the_snapshot(self, folder: Folder, data: Datasets, web: Web) -> None:
         (folder.work / "data").mkdir()
@@ -124,6 +144,10 @@ class TestLayingOut:
         progress(120_000_000, 800_000_000)
         progress(130_000_000, 800_000_000)
         assert sent == ["Downloading input birds: 120 MB of 800 MB, 10 files in all.\n"]
+
+
+def test_one_byte_is_one() -> None:
+    assert [inputs.size(count) for count in (0, 1, 2, 1500)] == ["0 bytes", "1 byte", "2 bytes", "1.5 kB"]
 
 
 def test_variables_and_arguments() -> None:

@@ -112,6 +112,15 @@ def test_uploaded_noted_and_registered(desk: Desk, tmp_path: Path) -> None:
     assert datasets.get(desk.house, ANN, "vision", "numbers", None).version == 1
 
 
+def test_that_nothing_fits_is_said(desk: Desk, tmp_path: Path) -> None:
+    given = (Output(name="made", globs=("*.png", "*.jpg")), Output(name="empty", globs=("*.png",)))
+    run = Delivery(desk, tmp_path / "home", *given)
+    run.fill("made", q="1,2")
+    assert run.deliver() == []
+    assert run.said[0].startswith("Output made: no file fits `*.png`, `*.jpg` (1 file is there), to ")
+    assert run.said[1].startswith("Output empty: nothing was written, to ")
+
+
 def test_what_is_there_is_replaced_only_when_that_is_wanted(desk: Desk, tmp_path: Path) -> None:
     given = Output(name="made", path="fixed", overwrite=False)
     first, second = (Delivery(desk, tmp_path / name, given) for name in ("first", "second"))

@@ -1,12 +1,15 @@
 """`roost data` and `roost datastore`: there and back, in the words of the command line; credentials from stdin or a prompt."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
+
+from roost import Dataset, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
 
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 
@@ -72,6 +75,24 @@ def test_each_upload_with_a_name_has_a_folder_of_its_own(home: Path, tmp_path: P
     assert "error: workspaceblobstore:here has a.txt already" in said and "hint: Leave out --to" in said
 
 
+def download(name: str, folder: str) -> str:
+    """What it says beside its answer."""
+    return subprocess.run([ROOST, "data", "download", name, folder], capture_output=True, text=True, check=True).stderr
+
+
+@pytest.mark.slow
+def test_a_tables_files_come_without_its_steps(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store", {"p.csv": "price\n1\n5\n"})
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "whole", "mine:p.csv", "--kind", "csv")
+    assert download("whole", "one") == ""
+    table = Dataset.get_by_name(Workspace(), "whole")
+    table.filter(table["price"] > 3).take(1).register(Workspace(), "prices")
+    words = "Dataset prices is a table: its files come as they are, its steps (filter, take) are not applied."
+    assert words in download("prices", "two")
+    assert (tmp_path / "two/p.csv").read_text() == "price\n1\n5\n"
+
+
 READS = """
 from azureml.core import Dataset, Run
 Dataset.get_by_name(Run.get_context().experiment.workspace, "birds").to_path()
@@ -95,6 +116,31 @@ def test_unregistering_names_the_runs_that_read_it(home: Path, tmp_path: Path) -
     assert "birds, others cannot be read any more then." in said and run["id"] in said
     said = roost("datastore", "unregister", "mine", "--yes")
     assert "was unregistered. Datasets that cannot be read any more: birds, others." in said
+
+
+@pytest.mark.slow
+def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store/birds", {"a.txt": "bird"})
+    tree(tmp_path / "code", {"reads.py": READS})
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "birds", "mine:birds")
+    workspace = Workspace()
+    birds = Dataset.get_by_name(workspace, "birds").as_named_input("given").as_mount()
+    made = OutputFileDatasetConfig("made", ("mine", "made")).register_on_complete("made")
+    config = ScriptRunConfig(str(tmp_path / "code"), "reads.py", arguments=[birds, made])
+    run = Experiment(workspace, "reads").submit(config)
+    run.wait_for_completion()
+    (told,) = run.get_details()["inputDatasets"]
+    assert told["dataset"] == {"id": birds.dataset.id, "name": "birds", "version": 1}
+    for name in ("birds", "made"):
+        roost("data", "unregister", name, "--yes")
+    shown = roost("run", "show", run.id)
+    assert "given, mount: dataset birds, version 1 (unregistered), at mine/birds" in shown
+    assert ", is dataset made, version 1 (unregistered)" in shown
+    (told,) = run.get_details()["inputDatasets"]
+    assert told["dataset"] == {"id": birds.dataset.id, "name": "birds", "version": 1, "unregistered": True}
+    assert run.get_details()["outputDatasets"][0]["dataset"]["name"] == "made"
+    assert run.input_datasets["given"].to_path() == ["/a.txt"]
 
 
 @pytest.mark.slow

@@ -105,13 +105,17 @@ class DataContract(StoreContract):
         store.datasets.note([wrote, read])
         store.datasets.note([replace(read, run_id="r2", at=2.0)])
         store.datasets.note([replace(read, mode=Mode.MOUNT)])
-        assert store.datasets.uses_of_run("r1") == [replace(read, mode=Mode.MOUNT), wrote]
+        told = replace(read, mode=Mode.MOUNT, dataset_name="birds", dataset_version=1)
+        assert store.datasets.uses_of_run("r1") == [told, wrote]
         assert [use.run_id for use in store.datasets.uses_of_dataset(made.id, 10)] == ["r2", "r1"]
         assert len(store.datasets.uses_of_dataset(made.id, 1)) == 1
         with pytest.raises(NotFound):
             store.datasets.note([replace(read, run_id="r9")])
         store.datasets.delete(WS, "birds")
-        assert len(store.datasets.uses_of_run("r1")) == 2
+        assert store.datasets.uses_of_run("r1") == [replace(told, unregistered=True), wrote]
+        assert [use.dataset_name for use in store.datasets.uses_of_dataset(made.id, 10)] == ["birds", "birds"]
+        store.datasets.note([replace(read, mode=Mode.MOUNT)])  # sent twice, the second time after it was unregistered
+        assert store.datasets.uses_of_run("r1") == [replace(told, unregistered=True), wrote]
         store.runs.apply("r1", RunEvent(to=RunStatus.CANCELED, at=9.0))
         store.runs.delete("r1")
         assert [use.run_id for use in store.datasets.uses_of_dataset(made.id, 10)] == ["r2"]

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,14 +17,15 @@ from roost.data.blocks import BLOCK, Part
 from roost.data.cache import DEFAULT_LIMIT, Cache, limit_of
 from roost.data.fetching import fetch
 from roost.domain.datastores import Item
-from roost.domain.errors import DiskFull, InvalidInput
+from roost.domain.errors import DiskFull, InvalidInput, NotFound
 
 HOLDER = """
 import sys
 from pathlib import Path
 from roost.data.cache import Cache
+from roost.domain.datastores import Item
 cache = Cache(Path(sys.argv[1]))
-cache.find(sys.argv[2:])
+cache.find(dict.fromkeys(sys.argv[2:], Item(name="f")))
 print("held", flush=True)
 input()
 """
@@ -57,6 +59,59 @@ def test_what_has_no_version_is_not_shared_and_goes_with_the_cache(server: Serve
     assert server.gets("f") == 2
     other.close()
     assert not path.exists()
+
+
+def write(path: Path, text: bytes) -> None:
+    """As a script does that may: as root, or after a chmod."""
+    path.chmod(0o644)
+    path.write_bytes(text)
+    path.chmod(0o444)
+
+
+class TestChangedInPlace:
+    @pytest.mark.parametrize("size", [5, BLOCK + 1, 2 * BLOCK + 5], ids=["small", "whole", "stretches"])
+    @pytest.mark.parametrize("dated", [True, False])
+    @pytest.mark.parametrize("same_size", [True, False])
+    def test_is_fetched_anew(self, server: Server, cache: Cache, size: int, dated: bool, same_size: bool) -> None:
+        item = server.put("f", content(size), etag='"1"', dated=dated)
+        (path,) = fetch([item], cache)
+        write(path, b"x" * (size if same_size else 3))
+        assert fetch([item], cache) == [path]
+        assert path.read_bytes() == content(size)
+        asked = len(server.asked)
+        fetch([item], Cache(cache.home))
+        assert len(server.asked) == asked, "what was fetched anew is good"
+
+    def test_is_never_missing_for_others_who_were_given_it(self, server: Server, cache: Cache, tmp_path: Path) -> None:
+        item = server.put("f", b"right", etag='"1"')
+        (path,) = fetch([item], cache)
+        write(path, b"wrong")
+        server.files["f"].fails, server.files["f"].status = 10**6, 404
+        with pytest.raises(NotFound):
+            fetch([item], Cache(cache.home))
+        assert path.exists()
+
+    def test_is_not_what_an_address_was_last_seen_as(self, server: Server, cache: Cache) -> None:
+        item = server.put("f", b"right", etag='"1"')
+        (path,) = fetch([item], cache)
+        cache.remember(item)
+        assert cache.recall(item) == item
+        write(path, b"wrong")
+        assert cache.recall(item) is None
+
+    def test_copies_of_undated_files_are_of_today(self, server: Server, cache: Cache, tmp_path: Path) -> None:
+        item = server.put("f", b"right", etag='"1"', dated=False)
+        began = time.time() - 60
+        for number, way in enumerate((cache, None)):
+            (path,) = fetch([item], way, tmp_path / str(number))
+            assert path.stat().st_mtime > began
+
+    @pytest.mark.parametrize("modified_at", [-1.0, 0.0, 1e11, 1_600_000_000.123456])
+    def test_a_time_that_a_disk_may_not_keep(self, server: Server, cache: Cache, modified_at: float) -> None:
+        item = replace(server.put("f", b"right", etag='"1"', dated=False), modified_at=modified_at)
+        fetch([item], cache)
+        fetch([item], Cache(cache.home))
+        assert server.gets() == 1
 
 
 class TestBound:

@@ -350,6 +350,7 @@ class TestAPartThatIsThere:
 
         def bring() -> None:
             os.pwrite(file, b"all of it", 0)
+            blocks.seal(file, item.modified_at)
             os.rename(f"{place}{blocks.DATA}", place)
             os.close(file)
 

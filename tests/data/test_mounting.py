@@ -14,7 +14,7 @@ import pytest
 from tests import debian
 from tests.data.servers import MODIFIED, Server, content, serving, until
 
-from roost.data import supervising
+from roost.data import mounting, supervising
 from roost.data.blocks import BLOCK
 from roost.data.cache import Cache
 from roost.data.fetching import fetch
@@ -63,6 +63,69 @@ class TestLinks:
         with mount([Item(name="x", path=__file__)], tmp_path / "m", cache) as made:
             (made.folder / "own.txt").write_text("mine")
         assert [path.name for path in (tmp_path / "m").iterdir()] == ["own.txt"]
+
+
+def local(folder: Path, *names: str) -> list[Item]:
+    items = []
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_text(name)
+        seen = (folder / name).stat()
+        items.append(
+            Item(name=name, path=str(folder / name), size=seen.st_size, modified_at=seen.st_mtime, etag=f'"{name}"')
+        )
+    return items
+
+
+class TestWrittenThrough:
+    """Links lead to the files themselves: what a script writes there is told at the end."""
+
+    def test_names_what_was_changed(self, cache: Cache, tmp_path: Path) -> None:
+        told: list[tuple[str, str]] = []
+        made = mount(local(tmp_path / "data", "a", "b", "c", "d"), tmp_path / "m", cache)
+        made.at_change = lambda *words: told.append(words)
+        for name in ("b", "c", "d"):
+            (made.path / name).write_text("x" if name == "b" else name)
+        (made.path / "own").write_text("mine")
+        made.close()
+        made.close()
+        assert told == [("b and 2 more were changed", "a mount of files of this machine is the files themselves")]
+
+    def test_says_nothing_where_nothing_was(self, cache: Cache, tmp_path: Path) -> None:
+        told: list[tuple[str, str]] = []
+        made = mount(local(tmp_path / "data", "a", "b"), tmp_path / "m", cache)
+        made.at_change = lambda *words: told.append(words)
+        (made.path / "a").read_text()
+        (made.path / "a").unlink()
+        (made.path / "a").write_text("a file of its own in the link's place")
+        (tmp_path / "data" / "b").unlink()
+        made.close()
+        assert told == []
+
+    def test_looks_no_longer_than_a_moment(self, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        told: list[str] = []
+        made = mount(local(tmp_path / "data", *(str(n) for n in range(600))), tmp_path / "m", cache)
+        made.at_change = lambda what, _: told.append(what)
+        for path in made.path.iterdir():
+            path.write_text("changed")
+        now = iter([0.0, 1.0, 3.0])
+        monkeypatch.setattr(mounting.time, "monotonic", lambda: next(now))
+        made.close()
+        assert told == ["0 and 255 more were changed"]
+
+    def test_the_cache_does_not_serve_it_again(self, server: Server, cache: Cache, tmp_path: Path) -> None:
+        told: list[str] = []
+        item = server.put("t.csv", b"1,2,3")
+        fetch([item], cache)
+        made = mount([item], tmp_path / "m", cache)
+        made.at_change = lambda what, why: told.append(f"{what}: {why}")
+        made.path.resolve().chmod(0o644)
+        made.path.write_text("9,9,9")
+        made.close()
+        assert [words.partition(":")[0] for words in told] == ["t.csv was changed"]
+        assert "cache's own files" in told[0]
+        with mount([item], tmp_path / "m2", Cache(cache.home), fuse=False) as again:
+            assert again.path.read_bytes() == b"1,2,3"
 
 
 class TestCacheInstead:
@@ -136,6 +199,16 @@ class TestFuse:
             (made.path / "new").write_text("no")
         with pytest.raises(FileNotFoundError):
             (made.path / "nothing").read_bytes()
+
+    @pytest.mark.parametrize("size", [9, LARGE])
+    def test_what_was_changed_in_the_cache_is_brought_anew(
+        self, server: Server, mounted: Mounted, cache: Cache, size: int
+    ) -> None:
+        items = [server.put("a", content(size)), server.put("b", b"not here yet")]
+        (path,) = fetch(items[:1], cache)
+        path.chmod(0o644)
+        path.write_bytes(b"x" * size)
+        assert (mounted(items).path / "a").read_bytes() == content(size)
 
     def test_a_read_brings_its_block_alone(self, server: Server, mounted: Mounted) -> None:
         item = server.put("large", content(9 * BLOCK))

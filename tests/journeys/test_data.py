@@ -143,7 +143,7 @@ def test_one_file_is_its_path_and_names_are_variables(
     assert said["inputs"] == {"one": path, many.name: folder}
     assert many.name.startswith("input__")
     log = log_of(run)
-    assert "Input one: 1 file, 1 bytes, links to files of this machine, in " in log
+    assert "Input one: 1 file, 1 byte, links to files of this machine, in " in log
     assert f"Input {many.name}: 2 files, 2 bytes, copied here, in " in log
 
 
@@ -158,7 +158,7 @@ def test_an_input_without_files_fails_with_its_name(
 ) -> None:
     none = Dataset.File.from_files((workspace.get_default_datastore(), "nothing/*.txt"), validate=False)
     run = submit(experiment, tmp_path, SAYS, none.as_named_input("empty").as_mount())
-    with pytest.raises(ActivityFailedException, match="Input 'empty': "):
+    with pytest.raises(ActivityFailedException, match=r"Input 'empty': .* at workspaceblobstore/nothing/\*\.txt"):
         run.wait_for_completion()
 
 
@@ -420,6 +420,19 @@ def test_a_file_of_an_odd_name_is_named_in_the_log(
     said = log_of(run)
     assert "['a.txt', 'b.txt']" in said
     assert said.count("1 file is left out, since its name is not allowed: `caf\\xe9.txt` (it is not UTF-8).") == 1
+
+
+def test_what_a_run_changes_through_a_mount_is_in_its_log(
+    workspace: Workspace, experiment: Experiment, tmp_path: Path
+) -> None:
+    store = workspace.get_default_datastore()
+    tree(tmp_path / "up", {"a.txt": "one", "b.txt": "two"})
+    store.upload(str(tmp_path / "up"), target_path="words", show_progress=False)
+    source = tree(tmp_path / "source", {"nothing.py": ""})
+    text = f"echo three > {store.path('words', data_reference_name='words').as_mount()}/a.txt"
+    run = experiment.submit(ScriptRunConfig(str(source), command=text))
+    run.wait_for_completion()
+    assert "Input words: a.txt was changed while the run was going: a mount of files of this machine" in log_of(run)
 
 
 def test_data_in_a_command(workspace: Workspace, experiment: Experiment, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tests.contracts.upkeep import UpkeepContract
 from tests.contracts.workspaces import WorkspacesContract
 from tests.real.clusters import Cluster, running
 from tests.sdk.folders import tree
+from tests.store.older import NAMES_IN_LINEAGE, before_names_in_lineage
 
 from roost import Experiment, ScriptRunConfig
 from roost import Workspace as SdkWorkspace
@@ -129,6 +130,18 @@ def test_many_that_come_to_an_empty_database_at_once_make_it_once(cluster: Clust
     assert [len(store.workspaces.list()) for store in stores] == [1] * 4
     for store in stores:
         store.close()
+
+
+def test_runs_keep_the_names_of_what_they_used_before(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    database = PostgresDatabase(url)
+    database.write(before_names_in_lineage)
+    database.close()
+    store = open_store(url)
+    store.datasets.delete("w", "birds")
+    uses = store.datasets.uses_of_run("r1")
+    assert {use.name: (use.dataset_name, use.dataset_version, use.unregistered) for use in uses} == NAMES_IN_LINEAGE
+    store.close()
 
 
 def test_an_older_database_is_brought_up_to_date(cluster: Cluster) -> None:

@@ -40,7 +40,7 @@ class Door(FakeDoor):
         return {"count": count, "size": 3 * count, "there": there, "path": question["target"].strip("/")}
 
     def op_datastore_download(self, _: dict[str, Any]) -> Any:
-        return {"count": 2, "size": 250_000}
+        return {"count": 2, "size": 250_000, "there": 0}
 
     def op_dataset_make(self, question: dict[str, Any]) -> Any:
         return {**question["definition"], "steps": []}

@@ -1,5 +1,8 @@
 """What the SDK has and a job does not: said in words, and `hasattr` still answers."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from roost import Environment
@@ -34,6 +37,13 @@ def test_of_datasets() -> None:
         files.as_mount()
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         files.nonsense  # noqa: B018 - asking is the test
+
+
+def test_that_there_are_no_files_says_where(tmp_path: Path) -> None:
+    sources = [{"datastore": "mine", "path": "a/*.png"}, {"url": "http://example.org/b"}]
+    files = FileDataset(SimpleNamespace(ask=lambda *_, **__: []), {"sources": sources})
+    with pytest.raises(UserErrorException, match=r"has no files now at mine/a/\*\.png and 1 more\."):
+        files.download(str(tmp_path))
 
 
 def test_a_dataset_that_is_not_there_is_the_same_error_as_outside() -> None:

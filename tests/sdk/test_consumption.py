@@ -15,17 +15,25 @@ from roost import (
     OutputTabularDatasetConfig,
     RunConfiguration,
     ScriptRunConfig,
+    TabularDataset,
 )
 from roost.domain.datasets import DatasetKind, Definition, Mode, Source, token
 from roost.domain.datastores import Datastore as Record
 from roost.domain.datastores import DatastoreKind
 from roost.domain.errors import InvalidInput
 from roost.sdk.datastores import Datastore
+from roost_job.exceptions import UserErrorException
 
 
 @pytest.fixture
 def files() -> FileDataset:
     return FileDataset._of(Definition(sources=(Source(datastore="store", path="images"),)), None)
+
+
+@pytest.fixture
+def table() -> TabularDataset:
+    definition = Definition(kind=DatasetKind.TABULAR, sources=(Source(datastore="store", path="p.csv"),))
+    return TabularDataset._of(definition, None)
 
 
 @pytest.fixture
@@ -65,6 +73,53 @@ class TestInputs:
     def test_a_text_that_names_what_is_not_given_is_refused(self) -> None:
         with pytest.raises(InvalidInput, match=f"'{token('absent')}' stands for data that the run is not given"):
             spec(command=f"cat {token('absent')}")
+
+    @pytest.mark.parametrize("form", ["{}", "${{{0}}}"])
+    def test_a_reference_in_a_text(self, store: Datastore, form: str) -> None:
+        words = store.path("words").as_mount()
+        text = form.format(str(words) if form == "{}" else str(words)[1:])
+        for made in (spec(command=f"ls {text}/sub"), spec(script="t.py", arguments=["--d", text])):
+            (given,) = made.inputs
+            assert (given.name, given.mode) == (words.data_reference_name, Mode.MOUNT)
+            assert given.definition.sources == (Source(datastore="store", path="words"),)
+        made = spec(script="t.py", arguments=[f"--to={store.path('made').as_upload('out')}"])
+        assert [(each.path, each.source) for each in made.outputs] == [("made", "out")]
+
+    def test_a_reference_in_a_text_and_given_otherwise(self, store: Datastore) -> None:
+        words = store.path("words", data_reference_name="words")
+        configuration = RunConfiguration()
+        configuration.data_references = {"words": words.as_download().to_config()}
+        (given,) = ScriptRunConfig(".", "t.py", arguments=[str(words)], run_config=configuration).spec("").inputs
+        assert given.mode is Mode.DOWNLOAD
+        (given,) = spec(script="t.py", arguments=[str(words), words.as_download()]).inputs
+        assert given.mode is Mode.DOWNLOAD
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"command": "ls $AZUREML_DATAREFERENCE_none"},
+            {"script": "t.py", "arguments": ["--d=${AZUREML_DATAREFERENCE_none}/a"]},
+        ],
+    )
+    def test_a_reference_that_the_run_is_not_given_is_refused(self, given: Any) -> None:
+        with pytest.raises(
+            InvalidInput, match=r"'\$AZUREML_DATAREFERENCE_none' stands for data that the run is not"
+        ) as e:
+            spec(**given)
+        assert "data_references" in e.value.hint
+
+    def test_a_table_is_neither_mounted_nor_downloaded(self, table: TabularDataset) -> None:
+        for deed in (table.as_named_input("a").as_mount, lambda: DatasetConsumptionConfig(None, table, "mount")):
+            with pytest.raises(
+                UserErrorException, match=r"TabularDataset does not support mount\. Only FileDataset"
+            ) as e:
+                deed()
+            assert "as_named_input" in e.value.hint and "to_csv_files" in e.value.hint  # type: ignore[attr-defined]
+        with pytest.raises(UserErrorException, match=r"does not support download\. Only FileDataset supports download"):
+            table.as_named_input("a").as_download()
+        with pytest.raises(InvalidInput, match=r"arguments\[0\] is a TabularDataset") as caught:
+            ScriptRunConfig(".", script="t.py", arguments=[table])  # type: ignore[list-item]
+        assert "as_named_input" in caught.value.hint and "as_mount" not in caught.value.hint
 
     def test_in_the_run_configuration(self, files: FileDataset) -> None:
         configuration = RunConfiguration()
@@ -131,6 +186,12 @@ class TestOutputs:
         assert OutputFileDatasetConfig("made").destination == (None, "dataset/{run-id}/{output-name}")
         with pytest.raises(InvalidInput, match="Datastore name 'a b' is not allowed"):
             OutputFileDatasetConfig("made", ("a b", "results"))
+
+    @pytest.mark.parametrize("path", ["{foo}/x", "results/{run_id}", "{}"])
+    def test_what_nothing_is_filled_into_is_refused(self, path: str) -> None:
+        with pytest.raises(InvalidInput, match="which stands for nothing") as caught:
+            OutputFileDatasetConfig("made", ("store", path))
+        assert "{run-id} and {output-name}" in caught.value.hint
 
     def test_a_table(self, store: Datastore) -> None:
         table = OutputFileDatasetConfig("t", store).read_delimited_files(separator="\t").keep_columns("a")

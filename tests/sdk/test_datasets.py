@@ -53,6 +53,15 @@ def test_files_by_reference(store: Datastore, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_is_changed_through_a_mount_is_warned_of(store: Datastore) -> None:
+    files = Dataset.File.from_files((store, "train"))
+    place = files.mount()
+    (Path(place.mount_point) / "a.csv").write_text("other")
+    with pytest.warns(UserWarning, match=r"a\.csv was changed while the dataset was mounted: .*; download\(\) gives"):
+        place.stop()
+
+
+@pytest.mark.slow
 def test_upload_a_directory(store: Datastore, tmp_path: Path) -> None:
     tree(tmp_path / "new", {"a.txt": "1", "sub/b.txt": "2", "c.bin": "3"})
     made = Dataset.File.upload_directory(str(tmp_path / "new"), (store, "up"), pattern="**/*.txt", show_progress=False)

@@ -5,10 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.journeys.web import serving
 from tests.sdk.folders import tree
 
 from roost import Dataset, Datastore, ScriptRunConfig, Workspace
-from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput
+from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput, NotFound
 from roost.sdk import datastore_files, telling
 from roost.sdk.connections import Bytes
 from roost_job.exceptions import UserErrorException
@@ -47,10 +48,30 @@ def test_files_there_and_back(
     back = {"a.txt": "1", "new.txt": "4", "sub/.hidden": "3", "sub/b c.txt": "22"}
     assert contents(tmp_path / "down" / "up") == back
     store.upload_files([str(tmp_path / "src/a.txt")], target_path="up", overwrite=True)
+    capsys.readouterr()
     assert store.download(str(tmp_path / "down"), prefix="up") == 0
+    words = f"4 files are in {tmp_path / 'down'} already and stay as they are; overwrite=True replaces them."
+    assert words in capsys.readouterr().err
+    assert store.download(str(tmp_path / "down"), prefix="up/nothing") == 0
+    assert "There is no file at 'up/nothing' in workspaceblobstore." in capsys.readouterr().err
+    nothing = Dataset.File.from_files((store, "up/nothing"), validate=False)
+    with pytest.raises(NotFound, match=r"The dataset has no files now at workspaceblobstore/up/nothing\."):
+        nothing.download(str(tmp_path / "none"))
+    assert store.download(str(tmp_path / "one"), prefix="up/new.txt") == 1
+    assert "Downloaded 1 file, 1 byte." in capsys.readouterr().err
     assert store.download(str(tmp_path / "down"), prefix="up", overwrite=True) == 4
     assert contents(tmp_path / "down" / "up") == {**back, "a.txt": "changed"}
     assert all(bool(item.path) == (way == "shared") for item in datastore_files.listing(store))
+
+
+@pytest.mark.slow
+def test_sizes_that_a_web_server_did_not_tell_beforehand(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving({"t.csv": b"hello, world"}) as web:
+        store = Datastore.register_http(workspace, "web", web.url)
+        assert store.download(str(tmp_path / "down"), prefix="t.csv") == 1
+    assert "Downloaded 1 file, 12 bytes." in capsys.readouterr().err
 
 
 def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from tests.store.older import NAMES_IN_LINEAGE, before_names_in_lineage
 
 from roost.domain.errors import Incompatible, InvalidInput
 from roost.store import migrations, open_store
@@ -95,6 +96,17 @@ def test_a_store_of_the_first_revision_is_migrated(tmp_path: Path) -> None:
     assert (run.tags, run.given_tags) == ({"late": "x"}, {})
     store.close()
     assert revision(tmp_path / "a.db") == [(migrations.HEAD,)]
+
+
+def test_runs_keep_the_names_of_what_they_used_before(tmp_path: Path) -> None:
+    database = SqliteDatabase(str(tmp_path / "a.db"))
+    database.write(before_names_in_lineage)
+    database.close()
+    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    store.datasets.delete("w", "birds")
+    uses = store.datasets.uses_of_run("r1")
+    assert {use.name: (use.dataset_name, use.dataset_version, use.unregistered) for use in uses} == NAMES_IN_LINEAGE
+    store.close()
 
 
 def test_a_newer_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

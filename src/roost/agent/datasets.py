@@ -98,9 +98,15 @@ class Datasets:
         )
 
     def mount(
-        self, definition: Definition, items: Sequence[Item], target: Path, progress: Progress = lambda *_: None
+        self,
+        definition: Definition,
+        items: Sequence[Item],
+        target: Path,
+        progress: Progress = lambda *_: None,
+        called: str = "",
     ) -> Mount:
-        """The files as a folder, one for all who ask for it there. It is taken away with `close`, or once all let go of it."""
+        """The files as a folder, one for all who ask for it there. It is taken away with `close`, or once all let go of it.
+        `called`: as the run's log calls it."""
         with self._lock:
             shared = self._mounts.setdefault(str(target), _Shared())
         with shared.lock:
@@ -115,6 +121,9 @@ class Datasets:
                     locate=lambda: locate(self._access),
                     again=lambda: self.items(definition),
                     tell=self._tell,
+                )
+                shared.mount.at_change = lambda what, why: self._tell(
+                    f"{called or target}: {what} while the run was going: {why}; as_download() gives copies."
                 )
             elif shared.definition != definition:
                 raise Conflict(f"Another dataset is mounted at {target}.", hint="Give a new folder.")

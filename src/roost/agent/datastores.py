@@ -162,7 +162,7 @@ class Datastores:
                 links=False,
             )
             size = sum(path.stat(follow_symlinks=False).st_size for path in paths)
-        return {"count": len(wanted), "size": size}
+        return {"count": len(wanted), "size": size, "there": len(found) - len(wanted)}
 
     def _listing(self, datastore: str, path: str) -> list[Item]:
         """The files that a path or pattern means, by their paths in the datastore."""

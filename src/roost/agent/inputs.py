@@ -13,7 +13,7 @@ from roost.agent.folder import Folder
 from roost.agent.variables import passed
 from roost.data.mounting import Way
 from roost.domain import names
-from roost.domain.datasets import Input, Mode, token
+from roost.domain.datasets import Input, Mode, token, whereabouts
 from roost.domain.errors import InvalidInput, NotFound, RoostError
 from roost.domain.runs import RunSpec
 from roost.launch.expansion import fill
@@ -65,11 +65,14 @@ def _laid(folder: Folder, given: Input, data: Datasets, teller: Teller) -> str:
     try:
         items = data.items(given.definition)
         if not items:
-            raise NotFound("it has no files now.", hint="Look at its path or pattern, and whether its files are there.")
+            raise NotFound(
+                f"it has no files now at {whereabouts(given.definition)}.",
+                hint="Look at its path or pattern, and whether its files are there.",
+            )
         progress = teller.progress(given.name, len(items))
         note = ""
         if given.mode is Mode.MOUNT and not data.contained:
-            mount = data.mount(given.definition, items, place, progress)
+            mount = data.mount(given.definition, items, place, progress, f"Input {given.name}")
             way, note = _WAYS[mount.way], mount.note
         else:
             data.bring(given.definition, items, place, progress)
@@ -132,4 +135,4 @@ def size(count: int) -> str:
     for unit, amount in (("GB", 1000**3), ("MB", 1000**2), ("kB", 1000)):
         if count >= amount:
             return f"{count / amount:.3g} {unit}"
-    return f"{count} bytes"
+    return "1 byte" if count == 1 else f"{count} bytes"

@@ -84,9 +84,18 @@ def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callab
         also = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
         say(f"Output {output.name}: {moved[0]}{also} is another on an earlier node; this one is beside it.")
     took = time.monotonic() - began
-    what = f"{inputs.files(len(found))}, {inputs.size(total)}" if found else "nothing was written"
+    what = f"{inputs.files(len(found))}, {inputs.size(total)}" if found else _nothing(folder, output)
     registered = f", registered as {output.register_as!r}" if use.get("dataset_id") else ""
     say(f"Output {output.name}: {what}, to {target} of datastore {store}{registered}, in {took:.1f} s.")
+
+
+def _nothing(folder: Folder, output: Output) -> str:
+    """Why there is nothing to upload: the script wrote nothing, or nothing that was asked for."""
+    others = len(written(_real(folder, output))) if output.globs else 0
+    if not others:
+        return "nothing was written"
+    are = "is" if others == 1 else "are"
+    return f"no file fits {', '.join(f'`{each}`' for each in output.globs)} ({inputs.files(others)} {are} there)"
 
 
 def _refuse_replacing(

@@ -94,7 +94,8 @@ def show(
     if len(runs) > _SHOWN:
         print(f"  and {len(runs) - _SHOWN} more; --json has them all")
     for item in listed:
-        print(f"  file         {item.name}" + (f"  {item.size:,} bytes" if item.size is not None else ""))
+        size = "" if item.size is None else "  1 byte" if item.size == 1 else f"  {item.size:,} bytes"
+        print(f"  file         {item.name}{size}")
 
 
 @app.command()
@@ -192,6 +193,11 @@ def download(
     from roost.sdk import dataset_files  # noqa: PLC0415
 
     found = _get(session.workspace(), name, version)
+    if steps := [str(step["op"]) for step in found._definition.steps if _kind(found) != "files"]:
+        words = (
+            f"Dataset {name} is a table: its files come as they are, its steps ({', '.join(steps)}) are not applied."
+        )
+        print(f"{words} In Python, to_csv_files() makes files of the table.", file=sys.stderr)
     with rendering.progress(f"Downloading {name}", in_bytes=True) as bar:
         made = dataset_files.download(found, Path(target).absolute(), overwrite, False, bar)
     if as_json:

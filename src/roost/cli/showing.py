@@ -1,6 +1,5 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
-import contextlib
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from roost.cli import rendering
 from roost.domain import codec, topology
 from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
-from roost.domain.errors import NotFound
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunSpec, RunStatus
@@ -49,7 +47,7 @@ def show(run: Run, as_json: bool) -> None:
             }
         )
         return
-    _head(record, why, _uses(run, record.workspace))
+    _head(record, why, _uses(run))
     if record.parent_id is not None:
         parent = records.get(client, record.parent_id)
         print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
@@ -179,19 +177,16 @@ def _cell(value: Any) -> str:
     return str(value["float"]) if isinstance(value, dict) and "float" in value else rendering.number(value)
 
 
-def _uses(run: Run, workspace: str) -> dict[str, dict[str, str]]:
+def _uses(run: Run) -> dict[str, dict[str, str]]:
     """What it read and wrote of data, by direction: the name that the run has for each, and what it is. Registered datasets, and
     with `read` and `wrote` the places that its script named on its own."""
-    client = run._connection.client
     found: dict[str, dict[str, str]] = {"input": {}, "output": {}, "read": {}, "wrote": {}}
-    for use in client.call("GET", path_of("runs", run.id, "datasets"))["uses"]:
-        if not use.get("dataset_id"):
+    for use in run._connection.client.call("GET", path_of("runs", run.id, "datasets"))["uses"]:
+        if not use["dataset_id"]:
             found["read" if use["direction"] == "input" else "wrote"][use["name"]] = use["name"]
             continue
-        route = path_of("workspaces", workspace, "datasets", "by-id", use["dataset_id"])
-        with contextlib.suppress(NotFound):
-            known = client.call("GET", route)
-            found[use["direction"]][use["name"]] = f"{known['name']}, version {known['version']}"
+        known = f"{use['dataset_name']}, version {use['dataset_version']}" if use["dataset_name"] else use["dataset_id"]
+        found[use["direction"]][use["name"]] = known + (" (unregistered)" if use["unregistered"] else "")
     return found
 
 

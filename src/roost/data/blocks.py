@@ -19,6 +19,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from roost.domain.datastores import Item
+
 BLOCK = 4 * 1024 * 1024
 DATA, MAP = ".part", ".map"
 _FLOCK = struct.Struct("hhqqi4x")
@@ -26,6 +28,10 @@ _WAIT = 0.02
 _CLAIMS, _GATE = 1 << 40, 1 << 41  # places in the map, far behind its end, that stand for something: locks only
 _PUNCH = 0x01 | 0x02  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 _LOCKS = sys.platform == "linux"
+UNDATED = 1_000_000_001.0
+"""The time that a whole file has whose server tells none: whoever writes to it gives it another."""
+_SAME_TIME = 2e-6
+"""Seconds that a time may lose on its way to the disk and back."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -314,10 +320,28 @@ def empty(file: int) -> None:
 
 
 def seal(file: int, modified_at: float | None) -> None:
-    """Read-only, and of the time that its server gave it."""
+    """Read-only, and of the time that its server gave it: `untouched` knows it by that."""
     os.fchmod(file, 0o444)
-    if modified_at is not None:
-        os.utime(file, (time.time(), modified_at))
+    os.utime(file, (time.time(), time_of(modified_at)))
+
+
+def time_of(modified_at: float | None) -> float:
+    """The time of a whole file; not every disk keeps those far off."""
+    return modified_at if modified_at is not None and 0 < modified_at < 2**31 else UNDATED
+
+
+def untouched(seen: os.stat_result, item: Item) -> bool:
+    """Whether a whole file is as it was sealed. Links of mounts lead to it, and read-only stops neither root nor its owner."""
+    return item.size in (None, seen.st_size) and abs(seen.st_mtime - time_of(item.modified_at)) < _SAME_TIME
+
+
+def is_whole(place: str | Path, item: Item) -> bool:
+    """Whether the file is there, whole and untouched. One that is not is replaced in one move by who brings it again: another
+    process may have been given its path."""
+    try:
+        return untouched(os.stat(place), item)
+    except FileNotFoundError:
+        return False
 
 
 def _is_at(path: str, file: int) -> bool:

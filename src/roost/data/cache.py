@@ -1,8 +1,9 @@
 """The node's cache of data, `ROOST_HOME/cache/data`: what runs fetched, kept by what it is, for the next that needs it.
 
 `ab/KEY` is a whole file; `KEY.part` and `KEY.map` one that is here in part (`blocks`). KEY is made of the source, its version and
-its size, so a file that changed is another one. Bounded: what was used least lately goes first, and nothing that a living
-process was given: it stands in `holds/`, in a file that is locked as long as that process lives.
+its size, so a file that changed is another one; one that was changed here, through a link of a mount, is not used again.
+Bounded: what was used least lately goes first, and nothing that a living process was given: it stands in `holds/`, in a file that
+is locked as long as that process lives.
 """
 
 import contextlib
@@ -62,23 +63,25 @@ class Cache:
         """The same, for those who look at many."""
         return f"{self._root}/{key[:2]}/{key}"
 
-    def find(self, keys: Sequence[str]) -> set[str]:
-        """Those that are here whole. All of them are held from now on, also those that still have to come."""
-        self._hold_all(keys)
+    def find(self, wanted: Mapping[str, Item]) -> set[str]:
+        """The keys of those that are here whole. All of them are held from now on, also those that still have to come."""
+        self._hold_all(wanted)
         found, now = set(), time.time()
-        for key in keys:
+        for key, item in wanted.items():
             place = self.where(key)
             try:
                 seen = os.stat(place)
             except FileNotFoundError:
                 continue
+            if not blocks.untouched(seen, item):
+                continue
             if now - seen.st_atime > _USED_AGAIN_SECONDS:
-                os.utime(place, (now, seen.st_mtime))
+                os.utime(place, ns=(int(now * 1e9), seen.st_mtime_ns))
             found.add(key)
         return found
 
     def has_all(self, keys: Sequence[str]) -> bool:
-        """Whether all of them are here whole just now; nothing is held."""
+        """Whether all of them seem to be here; nothing is held, and `find` looks closer."""
         return all(os.access(self.where(key), os.F_OK) for key in keys)
 
     def make_room(self, need: int) -> None:
@@ -134,7 +137,7 @@ class Cache:
             known = replace(item, size=facts["size"], etag=facts["etag"], modified_at=facts["modified_at"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return known if known.version and self.find([self.key(known)]) else None
+        return known if known.version and self.find({self.key(known): known}) else None
 
     def close(self) -> None:
         """What was given out is not held any more. May be called twice."""

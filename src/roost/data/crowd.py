@@ -167,7 +167,7 @@ class _Seat:
         self._came.clear()
         self._body = -1
         self.heard_at = time.monotonic()
-        if os.access(place, os.F_OK):
+        if blocks.is_whole(place, item):
             os.unlink(place + blocks.DATA)
             raise BlockingIOError("it has come meanwhile")
         request = self.line.request("GET", address.url, {**address.headers, **conditions(item)})

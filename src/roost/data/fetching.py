@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from roost.blobs.copying import copy
+from roost.data import blocks
 from roost.data.addresses import Addresses, Again, Locate
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
@@ -111,6 +112,8 @@ def _straight(
                 else:
                     place.parent.mkdir(parents=True, exist_ok=True)
                     path.chmod(0o644)
+                    if blocks.time_of(item.modified_at) == blocks.UNDATED:
+                        os.utime(path)
                     path.replace(place)
     finally:
         own.close()
@@ -155,8 +158,9 @@ class _Work:
     def run(self) -> list[Path]:
         remote = [item for item in self._items if not item.path]
         keys = {item.name: self._cache.key(item) for item in remote}
-        found = self._cache.find(list(keys.values()))
-        missing = {keys[item.name]: item for item in remote if keys[item.name] not in found}
+        wanted = {keys[item.name]: item for item in remote}
+        found = self._cache.find(wanted)
+        missing = {key: item for key, item in wanted.items() if key not in found}
         total = sum(item.size or 0 for item in remote)
         self._bytes = total - sum(item.size or 0 for item in missing.values())
         if missing:
@@ -188,7 +192,7 @@ class _Work:
         place = self._cache.place(key)
         if item.size is None or item.size <= BLOCK or not item.version:
             self._transfer.whole(item, place)
-        elif not place.exists():
+        elif not blocks.is_whole(place, item):
             _Large(self, self._transfer, item, place).begin()
 
     def add(self, deed: Deed, *, first: bool = False) -> None:
@@ -303,7 +307,8 @@ def _copy_to(folder: Path, source: Path, name: str, meanwhile: Meanwhile) -> Non
         with open(source, "rb") as reading, open(part, "xb") as writing:
             seen = os.fstat(reading.fileno())
             copy(reading.fileno(), writing.fileno(), seen.st_size, lambda _: meanwhile())
-            os.utime(writing.fileno(), (seen.st_atime, seen.st_mtime))
+            if seen.st_mtime != blocks.UNDATED:
+                os.utime(writing.fileno(), (seen.st_atime, seen.st_mtime))
         part.replace(folder / name)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -8,12 +8,13 @@ what is in the cache already. `way` and `note` say which it was.
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 
-from roost.data import supervising
+from roost.data import blocks, supervising
 from roost.data.addresses import Addresses, Again, Locate
 from roost.data.cache import Cache
 from roost.data.fetching import Meanwhile, Progress, check, fetch
@@ -21,6 +22,12 @@ from roost.data.supervising import NoMount, Supervisor, Tell
 from roost.data.web import Web
 from roost.domain.datastores import Item
 from roost.domain.errors import Conflict
+
+Changed = Callable[[str, str], None]
+"""Told what was changed through the links of a mount, and why it could be: `a.txt and 2 more were changed`, `a mount of …`."""
+_OWN_FILES = "a mount of files of this machine is the files themselves"
+_CACHED = "a mount of what is in this node's cache is the cache's own files, fetched anew for the next run"
+_LOOK_SECONDS, _LOOK_EVERY = 2.0, 256
 
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z")
 
@@ -42,6 +49,9 @@ class Mount:
         self._single = items[0].name if len(items) == 1 else ""
         self._made = made
         self._supervisor: Supervisor | None = None
+        self._linked: Sequence[tuple[Item, Path]] = ()
+        self.at_change: Changed = lambda *_: None
+        """Called when it is closed and files were changed through its links."""
         self.at_end: list[Callable[[], None]] = []
         """Called once it is closed."""
 
@@ -75,8 +85,14 @@ class Mount:
         if self._made:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
+        linked, self._linked = self._linked, ()
+        changed = list(_changed(linked))
         while self.at_end:
             self.at_end.pop()()
+        for own, why in ((True, _OWN_FILES), (False, _CACHED)):
+            if found := [item.name for item in changed if bool(item.path) is own]:
+                more = f" and {len(found) - 1} more were" if len(found) > 1 else " was"
+                self.at_change(f"{found[0]}{more} changed", why)
 
     def __enter__(self) -> "Mount":
         return self
@@ -108,14 +124,12 @@ def mount(
     if os.listdir(target):
         raise Conflict(f"{target} is not empty, so nothing is mounted there.", hint="Give a new folder.")
     if all(item.path for item in items):
-        _link(items, [Path(item.path) for item in items], target)
-        return Mount(target, items, Way.LINKS, "", made)
+        return _linked(items, [Path(item.path) for item in items], Mount(target, items, Way.LINKS, "", made))
     remote = [item for item in items if not item.path]
     keys = [cache.key(item) for item in remote]
-    if cache.has_all(keys) and len(cache.find(keys)) == len(set(keys)):
+    if cache.has_all(keys) and len(cache.find(dict(zip(keys, remote, strict=True)))) == len(set(keys)):
         paths = [Path(item.path) if item.path else cache.place(cache.key(item)) for item in items]
-        _link(items, paths, target)
-        return Mount(target, items, Way.CACHE, "All of it was here already.", made)
+        return _linked(items, paths, Mount(target, items, Way.CACHE, "All of it was here already.", made))
     first = [item for item in remote if _must_be_whole(item)]
     reason = supervising.why_not() if fuse else "it was asked not to"
     if not reason and len(first) < len(remote):
@@ -130,8 +144,8 @@ def mount(
         else:
             return result
     paths = fetch(items, cache, None, progress, meanwhile, locate=locate, again=again, web=web)
-    _link(items, paths, target)
-    return Mount(target, items, Way.CACHE, f"Not mounted but fetched: {reason}." if reason else _said(first), made)
+    note = f"Not mounted but fetched: {reason}." if reason else _said(first)
+    return _linked(items, paths, Mount(target, items, Way.CACHE, note, made))
 
 
 def _must_be_whole(item: Item) -> bool:
@@ -153,12 +167,31 @@ def _at(item: Item, path: Path | None) -> Item:
     return Item(name=item.name, path=str(path), size=path.stat().st_size, modified_at=item.modified_at)
 
 
-def _link(items: Sequence[Item], paths: Sequence[Path], target: Path) -> None:
-    root = str(target)
+def _linked(items: Sequence[Item], paths: Sequence[Path], made: Mount) -> Mount:
+    root = str(made.folder)
     for folder in sorted({os.path.dirname(item.name) for item in items if "/" in item.name}):
         os.makedirs(f"{root}/{folder}", exist_ok=True)
     for item, path in zip(items, paths, strict=True):
         os.symlink(path, f"{root}/{item.name}")
+    made._linked = list(zip(items, paths, strict=True))
+    return made
+
+
+def _changed(linked: Sequence[tuple[Item, Path]]) -> Iterator[Item]:
+    """Those whose size or time is not what it was when they were listed. A look at each, and no more of them than a moment
+    allows: on a disk across a network that can be few."""
+    until = time.monotonic() + _LOOK_SECONDS
+    for number, (item, path) in enumerate(linked):
+        if number % _LOOK_EVERY == 0 and time.monotonic() > until:
+            return
+        with contextlib.suppress(OSError):  # gone, or not to be reached any more: it was not changed by a link
+            seen = os.stat(path)
+            if not (_as_listed(seen, item) if item.path else blocks.untouched(seen, item)):
+                yield item
+
+
+def _as_listed(seen: os.stat_result, item: Item) -> bool:
+    return item.size in (None, seen.st_size) and (item.modified_at is None or seen.st_mtime == item.modified_at)
 
 
 def _unlink_all(folder: Path) -> None:

@@ -3,11 +3,13 @@
 What is brought lands in the node's cache, where downloads and other mounts find it. Used by the mount's own process.
 """
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from roost.data import blocks
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
 from roost.data.transfers import Transfer
@@ -127,12 +129,13 @@ def opened(item: Item, cache: Cache, transfer: Transfer, blockwise: Callable[[],
     place = cache.place(cache.key(item))
     if (item.size or 0) <= BLOCK:
         for _ in range(3):  # between coming and being opened it may be taken away again
-            try:
-                return LocalFile(str(place))
-            except FileNotFoundError:
-                transfer.whole(item, place)
-                cache.filled(item.size or 0)
-    try:
+            if blocks.is_whole(place, item):
+                with contextlib.suppress(FileNotFoundError):
+                    return LocalFile(str(place))
+            transfer.whole(item, place)
+            cache.filled(item.size or 0)
         return LocalFile(str(place))
-    except FileNotFoundError:
-        return blockwise()
+    if blocks.is_whole(place, item):
+        with contextlib.suppress(FileNotFoundError):
+            return LocalFile(str(place))
+    return blockwise()

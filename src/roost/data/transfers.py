@@ -50,7 +50,7 @@ class Transfer:
 
     def whole(self, item: Item, place: Path) -> None:
         """Brings a file in one piece. Two that want the same one: the second waits and finds it there."""
-        file = self._first(place)
+        file = self._first(item, place)
         if file is None:
             return
         try:
@@ -133,16 +133,16 @@ class Transfer:
         """Whether its address is one that was made for it: neither a user's own nor a route of the control plane."""
         return not item.relayed and self.where(item).url != item.source
 
-    def _first(self, place: Path) -> int | None:
+    def _first(self, item: Item, place: Path) -> int | None:
         """The file to write to, held; None when another has brought it meanwhile."""
-        while not place.exists():
+        while not blocks.is_whole(place, item):
             try:
                 file = blocks.open_held(f"{place}{blocks.DATA}", fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 self._wanted()
                 time.sleep(_WAIT)
                 continue
-            if not place.exists():
+            if not blocks.is_whole(place, item):
                 return file
             os.unlink(f"{place}{blocks.DATA}")
             os.close(file)

@@ -159,7 +159,16 @@ class DataUse:
     mode: Mode = Mode.DIRECT
     dataset_id: str = ""
     """Of the registered one; empty when it is not."""
+    dataset_name: str = ""
+    """Filled in by the store, and so are the two below. It and the version stay when the dataset is unregistered."""
+    dataset_version: int = 0
+    unregistered: bool = False
+    """Whether the dataset was registered and is not any more."""
     at: float = 0.0
+
+
+VARIABLE = "AZUREML_DATAREFERENCE_"
+"""With the name of an input or output behind it, the variable of a run that holds its path."""
 
 
 def token(name: str) -> str:
@@ -248,15 +257,23 @@ def masked(url: str) -> str:
     return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"[:500]
 
 
-def said(definition: Definition, most: int = 3) -> str:
-    """Where its first sources are, in words."""
-    return ", ".join(masked(each.url) or f"{each.datastore}/{each.path}" for each in definition.sources[:most])
+def place_of(source: Source) -> str:
+    """Where a source is, in words; without a credential."""
+    return masked(source.url) if source.url else f"{source.datastore}/{source.path}"
+
+
+def whereabouts(definition: Definition) -> str:
+    """Where its data is, for an error that says that there is none: the first of its places, and what is done to them."""
+    places = [place_of(source) for source in definition.sources]
+    others = f" and {len(places) - 1} more" if len(places) > 1 else ""
+    steps = ", ".join(str(step.get("op")) for step in definition.steps)
+    return f"{places[0] if places else 'no place'}{others}" + (f", after its steps ({steps})" if steps else "")
 
 
 def nothing_there(definition: Definition) -> InvalidInput:
     """A dataset that was to have files by now."""
     return InvalidInput(
-        f"There is no file at {said(definition)}.",
+        f"There is no file at {whereabouts(definition)}.",
         hint="Give validate=False for data that comes later.",
         cli_hint="Look at its path.",
     )

@@ -8,19 +8,22 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NoReturn
 
 from roost.domain import names
-from roost.domain.datasets import Input, Mode, token
+from roost.domain.datasets import VARIABLE, DatasetKind, Input, Mode, token
 from roost.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
     from roost.sdk.data_outputs import OutputFileDatasetConfig
+    from roost.sdk.data_references import DataReference
     from roost.sdk.datasets import AbstractDataset
 
 _MODES = (Mode.DIRECT, Mode.MOUNT, Mode.DOWNLOAD)
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]{0,254}", re.ASCII)
 _SAID_AT_MOST = 1000
 
-_said: "OrderedDict[str, DatasetConsumptionConfig | OutputFileDatasetConfig]" = OrderedDict()
-"""Those that were put into a text, by the token that stands there: all that is left of them in a command of one text."""
+_STANDS = re.compile(rf"{token('')}\w+|\$\{{?{VARIABLE}\w+", re.ASCII)
+
+_said: "OrderedDict[str, DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference]" = OrderedDict()
+"""Those that were put into a text, by what stands there: all that is left of them in a command of one text."""
 
 
 class DatasetConsumptionConfig:
@@ -38,6 +41,11 @@ class DatasetConsumptionConfig:
             raise InvalidInput(f"mode must be one of {choices}, got {mode!r}.")
         self.name = new_name("input_") if name is None else checked_input(name)
         self.dataset = _dataset(dataset)
+        if mode != Mode.DIRECT and self.dataset._definition.kind is DatasetKind.TABULAR:
+            raise InvalidInput(
+                f"{type(self.dataset).__name__} does not support {mode}. Only FileDataset supports {mode}.",
+                hint="table.as_named_input('name') gives the script the table; table.to_csv_files() is files, made of it now.",
+            )
         self.mode = mode
         self.path_on_compute = checked_place(path_on_compute)
 
@@ -63,7 +71,7 @@ class DatasetConsumptionConfig:
         )
 
     def __str__(self) -> str:
-        return put_into_text(self)
+        return put_into_text(self, token(self.name))
 
     def __repr__(self) -> str:
         return f"DatasetConsumptionConfig(name={self.name!r}, dataset={self.dataset!r}, mode={self.mode!r})"
@@ -94,19 +102,19 @@ def checked_place(path: object) -> str | None:
     return path
 
 
-def put_into_text(config: "DatasetConsumptionConfig | OutputFileDatasetConfig") -> str:
+def put_into_text(config: "DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference", stands: str) -> str:
     """What stands in a text for it: `f"train.py --data {dataset.as_mount()}"`."""
-    made = token(config.name)
-    _said[made] = config
-    _said.move_to_end(made)
+    _said[stands] = config
+    _said.move_to_end(stands)
     if len(_said) > _SAID_AT_MOST:
         _said.popitem(last=False)
-    return made
+    return stands
 
 
-def found_in_text(text: str) -> "list[DatasetConsumptionConfig | OutputFileDatasetConfig]":
-    """Those whose token stands in a text."""
-    return [_said[each] for each in re.findall(rf"{token('')}\w+", text) if each in _said]
+def found_in_text(text: str) -> "list[DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference]":
+    """Those that a text has something for."""
+    stands = [each.replace("{", "") for each in _STANDS.findall(text)]
+    return [_said[each] for each in stands if each in _said]
 
 
 def _dataset(given: object) -> "AbstractDataset":

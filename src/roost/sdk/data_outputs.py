@@ -3,12 +3,13 @@ was asked for. `OutputFileDatasetConfig` in `arguments` becomes the folder's pat
 """
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from roost.domain import names
-from roost.domain.datasets import DatasetKind, Definition, Mode, Output, Source, checked_name
+from roost.domain.datasets import DatasetKind, Definition, Mode, Output, Source, checked_name, token
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
 from roost.sdk.consumption import DatasetConsumptionConfig, checked_input, new_name, put_into_text
@@ -19,6 +20,7 @@ from roost_job.datastore_facts import DatastoreFacts
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
 
+_FILLED_IN = ("{run-id}", "{output-name}")
 C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
@@ -150,7 +152,7 @@ class OutputFileDatasetConfig:
         return made
 
     def __str__(self) -> str:
-        return put_into_text(self)
+        return put_into_text(self, token(self.name))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(name={self.name!r}, mode={self._made.mode.value!r})"
@@ -196,6 +198,11 @@ def _destination(given: Any) -> "tuple[Datastore | str, str]":
         )
     if isinstance(datastore, str):
         checked_datastore(datastore)
+    if unknown := [each for each in re.findall(r"\{[^{}]*\}", path) if each not in _FILLED_IN]:
+        raise InvalidInput(
+            f"The path {path!r} of destination has {unknown[0]}, which stands for nothing.",
+            hint=f"{' and '.join(_FILLED_IN)} are filled in.",
+        )
     return datastore, names.path(path.strip("/")) if path.strip("/") else ""
 
 

@@ -5,16 +5,15 @@ In the run it is the variable `AZUREML_DATAREFERENCE_<name>`, which an argument 
 from typing import TYPE_CHECKING
 
 from roost.domain import globs
-from roost.domain.datasets import Definition, Input, Mode, Output, Source
+from roost.domain.datasets import VARIABLE, Definition, Input, Mode, Output, Source
 from roost.domain.datastores import DEFAULT, checked_name
 from roost.domain.errors import InvalidInput
-from roost.sdk.consumption import checked_input, checked_place, new_name
+from roost.sdk.consumption import checked_input, checked_place, new_name, put_into_text
 from roost_job.datastore_facts import DatastoreFacts
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
 
-VARIABLE = "AZUREML_DATAREFERENCE_"
 _MODES = ("mount", "download", "upload")
 
 
@@ -73,7 +72,7 @@ class DataReference:
         return self.to_config()._carried(self.data_reference_name)
 
     def __str__(self) -> str:
-        return f"${VARIABLE}{self.data_reference_name}"
+        return put_into_text(self, f"${VARIABLE}{self.data_reference_name}")
 
     def __repr__(self) -> str:
         place = f"{self.datastore.name}/{self.path_on_datastore}"

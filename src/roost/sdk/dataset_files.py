@@ -1,13 +1,14 @@
 """The files of a dataset, for whoever holds one outside a run: listed, fetched, mounted, read into a frame."""
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roost.data.steps import whole
 from roost.domain import codec
-from roost.domain.datasets import Definition
+from roost.domain.datasets import Definition, whereabouts
 from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DataNotFound, NotFound
 from roost.sdk import telling
@@ -42,7 +43,11 @@ def download(
 
     items = listing(dataset)
     if not items and not ignore_not_found:
-        raise NotFound("The dataset has no files now.", hint="Give ignore_not_found=True when that is all right.")
+        raise NotFound(
+            f"The dataset has no files now at {whereabouts(dataset._definition)}.",
+            hint="Look at its path or pattern; give ignore_not_found=True when that is all right.",
+            cli_hint="Look at its path or pattern: roost data show NAME",
+        )
     there = [item for item in items if (root / item.name).exists()]
     if there and not overwrite:
         raise Conflict(
@@ -61,7 +66,12 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     cache = _cache(dataset)
     made = mount(listing(dataset), target, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
     made.at_end.append(cache.close)
+    made.at_change = _warn
     return made
+
+
+def _warn(what: str, why: str) -> None:
+    warnings.warn(f"{what} while the dataset was mounted: {why}; download() gives copies.", UserWarning, stacklevel=3)
 
 
 def frame(dataset: "AbstractDataset", *, strict: bool = False) -> Any:

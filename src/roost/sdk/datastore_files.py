@@ -66,7 +66,7 @@ def upload(
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
-        told.say(local_files.stayed(len(wanted) - len(going), datastore.name))
+        local_files.say(local_files.stayed(len(wanted) - len(going), datastore.name))
     put = _putter(datastore)
 
     def one(each: tuple[Path, str]) -> None:
@@ -82,7 +82,10 @@ def upload(
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
     """How many files came to the folder, each under its path in the datastore."""
     root = Path(local_files.absolute("target_path", target))
-    found = [item for item in listing(datastore, prefix) if overwrite or not (root / item.name).exists()]
+    there = listing(datastore, prefix)
+    found = [item for item in there if overwrite or not (root / item.name).exists()]
+    if show_progress:
+        local_files.say_of_download(datastore.name, prefix, len(there), len(there) - len(found), str(root))
     bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)
     return len(found)
 
@@ -95,6 +98,8 @@ def bring(
     connection = datastore.workspace._connection
     told = _Told("Downloaded", len(items), sum(item.size or 0 for item in items), show_progress)
     made = fetch(items, None, root, told.at, locate=connection._locate, again=again)
+    if any(item.size is None for item in items):  # its server did not tell it
+        told.size = sum(path.stat().st_size for path in made)
     told.end()
     return made
 
@@ -136,18 +141,15 @@ class _Told:
     """How far it has come: a line that is written over at a terminal, the last one elsewhere."""
 
     def __init__(self, deed: str, files: int, size: int, shown: bool) -> None:
-        self._deed, self._files, self._size, self._shown = deed, files, size, shown
+        self._deed, self._files, self.size, self._shown = deed, files, size, shown
         self._done = self._bytes = 0
         self._said_at = time.monotonic()
         self._lock = threading.Lock()
 
-    def say(self, text: str) -> None:
-        print(text, file=sys.stderr)
-
     def add(self, size: int) -> None:
         with self._lock:
             self._done += 1
-            self.at(self._bytes + size, self._size)
+            self.at(self._bytes + size, self.size)
 
     def at(self, done: int, size: int) -> None:
         self._bytes = done
@@ -160,4 +162,4 @@ class _Told:
     def end(self) -> None:
         if self._shown:
             start = "\r" if sys.stderr.isatty() else ""
-            self.say(start + local_files.done(self._deed, self._files, self._size))
+            local_files.say(start + local_files.done(self._deed, self._files, self.size))

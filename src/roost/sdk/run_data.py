@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from roost.domain.datasets import Input, Output, token
+from roost.domain.datasets import VARIABLE, Input, Output, token
 from roost.domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ _PAGES = {
     "DataReference": "roost.sdk.data_references",
     "DataReferenceConfiguration": "roost.sdk.data_references",
     "AbstractDataset": "roost.sdk.datasets",
+    "TabularDataset": "roost.sdk.tabular_datasets",
 }
 """Where the kinds of data are. A page that nobody has loaded has made nothing: it is not loaded to ask."""
 
@@ -38,7 +39,9 @@ def refuse_dataset(where: str, value: object) -> None:
     if _is(value, "AbstractDataset"):
         raise InvalidInput(
             f"{where} is a {type(value).__name__}: a run must be told how it gets it.",
-            hint="Give dataset.as_mount(), dataset.as_download() or dataset.as_named_input('name').",
+            hint="Give table.as_named_input('name')."
+            if _is(value, "TabularDataset")
+            else "Give dataset.as_mount(), dataset.as_download() or dataset.as_named_input('name').",
         )
 
 
@@ -62,7 +65,8 @@ def collect(
     references: Mapping[str, object],
     inside: Sequence[DataOfRun],
 ) -> tuple[tuple[Input, ...], tuple[Output, ...]]:
-    """Inputs and outputs, each once; InvalidInput for two that have one name. `inside`: those whose words are in a text."""
+    """Inputs and outputs, each once; InvalidInput for two that have one name. `inside`: those whose words are in a text. A
+    reference's words are a variable: what the run is given under that name goes before what was once put into a text."""
     given: list[Any] = [*inside]
     for word in words:
         given += _in_text(word) if isinstance(word, str) else [word]
@@ -71,11 +75,13 @@ def collect(
         if not isinstance(named, Mapping):
             raise InvalidInput(f"{what} of RunConfiguration must be a dict, got {type(named).__name__}.")
         carried += [_configured(f"{what}[{name!r}]", name, value) for name, value in named.items()]
+    known = {each.name for each in carried}
+    carried += [made for made in _references_in(words) if made.name not in known]
     inputs: dict[str, Input] = {}
     outputs: dict[str, Output] = {}
     for made in carried:
-        known = inputs.get(made.name) or outputs.get(made.name)
-        if known is not None and known != made:
+        other = inputs.get(made.name) or outputs.get(made.name)
+        if other is not None and other != made:
             raise InvalidInput(
                 f"Two inputs or outputs of the run are named {made.name!r}.", hint="Give each a name of its own."
             )
@@ -112,8 +118,24 @@ def _check_tokens(texts: Sequence[str], known: set[str]) -> None:
                     f"{token(name)!r} stands for data that the run is not given.",
                     hint="Put dataset.as_named_input(…) itself into `arguments`, or into run_config.data.",
                 )
+        for name in re.findall(rf"\$\{{?{VARIABLE}(\w+)", text, re.ASCII):
+            if name not in known:
+                raise InvalidInput(
+                    f"'${VARIABLE}{name}' stands for data that the run is not given.",
+                    hint="Put datastore.path(…).as_mount() itself into `arguments`, or its to_config() into "
+                    "run_config.data_references.",
+                )
 
 
-def _in_text(text: str) -> list[object]:
+def _in_text(text: str) -> list[Any]:
+    return [each for each in _found(text) if not _is(each, "DataReference")]
+
+
+def _references_in(words: Sequence["str | DataOfRun"]) -> list[Input | Output]:
+    found = [each for word in words if isinstance(word, str) for each in _found(word)]
+    return [each._carried() for each in found if _is(each, "DataReference")]
+
+
+def _found(text: str) -> list[Any]:
     page = sys.modules.get(_PAGES["DatasetConsumptionConfig"])
     return list(page.found_in_text(text)) if page is not None else []

@@ -44,9 +44,10 @@ def origin(model: "Model") -> Origin:
     run: Run | None = None
     with contextlib.suppress(NotFound):
         run = records.get(client, record.run_id) if record.run_id else None
-    wanted = [*record.datasets, *(_read(client, run) if run else [])]
+    read = _read(client, run) if run else {}
+    wanted = [*record.datasets, *(("read by its run", dataset_id) for dataset_id in read)]
     once = {dataset_id: purpose for purpose, dataset_id in reversed(wanted)}
-    found = [_dataset(client, record.workspace, once[each], each) for each in reversed(once)]
+    found = [_dataset(client, record.workspace, once[each], each, read.get(each, "")) for each in reversed(once)]
     return Origin(
         model=record.id,
         parent=record.parent,
@@ -61,17 +62,21 @@ def origin(model: "Model") -> Origin:
     )
 
 
-def _read(client: Any, run: Run) -> list[tuple[str, str]]:
-    """The registered datasets that the run read."""
+def _read(client: Any, run: Run) -> dict[str, str]:
+    """The registered datasets that the run read, by id: what each was then."""
     uses = client.call("GET", path_of("runs", run.id, "datasets"))["uses"]
-    return [("read by its run", use["dataset_id"]) for use in uses if use["direction"] == "input" and use["dataset_id"]]
+    read = [use for use in uses if use["direction"] == "input" and use["dataset_id"]]
+    return {
+        use["dataset_id"]: f"{use['dataset_name']}, version {use['dataset_version']}" if use["dataset_name"] else ""
+        for use in read
+    }
 
 
-def _dataset(client: Any, workspace: str, purpose: str, dataset_id: str) -> str:
+def _dataset(client: Any, workspace: str, purpose: str, dataset_id: str, was: str = "") -> str:
     try:
         known = client.call("GET", path_of("workspaces", workspace, "datasets", "by-id", dataset_id))
     except NotFound:
-        return f"{purpose}: dataset {dataset_id}, not registered any more"
+        return f"{purpose}: dataset {was or dataset_id}, not registered any more"
     return f"{purpose}: dataset {known['name']}, version {known['version']}"
 
 

@@ -16,7 +16,8 @@ from roost.domain.datasets import (
     checked,
     checked_name,
     destination,
-    said,
+    place_of,
+    whereabouts,
 )
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict, InvalidInput, NotFound
@@ -267,7 +268,7 @@ def declare(house: House, run_id: str, declared: Declared) -> DataUse:
         return next((each for each in uses if (each.direction, each.name) == (use.direction, use.name)), use)
     if len(uses) >= MAX_DECLARED:
         raise InvalidInput(
-            f"Run {run.id} has named {len(uses)} places in datastores one by one; {said(definition)} is one too many.",
+            f"Run {run.id} has named {len(uses)} places in datastores one by one; {whereabouts(definition)} is one too many.",
             hint="Name a folder that they are in: it stands for all that is below it.",
         )
     house.store.datasets.note([use])
@@ -278,7 +279,7 @@ def _require_writable(definition: Definition, stores: Sequence[Datastore]) -> No
     for source in definition.sources:
         if source.url or globs.is_pattern(source.path):
             raise InvalidInput(
-                f"{said(definition)} cannot be written to.", hint="Give the path of a file or folder in a datastore."
+                f"{place_of(source)} cannot be written to.", hint="Give the path of a file or folder in a datastore."
             )
     for store in stores:
         if store.read_only:
@@ -287,7 +288,7 @@ def _require_writable(definition: Definition, stores: Sequence[Datastore]) -> No
 
 def _places(definition: Definition) -> str:
     """What a use of data without a name is called; another one for other sources."""
-    first, others = said(definition, 1), len(definition.sources) - 1
+    first, others = place_of(definition.sources[0]), len(definition.sources) - 1
     if len(first) > MAX_PLACE or others:
         digest = hashlib.sha256(repr(definition.sources).encode()).hexdigest()[:8]
         first = f"{first[:MAX_PLACE]} and {others} more ({digest})" if others else f"{first[:MAX_PLACE]}… ({digest})"

@@ -14,7 +14,11 @@ from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 
 _D, _U = t.datasets.c, t.data_uses.c
-_USES = sa.select(*t.data_uses.c, t.runs.c.id.label("run_id")).join(t.runs, t.runs.c.seq == _U.run_seq)
+_USES = (
+    sa.select(*t.data_uses.c, t.runs.c.id.label("run_id"), _D.id.label("registered_id"))
+    .join(t.runs, t.runs.c.seq == _U.run_seq)
+    .outerjoin(t.datasets, sa.and_(_D.id == _U.dataset_id, _D.workspace == t.runs.c.workspace))
+)
 
 
 class SqlDatasets:
@@ -127,9 +131,10 @@ class SqlDatasets:
                     "definition": rows.dumps(use.definition),
                     "at": use.at,
                 }
+                values |= _known(connection, values["run_seq"], use.dataset_id)
                 upsert = insert(connection, t.data_uses).values(values)
-                changed = {key: values[key] for key in ("mode", "dataset_id", "definition", "at")}
                 keys = ["run_seq", "direction", "name"]
+                changed = {key: value for key, value in values.items() if key not in keys}
                 connection.execute(upsert.on_conflict_do_update(index_elements=keys, set_=changed))
 
         self._database.write(work)
@@ -144,6 +149,15 @@ class SqlDatasets:
     def uses_of_dataset(self, dataset_id: str, limit: int) -> Sequence[DataUse]:
         wanted = _USES.where(_U.dataset_id == dataset_id).order_by(_U.run_seq.desc(), _U.name).limit(limit)
         return self._database.read(lambda connection: [_use(row) for row in connection.execute(wanted)])
+
+
+def _known(connection: sa.Connection, run_seq: object, dataset_id: str) -> dict[str, float | int | str]:
+    """What a use keeps of the registered dataset; nothing when there is none, so that what was kept before stays."""
+    if not dataset_id:
+        return {}
+    wanted = sa.select(_D.name, _D.version).join(t.runs, t.runs.c.workspace == _D.workspace)
+    row = connection.execute(wanted.where(_D.id == dataset_id, t.runs.c.seq == run_seq)).one_or_none()
+    return {} if row is None else {"dataset_name": row.name, "dataset_version": row.version}
 
 
 def _versions(workspace: str, name: str) -> sa.Select[*tuple[object, ...]]:
@@ -186,5 +200,8 @@ def _use(row: rows.Row) -> DataUse:
         definition=codec.decode(Definition, json.loads(row.definition)),
         mode=Mode(row.mode),
         dataset_id=row.dataset_id,
+        dataset_name=row.dataset_name or "",
+        dataset_version=row.dataset_version or 0,
+        unregistered=bool(row.dataset_id) and row.registered_id is None,
         at=row.at,
     )

@@ -394,6 +394,8 @@ data_uses = Table(
     Column("dataset_id", Name, nullable=False),  # empty for data that is not registered; stays when the dataset goes
     Column("definition", Text, nullable=False),  # JSON
     Column("at", Float, nullable=False),
+    Column("dataset_name", Name),  # of the registered one, and so is its version; both stay when it goes
+    Column("dataset_version", Integer),
     Index("ix_data_uses_dataset", "dataset_id", "run_seq"),
 )
 
