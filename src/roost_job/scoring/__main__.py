@@ -7,7 +7,7 @@
     AZUREML_MODEL_DIR           where the model's files are
 
 Exits with 0 when it was told to stop (SIGTERM, or a front's STOP), 70 when a front gave up on a request, 71 when the model could
-not be loaded: the traceback is then in `<socket>.failed` too, for whoever has to say why.
+not be loaded: a line that says why, and the traceback, are then in `<socket>.failed` too, for whoever has to tell it.
 """
 
 import faulthandler
@@ -19,6 +19,9 @@ from typing import cast
 
 from roost_job.scoring import frames, handlers, traces
 from roost_job.scoring.worker import Worker
+
+_TRACE_CHARACTERS = 16 * 1024
+"""Of a traceback, the last: so that the line before it is kept along with it."""
 
 
 def main() -> int:
@@ -36,9 +39,9 @@ def main() -> int:
         )
         worker = Worker(path, handler, int(os.environ.get("ROOST_SERVING_CONCURRENCY") or 1))
     except BaseException as error:  # noqa: BLE001 - SystemExit in init() is a failure too
-        text = traces.text_of(error)
+        text = _told(error)
         sys.stderr.write(text)
-        with open(failed, "w", encoding="utf-8") as file:
+        with open(failed, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         return frames.EXIT_NOT_LOADED
     gc.collect()
@@ -47,6 +50,15 @@ def main() -> int:
     worker.listen()
     worker.serve()
     return 0
+
+
+def _told(error: BaseException) -> str:
+    """A line that says what happened, and the script's own traceback where there is one."""
+    if not isinstance(error, handlers.NotLoaded):
+        return traces.text_of(error)
+    cause = error.__cause__
+    trace = "" if cause is None else traces.text_of(cause)
+    return "%s\n%s" % (error, trace[-_TRACE_CHARACTERS:])
 
 
 if __name__ == "__main__":
