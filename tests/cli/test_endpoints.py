@@ -1,9 +1,12 @@
 """`roost endpoint` from outside: what it prints, its JSON, its errors."""
 
+import io
 import json
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.cli.test_cli import ROOST, roost
@@ -11,8 +14,10 @@ from tests.sdk.folders import tree
 
 from roost.cli import benching
 from roost.cli.endpoint_settings import Change, kind_of, limits, payload
-from roost.domain.endpoints import EndpointSpec, Limits, Version
+from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Replica, Version
 from roost.domain.errors import InvalidEndpoint
+from roost.sdk import webservice_waiting
+from roost.sdk.workspaces import Workspace
 
 SCORE = """
 import json, os
@@ -80,6 +85,37 @@ def test_a_change_of_limits_keeps_the_size_of_a_new_model() -> None:
 def test_a_bench_needs_somebody_who_answers() -> None:
     with pytest.raises(InvalidEndpoint, match="Nobody answers at 127"):
         benching.run("http://127.0.0.1:9/score", None, b"1", "application/json", 2, 0.1)
+
+
+def test_what_waits_in_a_pipe_has_a_line_for_each_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = EndpointSpec(versions=(Version(name="default", generation=1),))
+    endpoint = Endpoint(workspace="w", name="birds", spec=spec, user="ann", created_at=0, updated_at=0, port=1)
+    one = Replica(run_id="r", version="default", generation=1, socket="s", created_at=0)
+    building = replace(one, status="Preparing", message="Building environment 'sk-env'.")
+    out = io.StringIO()
+    told = webservice_waiting.ToldInLines(cast(Workspace, None), "birds", out)
+    for found in ([], [one, building], [building], [replace(one, status="Running")], [replace(one, ready=True)]):
+        monkeypatch.setattr(webservice_waiting.endpoints, "replicas", lambda *_, found=found: found)
+        told.step(endpoint)
+    told.step(replace(endpoint, state=EndpointState.HEALTHY))
+    assert out.getvalue().splitlines() == ["Preparing: building environment 'sk-env'", "Starting", "Healthy"]
+
+
+@pytest.mark.slow
+def test_who_stops_waiting_is_told_that_it_goes_on(home: Path, tmp_path: Path) -> None:
+    slow = "import time\ndef init():\n    time.sleep(60)\ndef run(data):\n    return data\n"
+    tree(tmp_path, {"score.py": slow, "words.txt": "hello "})
+    roost("model", "register", "words", "words.txt")
+    argv = [ROOST, "endpoint", "deploy", "slow", "-m", "words", "-s", "score.py"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "Starting\n"
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert "Endpoint slow goes on coming up." in said
+    assert "roost endpoint show slow" in said and "roost endpoint delete slow" in said
+    roost("endpoint", "delete", "slow", "--yes")
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ _DATA = typer.Option(..., "--data", help="What is sent: text, @FILE, or @- for s
 _CONTENT = typer.Option("application/json", "--content-type", help="What the data is.")
 _YES = typer.Option(False, "--yes", "-y", help="Do not ask.")
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+_DEPLOYED = "serves"
 
 
 @app.command()
@@ -88,7 +89,7 @@ def deploy(
     inference = _inference(ws, script, source, environment)
     found = [registry.find(ws, each) for each in models]
     service = deploying.deploy(ws, name, found, inference, config, overwrite=overwrite)
-    _follow(service, detach, as_json, "serves")
+    _follow(service, detach, as_json, _DEPLOYED)
 
 
 @app.command("list")
@@ -351,9 +352,19 @@ def _follow(service: "Webservice", detach: bool, as_json: bool, deed: str) -> No
     from roost.sdk import webservice_waiting as waiting  # noqa: PLC0415
 
     if not detach:
-        told = waiting.Told(service.workspace, service.name, sys.stderr) if sys.stderr.isatty() else None
-        record = waiting.until_settled(service.workspace, service.name, told)
-        sys.stderr.write("\n" if told else "")
+        telling = waiting.Told if sys.stderr.isatty() else waiting.ToldInLines
+        try:
+            told = telling(service.workspace, service.name, sys.stderr)
+            record = waiting.until_settled(service.workspace, service.name, told)
+        except KeyboardInterrupt:
+            look = f"Look at it: roost endpoint show {service.name}"
+            end = f"End it: roost endpoint delete {service.name}"
+            goes_on = f"The change of endpoint {service.name} goes on. {look}"
+            if deed == _DEPLOYED:
+                goes_on = f"Endpoint {service.name} goes on coming up. {look}   {end}"
+            print(f"\n{goes_on}", file=sys.stderr)
+            raise
+        sys.stderr.write("\n" if sys.stderr.isatty() else "")
         if record.error or record.state is not EndpointState.HEALTHY:
             failed = f"Endpoint {service.name} does not serve. " if record.state is not EndpointState.HEALTHY else ""
             raise InvalidEndpoint(f"{failed}{record.error}", hint=f"roost endpoint logs {service.name}")

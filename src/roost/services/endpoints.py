@@ -13,6 +13,7 @@ from typing import Any
 from roost.domain import endpoints as rules
 from roost.domain import names
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_key, checked_name
+from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
 from roost.services import files, fronts, replicas, secrets, submissions, vault
@@ -204,8 +205,16 @@ def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = 
     except NotFound:
         text = ""
     if not text and not chosen[-1].ready:
-        text = chosen[-1].message or endpoint.error
+        text = f"{chosen[-1].message or endpoint.error}\n{_build_log(house, run_id)}".strip()
     return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id)
+
+
+def _build_log(house: House, run_id: str) -> str:
+    """What the build of a replica's environment has said; nothing when there is none."""
+    with contextlib.suppress(NotFound):
+        offset = max(0, files.size(house, run_id, BUILD_LOG) - MAX_LOG_BYTES)
+        return b"".join(files.read(house, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
+    return ""
 
 
 def _telling(replica: Replica) -> tuple[bool, float]:

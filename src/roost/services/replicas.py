@@ -100,6 +100,8 @@ def waits_for(run: Run) -> str:
     """Why it is not ready, in words."""
     if run.status is RunStatus.RUNNING:
         return "Its process has started; init() has not returned yet."
+    if run.status is RunStatus.PREPARING and run.spec.environment is not None:
+        return f"Building environment {run.spec.environment.name!r}."
     return run.message
 
 
