@@ -6,9 +6,10 @@ What it does is asked of the workspace's link, an object with `ask(op, **fields)
 
 import datetime
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Type, TypeVar
 
 from roost_job import model_settings as settings
+from roost_job import outside
 from roost_job.context import experiment_of, job_here
 from roost_job.exceptions import ModelNotFoundException, UserErrorException, WebserviceException
 from roost_job.model_settings import Framework, ResourceConfiguration
@@ -327,6 +328,28 @@ class Model(object):
             self.version,
             self.tags,
             self.properties,
+        )
+
+    # ---- what only the SDK has, and what nobody has
+
+    @staticmethod
+    def deploy(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004 - whatever is given, the answer is the same
+        """Of the SDK: a job deploys nothing."""
+        outside.refuse_serving("Model.deploy")
+
+    @staticmethod
+    def profile(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004
+        outside.refuse_serving("Model.profile")
+
+    @staticmethod
+    def package(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004
+        outside.refuse_serving("Model.package")
+
+    def get_sas_urls(self) -> NoReturn:
+        """Left out on purpose."""
+        raise outside.NotInRoost(
+            "Model.get_sas_urls is left out of Roost on purpose: a model's files have no address that opens without a token.",
+            hint="model.download(target_dir) brings them here.",
         )
 
     # ---- its files

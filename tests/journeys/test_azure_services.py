@@ -131,6 +131,13 @@ def test_train_register_deploy_score_update_under_load_delete(
     with pytest.raises(WebserviceException, match="WebserviceNotFound"):
         Webservice(ws, "line-svc")
     assert ws.webservices == {}
+    capsys.readouterr()
+    found.delete()
+    assert capsys.readouterr().out == "No service with name line-svc found to delete.\n"
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):
+        found.get_logs()
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):
+        found.wait_for_deployment()
     second.delete()
 
 
@@ -294,6 +301,11 @@ def test_trying_out_on_this_machine(ws: Workspace, capsys: pytest.CaptureFixture
     with pytest.raises(NotImplementedError):
         again.get_keys()
     assert [each.name for each in LocalWebservice.list(ws)] == ["line-svc"]
+    found = Webservice.deserialize(ws, again.serialize())
+    assert (type(found), found.name) == (LocalWebservice, "line-svc")
+    older: Any = Webservice.deploy_local_from_model(ws, "older", [model], config, wait=True)
+    assert older.run({"data": [1]}) == [-2.0]
+    older.delete()
     other = again.deploy_to_cloud("line-aci", AciWebservice.deploy_configuration())
     other.wait_for_deployment()
     assert (type(other), other.run({"data": [1]})) == (AciWebservice, [-5.0])

@@ -142,8 +142,10 @@ def logs(
     """Print what a replica has printed: one that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
+    from roost.sdk.webservices import found_or_told  # noqa: PLC0415
 
-    text = endpoints.logs(session.workspace(), name, lines, replica)
+    ws = session.workspace()
+    text = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))
     if as_json:
         rendering.as_json({"text": text})
     else:

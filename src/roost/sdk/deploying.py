@@ -20,6 +20,8 @@ from roost.sdk.webservice_settings import (
     WebserviceDeploymentConfiguration,
 )
 from roost.sdk.workspaces import Workspace
+from roost_job.context import JobWorkspace
+from roost_job.outside import refuse_serving
 
 if TYPE_CHECKING:
     from roost.sdk.inference import InferenceConfig
@@ -203,7 +205,9 @@ def _check_inference(given: object) -> None:
         )
 
 
-def _check_workspace(given: object) -> None:
+def _check_workspace(given: object, what: str = "Model.deploy") -> None:
+    if isinstance(given, JobWorkspace):
+        refuse_serving(what)
     if not isinstance(given, Workspace):
         raise InvalidEndpoint(
             f"workspace must be a Workspace, got {type(given).__name__}.", hint="Workspace.from_config() gives one."
@@ -311,6 +315,7 @@ class DeployingOfModel:
         """Deploys it for a while, sends each row of the dataset, and measures: `ModelProfile`."""
         from roost.sdk import profiling  # noqa: PLC0415 - for those who measure
 
+        _check_workspace(workspace, "Model.profile")
         return profiling.profile(
             workspace, profile_name, models, inference_config, input_dataset, cpu, memory_in_gb, description
         )
