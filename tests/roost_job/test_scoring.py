@@ -329,6 +329,26 @@ def test_a_start_that_fails_says_why(version: str, script: str, first: str, last
     assert not (scoring.folder / "w.sock").exists()
 
 
+@each_python
+def test_what_is_collected_goes_to_the_front(version: str, scoring: Scoring) -> None:
+    script = """
+        from azureml.monitoring import ModelDataCollector
+
+        def init():
+            global inputs
+            inputs = ModelDataCollector("net", designation="inputs")
+            inputs.collect([1])
+
+        def run(data):
+            inputs.collect([[data]])
+    """
+    scoring.start(version, script).connect()
+    scoring.send(b"2")
+    got = [scoring.receive() for _ in range(3)]
+    assert [kind for kind, *_ in got] == [frames.COLLECTED, frames.COLLECTED, frames.RESPONSE]
+    assert [json.loads(body)["rows"] for *_, body in got[:2]] == [[[1]], [["2"]]]
+
+
 def test_an_unknown_handler_and_a_missing_script(scoring: Scoring) -> None:
     process = scoring.start("", PLAIN, interpreter=sys.executable, ROOST_SERVING_HANDLER="magic").process
     assert process is not None and process.wait(30) == frames.EXIT_NOT_LOADED

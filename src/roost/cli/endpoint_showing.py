@@ -60,7 +60,9 @@ def show(service: Webservice, as_json: bool) -> None:
 def records(found: Sequence[Mapping[str, Any]]) -> None:
     """Recorded requests, one in a line."""
     rows = [
-        (
+        _collected(each)
+        if "collected" in each
+        else (
             rendering.clock(float(each["time"])),
             str(each["status"]),
             f"{float(each['seconds']) * 1000:.1f} ms",
@@ -72,6 +74,13 @@ def records(found: Sequence[Mapping[str, Any]]) -> None:
     ]
     columns = ("time", "status", "took", "models", "request", "answer")
     rendering.table(columns, rows, drop=("models",), cut=("request", "answer"))
+
+
+def _collected(each: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a script collected, in the row of a request."""
+    said = each["collected"]
+    words = f"{said.get('designation')} of {said.get('model')}, {said.get('row_count')} rows: {said.get('rows')}"
+    return rendering.clock(float(each["time"])), "collected", "", str(each.get("models", "")), words[:_LONGEST], ""
 
 
 def _origins(service: Webservice) -> dict[str, tracing.Origin]:

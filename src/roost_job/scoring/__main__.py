@@ -15,11 +15,13 @@ import gc
 import io
 import os
 import sys
-from typing import cast
+from typing import List, cast
 
+from roost_job import monitoring
 from roost_job.scoring import frames, handlers, traces
 from roost_job.scoring.worker import Worker
 
+_EARLY = 100
 _TRACE_CHARACTERS = 16 * 1024
 """Of a traceback, the last: so that the line before it is kept along with it."""
 
@@ -33,6 +35,15 @@ def main() -> int:
     failed = path + ".failed"
     if os.path.exists(failed):
         os.unlink(failed)
+    early: List[bytes] = []  # collected by init(): the worker is made of what that makes
+
+    def put_by(body: bytes) -> bool:
+        if len(early) < _EARLY:
+            early.append(body)
+            return True
+        return False
+
+    monitoring.keep_with(put_by)
     try:
         handler = handlers.load(
             os.environ.get("ROOST_SERVING_HANDLER") or "script", os.environ.get("AZUREML_MODEL_DIR") or os.getcwd()
@@ -44,6 +55,9 @@ def main() -> int:
         with open(failed, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         return frames.EXIT_NOT_LOADED
+    monitoring.keep_with(worker.collected)
+    for body in early:
+        worker.collected(body)
     gc.collect()
     if hasattr(gc, "freeze"):
         gc.freeze()  # the model stays: no collection needs to walk it again
