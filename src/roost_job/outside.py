@@ -64,5 +64,5 @@ def refuse(kind: str, name: str, known: Mapping[str, str]) -> NoReturn:
 
 
 def refuse_serving(what: str) -> NoReturn:
-    """NotInJob for whatever deploys, or looks at services."""
+    """NotInJob for whatever deploys, deletes, or looks at services."""
     raise NotInJob("%s is not in a job." % what, hint=_BEFORE)

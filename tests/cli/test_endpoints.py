@@ -52,6 +52,10 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
         ("--min 3 is more than --max 2", ("deploy", "birds", "--min", "3", "--max", "2")),
         ("--memory is above 0, got -1", ("deploy", "birds", "--memory", "-1")),
         ("--auth cannot be 'password'", ("deploy", "birds", "--auth", "password")),
+        ("No models are given and no --script", ("deploy", "birds")),
+        ("2 models are given and no --script", ("deploy", "birds", "-m", "net", "-m", "words")),
+        ("--record is 0 to 1, got 5", ("deploy", "birds", "-m", "net", "--record", "5")),
+        ("--record is 0 to 1, got -1", ("update", "birds", "--record", "-1")),
         ("There is nothing to change", ("update", "birds")),
         ("nowhere.json cannot be read", ("test", "birds", "--data", "@nowhere.json")),
         ("--connections is 1 to 1000, got 0", ("bench", "birds", "--data", "1", "--connections", "0")),
@@ -140,11 +144,20 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     for line in ("callers show key", "tag          team = x", "script       score.py", "model        words:1"):
         assert line in shown
     assert "100 % of the requests" in shown
+    assert "3 answered, 0 refused (4xx), 1 failed (5xx)" in shown
     assert "none: somebody brought it" in shown
     told = json.loads(roost("endpoint", "show", "birds", "--json"))
     assert told["endpoint"]["spec"]["versions"][0]["models"] == ["words:1"]
     assert [each["ready"] for each in told["replicas"]] == [True]
     assert "loaded hello" in roost("endpoint", "logs", "birds")
+    with subprocess.Popen([ROOST, "endpoint", "logs", "birds", "-f"], stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert "loaded hello" in following.stdout.readline()
+        following.send_signal(signal.SIGINT)
+    unknown = roost("endpoint", "logs", "birds", "--replica", "zzz", code=1)
+    assert "List them: roost endpoint show birds" in unknown
+    assert roost("endpoint", "logs", "nope", code=1).startswith("error: WebserviceNotFound")
+    assert "--script score.py" in roost("model", "show", "words")
 
     keys = json.loads(roost("endpoint", "keys", "birds", "--json"))
     renewed = json.loads(roost("endpoint", "keys", "birds", "--renew", "primary", "--json"))

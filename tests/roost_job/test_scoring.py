@@ -179,12 +179,13 @@ def test_entry_scripts(version: str, scoring: Scoring) -> None:
     for asked, text in (
         ("raise", "ValueError: no such bird: ü"),
         ("exit", "SystemExit: 3"),
-        ("nonsense", "TypeError: "),
+        ("nonsense", "TypeError: a value of type object cannot be written as JSON"),
     ):
         status, headers, body = scoring.ask(asked)
         assert (status, headers["x-ms-run-function-failed"]) == (502, "true")
         assert json.loads(body)["message"].startswith(text)
     assert "Traceback (most recent call last)" in scoring.log and "in fail" in scoring.log
+    assert "What run() returned cannot be sent: a value of type object" in scoring.log and "in plain" not in scoring.log
     assert scoring.ask(b"\xff")[0] == 400
     assert json.loads(scoring.ask(b"", method="GET", query="a=1&b=x&b=[2]")[2])["got"] == {"a": 1, "b": ["x", [2]]}
     assert scoring.ask(b"", method="PUT")[0] == 405

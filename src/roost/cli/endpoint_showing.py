@@ -128,8 +128,8 @@ def _counts(replica: Replica, version: Version) -> bool:
 def _traffic(status: Mapping[str, Any]) -> str | None:
     if not status.get("running"):
         return None
-    requests, errors = int(status.get("requests") or 0), int(status.get("errors") or 0)
-    words = f"{requests:,} answered, {errors:,} of them errors"
+    requests, refused, errors = (int(status.get(each) or 0) for each in ("requests", "refused", "errors"))
+    words = f"{requests:,} answered, {refused:,} refused (4xx), {errors:,} failed (5xx)"
     waiting = int(status.get("waiting") or 0) + int(status.get("in_flight") or 0)
     return f"{words}; {waiting} now" if waiting else words
 

@@ -70,7 +70,7 @@ def deploy(
     """Serve a model at an address of this machine. Callers need a key, unless --auth says otherwise."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli import models as registry  # noqa: PLC0415
-    from roost.cli.endpoint_settings import Asked, kind_of, limits  # noqa: PLC0415
+    from roost.cli.endpoint_settings import Asked, kind_of, limits, share_of  # noqa: PLC0415
     from roost.sdk import deploying  # noqa: PLC0415
 
     if replicas is None and least is None and most is None:
@@ -78,11 +78,16 @@ def deploy(
     config = Asked(
         **limits(replicas, least, most, cpu, memory, timeout, at_once),
         **kind_of(auth or "key"),
-        share=record or 0.0,
+        share=share_of(record) or 0.0,
         port=port,
         tags={key: value or "" for key, value in asking.tags(tag).items()},
         description=description,
     )
+    if not script and len(models) != 1:
+        raise InvalidEndpoint(
+            f"{len(models) or 'No'} models are given and no --script; without one exactly one model can be deployed.",
+            hint=f"roost endpoint deploy {name} --model NAME --script score.py",
+        )
     if environment:
         asking.environment_file(environment)
     ws = session.workspace()
@@ -115,9 +120,7 @@ def listing(as_json: bool = _AS_JSON) -> None:
         for each in found
     ]
     if rows:
-        rendering.table(
-            ("endpoint", "state", "models", "changed", "address"), rows, drop=("changed",), cut=("models", "address")
-        )
+        rendering.table(("endpoint", "state", "models", "changed", "address"), rows, drop=("changed",), cut=("models",))
     else:
         words = "Add one with: roost endpoint deploy NAME --model MODEL"
         print(f"No endpoints in workspace {ws.name!r} yet. {words}", file=sys.stderr)
@@ -137,6 +140,7 @@ def logs(
     name: str = _NAME,
     lines: int = typer.Option(500, "--lines", "-n", help="How many of the last lines."),
     replica: str = typer.Option("", "--replica", help="The run of one replica.", metavar="ID"),
+    follow: bool = typer.Option(False, "--follow", "-f", help="Print what comes, until the replica ends."),
     as_json: bool = _AS_JSON,
 ) -> None:
     """Print what a replica has printed: one that serves, else the newest."""
@@ -145,6 +149,9 @@ def logs(
     from roost.sdk.webservices import found_or_told  # noqa: PLC0415
 
     ws = session.workspace()
+    if follow and (run_id := found_or_told(ws, name, lambda: endpoints.telling(ws, name, replica))):
+        _follow_log(ws, run_id, lines)
+        return
     text = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))
     if as_json:
         rendering.as_json({"text": text})
@@ -213,7 +220,7 @@ def update(
     """Change an endpoint while it serves: what is new comes up beside what is there, and no request is lost."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli import models as registry  # noqa: PLC0415
-    from roost.cli.endpoint_settings import Change, kind_of, limits  # noqa: PLC0415
+    from roost.cli.endpoint_settings import Change, kind_of, limits, share_of  # noqa: PLC0415
     from roost.sdk import deploying  # noqa: PLC0415
     from roost.sdk.webservices import Webservice  # noqa: PLC0415
 
@@ -221,7 +228,7 @@ def update(
         version=version,
         limits=limits(replicas, least, most, cpu, memory, timeout, at_once),
         auth=kind_of(auth) if auth else {},
-        share=record,
+        share=share_of(record),
         tags={key: value or "" for key, value in asking.tags(tag).items()},
         description=description,
     )
@@ -270,6 +277,10 @@ def bench(
     body = payload(data)
     benching.check(connections, seconds)
     service = Webservice(session.workspace(), name)
+    if not service.scoring_uri or service._record.state.value == "Failed":
+        raise InvalidEndpoint(
+            f"Endpoint {name} does not serve: it is {service.state}.", hint=f"roost endpoint show {name}"
+        )
     said = benching.run(service._address(), service._credential(), body, content_type, connections, seconds)
     if as_json:
         rendering.as_json(said)
@@ -330,6 +341,20 @@ def records(
         endpoint_showing.records(found)
     else:
         print(f"Nothing is recorded. Begin with: roost endpoint update {name} --record 0.1", file=sys.stderr)
+
+
+def _follow_log(ws: "Workspace", run_id: str, lines: int) -> None:
+    from roost.sdk import waiting  # noqa: PLC0415 - loaded when called: main.py
+
+    tail = waiting.Tail(ws._connection.watcher, run_id)
+    there = ""
+    while piece := tail.read(wait=0.0):
+        there += piece
+    sys.stdout.write("".join(there.splitlines(keepends=True)[-lines:]))
+    while not tail.over:
+        sys.stdout.flush()
+        sys.stdout.write(tail.read())
+    print(f"Replica {run_id} has ended.", file=sys.stderr)
 
 
 def _inference(ws: "Workspace", script: str, source: Path | None, environment: str) -> "InferenceConfig | None":

@@ -3,6 +3,7 @@ byte travels; then the folder is snapshot and the whole is asked for at once.
 """
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ from roost.domain.endpoints import DEFAULT, Endpoint, EndpointKind, EndpointSpec
 from roost.domain.errors import EndpointConflict, InvalidEndpoint
 from roost.domain.no_code import FLOORS
 from roost.domain.no_code import limits as registered
+from roost.domain.sizes import beyond
 from roost.sdk import endpoints, snapshots
-from roost.sdk.compute import ComputeTarget
+from roost.sdk.compute import ComputeTarget, machine_of
 from roost.sdk.webservice_settings import (
     AciServiceDeploymentConfiguration,
     AksEndpointDeploymentConfiguration,
@@ -268,6 +270,10 @@ def _ask(
     from roost.sdk.webservices import Webservice  # noqa: PLC0415 - the kinds build on this page
 
     record = endpoints.put(workspace, name, spec, overwrite=overwrite)
+    machine = machine_of(workspace)
+    said = (beyond(each.limits.cpu, each.limits.memory_gb, machine) for each in spec.versions)
+    for line in dict.fromkeys(filter(None, said)):
+        print(line, file=sys.stderr)
     for which, value in config.keys().items():
         endpoints.renew_key(workspace, name, which, value)
     if show_output:

@@ -217,7 +217,7 @@ class Webservice(AskingOfService):
             endpoints.delete(self.workspace, self.name)
         except EndpointNotFound:
             print(f"No service with name {self.name} found to delete.")
-        self._held = None
+        self._held = self.error = None
         self.state = "Deleting"
 
     def add_tags(self, tags: Mapping[str, str]) -> None:

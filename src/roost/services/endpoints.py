@@ -72,7 +72,12 @@ def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> 
         except EndpointNotFound:
             if wish.update:
                 raise
-            return _create(house, caller, place, name, spec), True
+            try:
+                return _create(house, caller, place, name, spec), True
+            except EndpointConflict:
+                if wish.overwrite and is_there(house, place, name):
+                    continue  # somebody else was quicker: theirs is replaced
+                raise
         if before.deleting:
             raise EndpointConflict(f"Endpoint {name!r} is being deleted.", hint="Try again when it is gone.")
         if not (wish.overwrite or wish.update):
@@ -157,6 +162,13 @@ def delete(house: House, workspace: str, name: str) -> None:
         _ring(house, standing.endpoint)
 
 
+def is_there(house: House, workspace: str, name: str) -> bool:
+    try:
+        return bool(house.store.endpoints.standing(workspace, name))
+    except EndpointNotFound:
+        return False
+
+
 def is_gone(house: House, workspace: str, name: str) -> bool:
     try:
         return not house.store.endpoints.standing(workspace, name).deleting
@@ -193,7 +205,7 @@ def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = 
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
     found = replicas_of(house, workspace, name)
     if replica and replica not in {each.run_id for each in found}:
-        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint="List them: roost endpoint show NAME")
+        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint=f"List them: roost endpoint show {name}")
     chosen = [each for each in found if each.run_id == replica] if replica else sorted(found, key=_telling)
     if not chosen:
         return Log(text="", run_id="")

@@ -223,6 +223,7 @@ class Front:
             "waiting": sum(each["waiting"] for each in by_version.values()),
             "requests": sum(counts.requests for counts in self.counts.values()),
             "errors": sum(counts.errors for counts in self.counts.values()),
+            "refused": sum(counts.refused for counts in self.counts.values()),
             "seconds": sum(counts.seconds for counts in self.counts.values()),
             "utilization": max((queue.utilization for queue in self.queues.values()), default=0.0),
             "connections": len(self.clients),
@@ -241,6 +242,7 @@ class Front:
             "utilization": gauges.utilization,
             "requests": counts.requests,
             "errors": counts.errors,
+            "refused": counts.refused,
             "seconds": counts.seconds,
         }
 

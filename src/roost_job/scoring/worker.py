@@ -19,7 +19,7 @@ from typing import Any, Deque, Dict, Optional, Tuple
 
 from roost_job.scoring import frames, traces
 from roost_job.scoring.handlers import Handler
-from roost_job.scoring.messages import JSON, Refused, Request, Response, response_of
+from roost_job.scoring.messages import JSON, NotJson, Refused, Request, Response, response_of
 
 PROTOCOL = 1
 PLAIN_HEAD = b'{"status":200,"headers":{"content-type":"application/json"}}'
@@ -173,6 +173,10 @@ class Worker(object):
             return response
         except Refused as error:
             return _error(error.status, error.message)
+        except NotJson as error:
+            sys.stderr.write("What run() returned cannot be sent: %s.\n" % error)
+            sys.stderr.flush()
+            return _error(502, "TypeError: %s" % error, {"x-ms-run-function-failed": "true"})
         except BaseException as error:  # noqa: BLE001 - a worker outlives its script's mistakes
             sys.stderr.write(traces.text_of(error))
             sys.stderr.flush()
