@@ -8,9 +8,9 @@ from tests.services.houses import ANN, Clock, snapshot, submit
 from roost.control.endpoints import EndpointsControl
 from roost.control.replicas import KEPT, Seat, Seats, group_of
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Version
-from roost.domain.environments import EnvironmentUse
+from roost.domain.environments import BUILD_LOG, EnvironmentUse
 from roost.domain.runs import Reason, RunStatus
-from roost.services import endpoints, fronts, models, replicas, runs
+from roost.services import endpoints, fronts, models, replicas, runs, streams
 from roost.services.endpoints import Wish
 from roost.services.house import House
 from roost.services.models import NewModel
@@ -286,3 +286,19 @@ def test_a_file_that_another_version_saved_is_told_with_the_one_it_is_registered
         f"{why}\nModel net:1 is registered with ScikitLearn 0.22.2. "
         "If another version saved it, register it with that version."
     )
+
+
+def test_while_the_environment_is_built_its_log_is_the_endpoints(house: House) -> None:
+    version = Version(
+        snapshot=snapshot(house, score="def run(x): return x"),
+        entry_script="score.py",
+        environment=EnvironmentUse(name="sk-env", definition=PYTHON),
+    )
+    endpoint = endpoints.put(house, ANN, WS, "birds", Wish(spec=EndpointSpec(versions=(version,))))[0]
+    (seat,) = begun(house, endpoint).living()
+    runs.move(house, seat.run.id, RunStatus.PREPARING, Reason.BUILDING_ENVIRONMENT, "Its environment is being built.")
+    assert endpoints.logs(house, WS, "birds", lines=10).text == "Building environment 'sk-env'."
+    streams.append(house, seat.run.id, BUILD_LOG, 0, b"Resolving\nInstalling\n")
+    assert endpoints.logs(house, WS, "birds", lines=10).text.splitlines()[1:] == ["Resolving", "Installing"]
+    (replica,) = endpoints.replicas_of(house, WS, "birds")
+    assert replica.message == "Building environment 'sk-env'."

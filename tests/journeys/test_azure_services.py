@@ -219,7 +219,9 @@ def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytes
     assert "\nFailed\n" in capsys.readouterr().out
     assert (service.state, "the weights are gone" in str(service.error)) == ("Failed", True)
     assert "the weights are gone" in service.get_logs()
-    service = Model.deploy(ws, "line-svc", [model], good, overwrite=True)
+    huge = AciWebservice.deploy_configuration(cpu_cores=4000)
+    service = Model.deploy(ws, "line-svc", [model], good, huge, overwrite=True)
+    assert "4000 cores is a wish here: replicas share this machine (" in capsys.readouterr().err
     service.wait_for_deployment()
     service.update(inference_config=broken)
     with pytest.raises(WebserviceException, match="what was deployed before still serves"):
@@ -228,6 +230,10 @@ def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytes
     with pytest.raises(WebserviceException, match="No parameters provided"):
         service.update()
     service.delete()
+    assert service.error is None
+    with pytest.raises(WebserviceException, match="WebserviceNotFound") as caught:
+        service.run({"data": [2]})
+    assert "weights" not in str(caught.value)
 
 
 def test_a_service_on_aks_with_tokens(ws: Workspace) -> None:

@@ -120,7 +120,9 @@ def listing(as_json: bool = _AS_JSON) -> None:
         for each in found
     ]
     if rows:
-        rendering.table(("endpoint", "state", "models", "changed", "address"), rows, drop=("changed",), cut=("models",))
+        rendering.table(
+            ("endpoint", "state", "models", "changed", "address"), rows, drop=("models", "changed"), cut=("models",)
+        )
     else:
         words = "Add one with: roost endpoint deploy NAME --model MODEL"
         print(f"No endpoints in workspace {ws.name!r} yet. {words}", file=sys.stderr)
