@@ -101,8 +101,12 @@ class _Unusable(type):
         cls._refuse("%s.%s" % (cls.__name__, name))
 
     def _refuse(cls, what):
-        from roost_job.outside import NotInRoost  # on use: the job library is not needed to import a path
+        # On use: the job library is not needed to import a path.
+        from roost_job.context import job_here
+        from roost_job.outside import SERVING, NotInRoost, refuse_serving
 
+        if cls.__name__ in SERVING and job_here() is not None:
+            refuse_serving(what.replace("(…)", ""))
         raise NotInRoost("%s %s" % (what, cls._fact), hint=cls._hint)
 
 

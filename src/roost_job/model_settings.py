@@ -21,6 +21,44 @@ class Framework(object):
     MULTI = "Multi"
 
 
+_LIKELY = {
+    "sklearn": Framework.SCIKITLEARN,
+    "scikit": Framework.SCIKITLEARN,
+    "scikitlearn": Framework.SCIKITLEARN,
+    "tf": Framework.TENSORFLOW,
+    "tf2": Framework.TENSORFLOW,
+    "tensorflow": Framework.TENSORFLOW,
+    "tensorflow2": Framework.TENSORFLOW,
+    "keras": Framework.TFKERAS,
+    "tfkeras": Framework.TFKERAS,
+    "tensorflowkeras": Framework.TFKERAS,
+    "torch": Framework.PYTORCH,
+    "pytorch": Framework.PYTORCH,
+    "torchscript": Framework.PYTORCH,
+    "onnx": Framework.ONNX,
+    "onnxruntime": Framework.ONNX,
+    "mlflow": Framework.MLFLOW,
+    "pyfunc": Framework.MLFLOW,
+}
+"""What people write for the frameworks that need no code, in lower case and without signs."""
+
+
+def likely_framework(given: Any) -> Optional[str]:
+    """The framework that looks meant, where it is written in a way that no deployment knows; None for any other."""
+    text = str(given or "").lower()
+    known = (
+        Framework.SCIKITLEARN,
+        Framework.TENSORFLOW,
+        Framework.TFKERAS,
+        Framework.PYTORCH,
+        Framework.ONNX,
+        Framework.MLFLOW,
+    )
+    if text.replace("-", "") in [each.lower() for each in known]:
+        return None
+    return _LIKELY.get("".join(each for each in text if each.isalnum()))
+
+
 class ResourceConfiguration(object):
     """What a service of the model may use, when it is deployed with no code: cores, memory, GPUs."""
 

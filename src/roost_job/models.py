@@ -6,10 +6,12 @@ What it does is asked of the workspace's link, an object with `ask(op, **fields)
 
 import datetime
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar
+import sys
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Type, TypeVar
 
 from roost_job import model_settings as settings
-from roost_job.context import experiment_of, job_here
+from roost_job import outside
+from roost_job.context import JobWorkspace, experiment_of, job_here
 from roost_job.exceptions import ModelNotFoundException, UserErrorException, WebserviceException
 from roost_job.model_settings import Framework, ResourceConfiguration
 
@@ -280,7 +282,9 @@ class Model(object):
         self._change(datasets=settings.datasets(datasets))
 
     def delete(self) -> None:
-        """Takes this version out of the registry; WebserviceException while a service uses it."""
+        """Takes this version out of the registry; WebserviceException while a service uses it. A job deletes nothing."""
+        if isinstance(self._workspace, JobWorkspace):
+            outside.refuse_serving("Model.delete")
         self._link().ask("model_delete", name=self.name, version=self.version)
 
     def _change(self, **changes: Any) -> None:
@@ -327,6 +331,28 @@ class Model(object):
             self.version,
             self.tags,
             self.properties,
+        )
+
+    # ---- what only the SDK has, and what nobody has
+
+    @staticmethod
+    def deploy(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004 - whatever is given, the answer is the same
+        """Of the SDK: a job deploys nothing."""
+        outside.refuse_serving("Model.deploy")
+
+    @staticmethod
+    def profile(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004
+        outside.refuse_serving("Model.profile")
+
+    @staticmethod
+    def package(*args: Any, **kwargs: Any) -> Any:  # noqa: ARG004
+        outside.refuse_serving("Model.package")
+
+    def get_sas_urls(self) -> NoReturn:
+        """Left out on purpose."""
+        raise outside.NotInRoost(
+            "Model.get_sas_urls is left out of Roost on purpose: a model's files have no address that opens without a token.",
+            hint="model.download(target_dir) brings them here.",
         )
 
     # ---- its files
@@ -391,6 +417,12 @@ def described(**given: Any) -> Dict[str, Any]:
         "resources": settings.resources(given["resource_configuration"]),
         "parent": given["_parent"],
     }
+    meant = settings.likely_framework(given["model_framework"])
+    if meant is not None:
+        sys.stderr.write(
+            "The framework %.80r is kept as it is; only as %r could the model be deployed with no code.\n"
+            % (str(given["model_framework"]), meant)
+        )
     for name in ("framework", "framework_version"):
         said[name] = None if said[name] is None else str(said[name])
     return {name: value for name, value in said.items() if value is not None}

@@ -20,6 +20,8 @@ WORKSPACE: Mapping[str, str] = {
     "write_config": _BEFORE,
     "_connection": "Datasets are found with Dataset.get_by_name(workspace, name). Anything else: %s" % _BEFORE,
 }
+SERVING = ("InferenceConfig", "Webservice", "AciWebservice", "AksWebservice", "AksEndpoint", "LocalWebservice")
+"""Names of the SDK that only somebody who deploys needs."""
 DATASET: Mapping[str, str] = {
     "filter": _FILTER,
     "as_named_input": _INPUT,
@@ -98,3 +100,8 @@ def refuse(kind: str, name: str, known: Mapping[str, str]) -> NoReturn:
     if name.startswith("_"):
         raise NotInJob("In a job the workspace is known by its name; this needs more.", hint=known[name])
     raise NotInJob("%s.%s is not in a job." % (kind, name), hint=known[name])
+
+
+def refuse_serving(what: str) -> NoReturn:
+    """NotInJob for whatever deploys, deletes, or looks at services."""
+    raise NotInJob("%s is not in a job." % what, hint=_BEFORE)

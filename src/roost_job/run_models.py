@@ -2,10 +2,12 @@
 
 import os
 import posixpath
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 from roost_job.exceptions import ModelPathNotFoundException, UserErrorException
 from roost_job.model_settings import ResourceConfiguration, new_key
+
+_NAMED = 10
 
 
 class RunModels(object):
@@ -59,15 +61,30 @@ class RunModels(object):
         link = link_of(self.experiment.workspace)
         try:
             facts = link.ask("model_register", **asked)
-        except ModelPathNotFoundException:
+        except ModelPathNotFoundException as error:
             if not self._keep(path):
-                raise
+                lying = self._lying()
+                if not lying:
+                    raise
+                more = " and %d more" % (len(lying) - _NAMED) if len(lying) > _NAMED else ""
+                words = "%s In its folder there is %s%s." % (error.message, ", ".join(lying[:_NAMED]), more)
+                raise type(error)(words, hint=error.hint) from None
             facts = link.ask("model_register", **asked)
         return self._model(facts)
 
+    def _root(self) -> Optional[str]:
+        """The folder of outputs of this very process, or of its job; None for a run that is elsewhere."""
+        return self._outputs or ("outputs" if self._job is not None and not self._kin else None)
+
+    def _lying(self) -> List[str]:
+        """What lies in the folder of outputs, by the names that it has in the run."""
+        root = self._root()
+        found = [os.path.join(at, each) for at, _, files in os.walk(root) for each in files] if root else []
+        return sorted("outputs/" + os.path.relpath(each, root).replace(os.sep, "/") for each in found)
+
     def _keep(self, path: str) -> bool:
         """Uploads what this very process, or its job, has at that path in its outputs, which are else kept at the run's end."""
-        root = self._outputs or ("outputs" if self._job is not None and not self._kin else None)
+        root = self._root()
         if root is None or not (path == "outputs" or path.startswith("outputs/")):
             return False
         here = os.path.normpath(os.path.join(root, path[len("outputs/") :]))

@@ -85,9 +85,11 @@ def test_one_that_was_ready_is_begun_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("raise ValueError('no weights')", "ValueError: no weights"),
-        ("import os; print('here', flush=True); os._exit(0)", "here"),
-        ("import os; os.kill(os.getpid(), 9)", "signal 9"),
+        (
+            "import os; print('here', flush=True); os._exit(4)",
+            "The replica's process ended with exit code 4. init() had not returned.\nhere",
+        ),
+        ("import os; os.kill(os.getpid(), 9)", "The replica's process was ended by signal 9. init() had not returned."),
         ("import sys; open(sys.argv[1] + '.failed', 'w').write('told apart'); sys.exit(71)", "told apart"),
     ],
 )
@@ -95,7 +97,7 @@ def test_one_that_never_was_fails(tmp_path: Path, script: str, words: str) -> No
     outcome = Stage(tmp_path, [script]).run()
     assert outcome is not None
     assert outcome.to == "Failed"
-    assert words in outcome.message
+    assert outcome.message == words
 
 
 def test_too_much_memory_is_ended_and_said(tmp_path: Path) -> None:

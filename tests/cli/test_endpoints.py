@@ -1,9 +1,12 @@
 """`roost endpoint` from outside: what it prints, its JSON, its errors."""
 
+import io
 import json
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.cli.test_cli import ROOST, roost
@@ -11,8 +14,10 @@ from tests.sdk.folders import tree
 
 from roost.cli import benching
 from roost.cli.endpoint_settings import Change, kind_of, limits, payload
-from roost.domain.endpoints import EndpointSpec, Limits, Version
+from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Replica, Version
 from roost.domain.errors import InvalidEndpoint
+from roost.sdk import webservice_waiting
+from roost.sdk.workspaces import Workspace
 
 SCORE = """
 import json, os
@@ -47,6 +52,10 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
         ("--min 3 is more than --max 2", ("deploy", "birds", "--min", "3", "--max", "2")),
         ("--memory is above 0, got -1", ("deploy", "birds", "--memory", "-1")),
         ("--auth cannot be 'password'", ("deploy", "birds", "--auth", "password")),
+        ("No models are given and no --script", ("deploy", "birds")),
+        ("2 models are given and no --script", ("deploy", "birds", "-m", "net", "-m", "words")),
+        ("--record is 0 to 1, got 5", ("deploy", "birds", "-m", "net", "--record", "5")),
+        ("--record is 0 to 1, got -1", ("update", "birds", "--record", "-1")),
         ("There is nothing to change", ("update", "birds")),
         ("nowhere.json cannot be read", ("test", "birds", "--data", "@nowhere.json")),
         ("--connections is 1 to 1000, got 0", ("bench", "birds", "--data", "1", "--connections", "0")),
@@ -82,6 +91,37 @@ def test_a_bench_needs_somebody_who_answers() -> None:
         benching.run("http://127.0.0.1:9/score", None, b"1", "application/json", 2, 0.1)
 
 
+def test_what_waits_in_a_pipe_has_a_line_for_each_phase(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = EndpointSpec(versions=(Version(name="default", generation=1),))
+    endpoint = Endpoint(workspace="w", name="birds", spec=spec, user="ann", created_at=0, updated_at=0, port=1)
+    one = Replica(run_id="r", version="default", generation=1, socket="s", created_at=0)
+    building = replace(one, status="Preparing", message="Building environment 'sk-env'.")
+    out = io.StringIO()
+    told = webservice_waiting.ToldInLines(cast(Workspace, None), "birds", out)
+    for found in ([], [one, building], [building], [replace(one, status="Running")], [replace(one, ready=True)]):
+        monkeypatch.setattr(webservice_waiting.endpoints, "replicas", lambda *_, found=found: found)
+        told.step(endpoint)
+    told.step(replace(endpoint, state=EndpointState.HEALTHY))
+    assert out.getvalue().splitlines() == ["Preparing: building environment 'sk-env'", "Starting", "Healthy"]
+
+
+@pytest.mark.slow
+def test_who_stops_waiting_is_told_that_it_goes_on(home: Path, tmp_path: Path) -> None:
+    slow = "import time\ndef init():\n    time.sleep(60)\ndef run(data):\n    return data\n"
+    tree(tmp_path, {"score.py": slow, "words.txt": "hello "})
+    roost("model", "register", "words", "words.txt")
+    argv = [ROOST, "endpoint", "deploy", "slow", "-m", "words", "-s", "score.py"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "Starting\n"
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert "Endpoint slow goes on coming up." in said
+    assert "roost endpoint show slow" in said and "roost endpoint delete slow" in said
+    roost("endpoint", "delete", "slow", "--yes")
+
+
 @pytest.mark.slow
 def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     tree(
@@ -104,11 +144,20 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     for line in ("callers show key", "tag          team = x", "script       score.py", "model        words:1"):
         assert line in shown
     assert "100 % of the requests" in shown
+    assert "3 answered, 0 refused (4xx), 1 failed (5xx)" in shown
     assert "none: somebody brought it" in shown
     told = json.loads(roost("endpoint", "show", "birds", "--json"))
     assert told["endpoint"]["spec"]["versions"][0]["models"] == ["words:1"]
     assert [each["ready"] for each in told["replicas"]] == [True]
     assert "loaded hello" in roost("endpoint", "logs", "birds")
+    with subprocess.Popen([ROOST, "endpoint", "logs", "birds", "-f"], stdout=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert "loaded hello" in following.stdout.readline()
+        following.send_signal(signal.SIGINT)
+    unknown = roost("endpoint", "logs", "birds", "--replica", "zzz", code=1)
+    assert "List them: roost endpoint show birds" in unknown
+    assert roost("endpoint", "logs", "nope", code=1).startswith("error: WebserviceNotFound")
+    assert "--script score.py" in roost("model", "show", "words")
 
     keys = json.loads(roost("endpoint", "keys", "birds", "--json"))
     renewed = json.loads(roost("endpoint", "keys", "birds", "--renew", "primary", "--json"))

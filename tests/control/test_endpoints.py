@@ -3,17 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.houses import ANN, Clock, snapshot
+from tests.services.houses import ANN, Clock, snapshot, submit
 
 from roost.control.endpoints import EndpointsControl
 from roost.control.replicas import KEPT, Seat, Seats, group_of
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Version
+from roost.domain.environments import BUILD_LOG, EnvironmentUse
 from roost.domain.runs import Reason, RunStatus
-from roost.services import endpoints, fronts, runs
+from roost.services import endpoints, fronts, models, replicas, runs, streams
 from roost.services.endpoints import Wish
 from roost.services.house import House
+from roost.services.models import NewModel
 
 WS = "vision"
+PYTHON = {"python": {"condaDependencies": {"dependencies": ["python=3.12"]}}}
 
 
 @pytest.fixture
@@ -249,3 +252,53 @@ def test_a_failed_one_rests_and_a_deleted_one_is_removed(house: House, endpoint:
     control.release(lease, control.apply(lease, control.act(lease)))
     assert endpoints.is_gone(house, WS, "birds")
     assert not house.store.endpoints.replicas(WS, "birds")
+
+
+@pytest.mark.parametrize("environment", ["", "birds-env"])
+def test_a_package_that_is_missing_is_told_with_where_it_ran_and_what_the_models_run_had(
+    house: House, endpoint: Endpoint, environment: str
+) -> None:
+    made = submit(house, environment=EnvironmentUse(name="sk-env", definition=PYTHON))
+    models.register(
+        house, ANN, WS, NewModel(name="net", key="registered", manifest=snapshot(house, net="1"), run_id=made.id)
+    )
+    use = EnvironmentUse(name=environment) if environment else None
+    version = replace(
+        endpoint.spec.versions[0], models=("net:1",), environment=use, interpreter="/usr/bin/python3", generation=2
+    )
+    why = "score.py could not be imported: ModuleNotFoundError: No module named 'joblib'\nTraceback …"
+    said = replicas.explained(house, WS, [version], why)
+    assert said.startswith(why)
+    if environment:
+        assert said.endswith("\nIt ran in environment 'birds-env': add the package that has 'joblib' to it.")
+    else:
+        assert "It ran in /usr/bin/python3, as there was no environment." in said
+        assert said.endswith("such as that of the model's run: 'sk-env'.")
+    assert replicas.explained(house, WS, [version], "init() raised OSError") == "init() raised OSError"
+
+
+def test_a_file_that_another_version_saved_is_told_with_the_one_it_is_registered_with(house: House) -> None:
+    about = {"framework": "ScikitLearn", "framework_version": "0.22.2"}
+    models.register(house, ANN, WS, NewModel(name="net", key="registered", manifest=snapshot(house, net="1"), **about))
+    version = Version(models=("net:1",), handler="sklearn")
+    why = "The model could not be loaded with scikit-learn 0.22.2 on Python 3.6.15: KeyError: 87"
+    assert replicas.explained(house, WS, [version], why) == (
+        f"{why}\nModel net:1 is registered with ScikitLearn 0.22.2. "
+        "If another version saved it, register it with that version."
+    )
+
+
+def test_while_the_environment_is_built_its_log_is_the_endpoints(house: House) -> None:
+    version = Version(
+        snapshot=snapshot(house, score="def run(x): return x"),
+        entry_script="score.py",
+        environment=EnvironmentUse(name="sk-env", definition=PYTHON),
+    )
+    endpoint = endpoints.put(house, ANN, WS, "birds", Wish(spec=EndpointSpec(versions=(version,))))[0]
+    (seat,) = begun(house, endpoint).living()
+    runs.move(house, seat.run.id, RunStatus.PREPARING, Reason.BUILDING_ENVIRONMENT, "Its environment is being built.")
+    assert endpoints.logs(house, WS, "birds", lines=10).text == "Building environment 'sk-env'."
+    streams.append(house, seat.run.id, BUILD_LOG, 0, b"Resolving\nInstalling\n")
+    assert endpoints.logs(house, WS, "birds", lines=10).text.splitlines()[1:] == ["Resolving", "Installing"]
+    (replica,) = endpoints.replicas_of(house, WS, "birds")
+    assert replica.message == "Building environment 'sk-env'."

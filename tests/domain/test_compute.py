@@ -18,7 +18,7 @@ from roost.domain.compute import (
 )
 from roost.domain.errors import InvalidCompute
 from roost.domain.names import compute as compute_name
-from roost.domain.sizes import SIZES, find, mapping
+from roost.domain.sizes import SIZES, beyond, find, mapping
 
 NOW = 1000.0
 
@@ -137,6 +137,14 @@ def test_a_new_node_gets_the_gpus_that_fewest_have(
     count: int, max_nodes: int, taken: list[int], own: tuple[int, ...]
 ) -> None:
     assert next_gpus(count, max_nodes, taken) == own
+
+
+def test_a_replicas_size_that_the_machine_has_not_got_is_a_wish() -> None:
+    machine = Machine(cores=2, memory_gb=8.0, gpus=0)
+    assert beyond(2, 8, machine) == ""
+    there = "is a wish here: replicas share this machine (2 cores, 8 GB, no GPU)."
+    assert beyond(400, 1000, machine) == f"400 cores and 1000 GB {there}"
+    assert beyond(0.1, 9, machine) == f"9 GB {there}"
 
 
 def test_logical_nodes_split_the_gpus_of_their_machine() -> None:

@@ -51,6 +51,15 @@ class TestHandlerFor:
         assert said in str(refused.value)
         assert "net:3" in str(refused.value)
 
+    @pytest.mark.parametrize(
+        ("paths", "word"),
+        [(["m.pkl"], "ScikitLearn"), (["m.onnx"], "Onnx"), (["m.pt"], "PyTorch"), (["m.txt"], "NAME")],
+    )
+    def test_the_command_line_is_told_the_framework_that_the_files_look_like(self, paths: list[str], word: str) -> None:
+        with pytest.raises(InvalidEndpoint) as refused:
+            no_code.handler_for(model("Custom"), paths)
+        assert refused.value.cli_hint.endswith(f"roost model register net PATH --framework {word}")
+
 
 class TestLimits:
     def test_they_are_those_that_the_model_was_registered_with(self) -> None:

@@ -41,6 +41,8 @@ def test_two_that_ask_for_the_same_have_one_key() -> None:
         "azureml-mlflow",
         "AzureML-Telemetry",
         "azureml-tensorboard",
+        "azureml-monitoring==0.1.0a21",
+        "azureml-contrib-services",
     ],
 )
 def test_packages_that_roost_stands_for_are_left_out(line: str) -> None:

@@ -131,6 +131,13 @@ def test_train_register_deploy_score_update_under_load_delete(
     with pytest.raises(WebserviceException, match="WebserviceNotFound"):
         Webservice(ws, "line-svc")
     assert ws.webservices == {}
+    capsys.readouterr()
+    found.delete()
+    assert capsys.readouterr().out == "No service with name line-svc found to delete.\n"
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):
+        found.get_logs()
+    with pytest.raises(WebserviceException, match="WebserviceNotFound"):
+        found.wait_for_deployment()
     second.delete()
 
 
@@ -212,7 +219,9 @@ def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytes
     assert "\nFailed\n" in capsys.readouterr().out
     assert (service.state, "the weights are gone" in str(service.error)) == ("Failed", True)
     assert "the weights are gone" in service.get_logs()
-    service = Model.deploy(ws, "line-svc", [model], good, overwrite=True)
+    huge = AciWebservice.deploy_configuration(cpu_cores=4000)
+    service = Model.deploy(ws, "line-svc", [model], good, huge, overwrite=True)
+    assert "4000 cores is a wish here: replicas share this machine (" in capsys.readouterr().err
     service.wait_for_deployment()
     service.update(inference_config=broken)
     with pytest.raises(WebserviceException, match="what was deployed before still serves"):
@@ -221,6 +230,10 @@ def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytes
     with pytest.raises(WebserviceException, match="No parameters provided"):
         service.update()
     service.delete()
+    assert service.error is None
+    with pytest.raises(WebserviceException, match="WebserviceNotFound") as caught:
+        service.run({"data": [2]})
+    assert "weights" not in str(caught.value)
 
 
 def test_a_service_on_aks_with_tokens(ws: Workspace) -> None:
@@ -294,6 +307,11 @@ def test_trying_out_on_this_machine(ws: Workspace, capsys: pytest.CaptureFixture
     with pytest.raises(NotImplementedError):
         again.get_keys()
     assert [each.name for each in LocalWebservice.list(ws)] == ["line-svc"]
+    found = Webservice.deserialize(ws, again.serialize())
+    assert (type(found), found.name) == (LocalWebservice, "line-svc")
+    older: Any = Webservice.deploy_local_from_model(ws, "older", [model], config, wait=True)
+    assert older.run({"data": [1]}) == [-2.0]
+    older.delete()
     other = again.deploy_to_cloud("line-aci", AciWebservice.deploy_configuration())
     other.wait_for_deployment()
     assert (type(other), other.run({"data": [1]})) == (AciWebservice, [-5.0])

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import replace
@@ -148,9 +149,10 @@ def test_an_update_that_fails_leaves_what_was_there(service: Service, change: st
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("raise ValueError('no weights')", "ValueError: no weights"),
-        ("import sys; sys.exit(3)", "SystemExit"),
+        ("raise ValueError('no weights')", "init() raised ValueError: no weights"),
+        ("import sys; sys.exit(3)", "init() called sys.exit(3)."),
         ("import os; print('going', flush=True); os._exit(0)", "going"),
+        ("import nothing_at_all", f"It ran in {sys.executable}, as there was no environment."),
         ("import os; os.kill(os.getpid(), 9)", "signal 9"),
     ],
 )

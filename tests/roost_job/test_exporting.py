@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy
 import pytest
 
-from roost_job.exporting import Refused, comparing, samples
+from roost_job.exporting import Refused, comparing, job, samples
 
 
 def sample(folder: Path, *inputs: object, table: bool = False) -> samples.Sample:
@@ -57,3 +58,11 @@ def test_when_numbers_are_the_same(expected: object, got: object, same: bool) ->
 def test_what_is_missing_is_another_result() -> None:
     assert comparing.largest([numpy.ones(1), numpy.ones(1)], [numpy.ones(1)]) == float("inf")
     assert comparing.largest([numpy.ones(1)], [numpy.ones(1), numpy.zeros(1)]) == 0.0
+
+
+def test_operator_sets_are_named_by_domain_each_once() -> None:
+    imported = [
+        SimpleNamespace(domain=name, version=number) for name, number in (("ai.onnx.ml", 1), ("", 12), ("", 12))
+    ]
+    onnx = SimpleNamespace(load=lambda *_, **__: SimpleNamespace(opset_import=imported))
+    assert job._opset(onnx, "model.onnx") == "ai.onnx 12, ai.onnx.ml 1"

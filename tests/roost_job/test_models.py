@@ -146,6 +146,36 @@ def test_a_framework_version_needs_its_framework() -> None:
     assert (said["framework"], said["framework_version"]) == ("TensorFlow", "2.0")
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("sklearn", "ScikitLearn"),
+        ("scikit_learn", "ScikitLearn"),
+        ("torch", "PyTorch"),
+        ("TF 2", "TensorFlow"),
+        ("tf.keras", "TFKeras"),
+        ("ScikitLearn", None),
+        ("scikit-learn", None),
+        ("ONNX", None),
+        ("Custom", None),
+        ("xgboost", None),
+        (None, None),
+    ],
+)
+def test_a_framework_that_looks_like_a_known_one_is_told(
+    given: str | None, meant: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = "tags properties description datasets model_framework_version sample_input_dataset sample_output_dataset"
+    others = dict.fromkeys([*names.split(), "resource_configuration", "_parent"])
+    assert described(model_framework=given, **others).get("framework") == given
+    said = capsys.readouterr().err
+    assert said == (
+        f"The framework {given!r} is kept as it is; only as {meant!r} could the model be deployed with no code.\n"
+        if meant
+        else ""
+    )
+
+
 def test_what_is_asked_for_must_be_named() -> None:
     workspace = JobWorkspace("vision")
     with pytest.raises(WebserviceException, match="one of id or name"):

@@ -1,15 +1,19 @@
 """What the SDK has and a job does not: said in words, and `hasattr` still answers."""
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from roost import Environment
+from azureml import _lending
+from roost import Environment, Model, Webservice
 from roost_job.context import JobWorkspace
 from roost_job.datasets import FileDataset, TabularDataset
 from roost_job.door import _answer
 from roost_job.exceptions import UserErrorException
+from roost_job.models import Model as JobModel
+from roost_job.outside import NotInJob, NotInRoost
 
 WORKSPACE = JobWorkspace("vision")
 
@@ -24,6 +28,37 @@ def test_of_a_workspace(name: str) -> None:
 def test_the_sdk_with_the_workspace_of_a_job() -> None:
     with pytest.raises(UserErrorException, match="In a job the workspace is known by its name"):
         Environment.list(WORKSPACE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("what", "use"),
+    [
+        ("Model.deploy", lambda: Model.deploy(WORKSPACE, "birds", [])),
+        ("Model.profile", lambda: Model.profile(WORKSPACE, "birds", [], None, None)),
+        ("Webservice", lambda: Webservice(WORKSPACE, "birds")),
+        ("Webservice", lambda: Webservice.list(WORKSPACE)),
+        ("Model.deploy", lambda: JobModel.deploy(WORKSPACE, "birds", [])),
+        ("Model.profile", lambda: JobModel.profile(WORKSPACE, "birds", [])),
+    ],
+)
+def test_of_services(what: str, use: Callable[[], object]) -> None:
+    with pytest.raises(NotInJob, match=rf"^{what} is not in a job\.\nhint: Do it outside of the run"):
+        use()
+
+
+def test_of_services_without_the_sdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = _lending._unusable("InferenceConfig", "needs the Roost SDK.", "Use another Python.")
+    with pytest.raises(UserErrorException, match="needs the Roost SDK"):
+        config("score.py")
+    monkeypatch.setenv("ROOST_RUN_ID", "train_1")
+    monkeypatch.setenv("ROOST_SPOOL", str(tmp_path))
+    with pytest.raises(NotInJob, match=r"^InferenceConfig is not in a job\.\nhint: Do it outside of the run"):
+        config("score.py")
+
+
+def test_addresses_of_a_models_files_are_left_out() -> None:
+    with pytest.raises(NotInRoost, match=r"(?s)get_sas_urls is left out of Roost on purpose.*download"):
+        JobModel(WORKSPACE, _facts={"name": "net", "version": 1}).get_sas_urls()
 
 
 def test_of_datasets() -> None:

@@ -179,12 +179,13 @@ def test_entry_scripts(version: str, scoring: Scoring) -> None:
     for asked, text in (
         ("raise", "ValueError: no such bird: ü"),
         ("exit", "SystemExit: 3"),
-        ("nonsense", "TypeError: "),
+        ("nonsense", "TypeError: a value of type object cannot be written as JSON"),
     ):
         status, headers, body = scoring.ask(asked)
         assert (status, headers["x-ms-run-function-failed"]) == (502, "true")
         assert json.loads(body)["message"].startswith(text)
     assert "Traceback (most recent call last)" in scoring.log and "in fail" in scoring.log
+    assert "What run() returned cannot be sent: a value of type object" in scoring.log and "in plain" not in scoring.log
     assert scoring.ask(b"\xff")[0] == 400
     assert json.loads(scoring.ask(b"", method="GET", query="a=1&b=x&b=[2]")[2])["got"] == {"a": 1, "b": ["x", [2]]}
     assert scoring.ask(b"", method="PUT")[0] == 405
@@ -290,24 +291,63 @@ def test_numpy_and_pandas_results(scoring: Scoring) -> None:
 
 @pytest.mark.parametrize("version", ["3.6", "3.13"])
 @pytest.mark.parametrize(
-    ("script", "text"),
+    ("script", "first", "last"),
     [
-        ("def init():\n    raise OSError('no model')\ndef run(data): pass", "OSError: no model"),
-        ("import sys\ndef init():\n    sys.exit('not today')\ndef run(data): pass", "SystemExit: not today"),
-        ("def run(data): pass", "has no function init()"),
-        ("def init(): pass", "has no function run()"),
-        ("def init(): pass\ndef run(): pass", "takes no parameter"),
-        ("def init(): pass\ndef run(*data): pass", "cannot take *args"),
-        ("def init(:", "SyntaxError"),
-        ("import nothing_of_that_name", "nothing_of_that_name"),
+        (
+            "def init():\n    raise OSError('no model\\nat all')\ndef run(data): pass",
+            "init() raised OSError: no model",
+            "OSError: no model\nat all",
+        ),
+        (
+            "import sys\ndef init():\n    sys.exit(3)\ndef run(data): pass",
+            "init() called sys.exit(3).",
+            "SystemExit: 3",
+        ),
+        ("def run(data): pass", "score.py has no function init().", ""),
+        ("def init(): pass", "score.py has no function run().", ""),
+        ("def init(): pass\ndef run(): pass", "score.py: run() takes no parameter for the request's data.", ""),
+        ("def init(): pass\ndef run(*data): pass", "score.py: run() cannot take *args", ""),
+        ("def init(:", "score.py could not be imported: SyntaxError: invalid syntax (score.py, line 1)", "syntax"),
+        (
+            "import nothing_of_that_name",
+            "score.py could not be imported: ModuleNotFoundError: No module named 'nothing_of_that_name'",
+            "ModuleNotFoundError: No module named 'nothing_of_that_name'",
+        ),
+        ("raise SystemExit", "score.py could not be imported: SystemExit", "SystemExit"),
+        (
+            "def init(): raise ValueError('x' * 40000 + chr(0xdc80))\ndef run(d): pass",
+            "init() raised ValueError: xxx",
+            "x",
+        ),
     ],
 )
-def test_a_start_that_fails_says_why(version: str, script: str, text: str, scoring: Scoring) -> None:
+def test_a_start_that_fails_says_why(version: str, script: str, first: str, last: str, scoring: Scoring) -> None:
     process = scoring.start(version, script).process
     assert process is not None and process.wait(30) == frames.EXIT_NOT_LOADED
     told = (scoring.folder / "w.sock.failed").read_text("utf-8")
-    assert text in told and told in scoring.log
+    assert told.startswith(first) and last in told.partition("\n")[2] and told in scoring.log
+    assert "roost_job" not in told and len(told) < 20_000
     assert not (scoring.folder / "w.sock").exists()
+
+
+@each_python
+def test_what_is_collected_goes_to_the_front(version: str, scoring: Scoring) -> None:
+    script = """
+        from azureml.monitoring import ModelDataCollector
+
+        def init():
+            global inputs
+            inputs = ModelDataCollector("net", designation="inputs")
+            inputs.collect([1])
+
+        def run(data):
+            inputs.collect([[data]])
+    """
+    scoring.start(version, script).connect()
+    scoring.send(b"2")
+    got = [scoring.receive() for _ in range(3)]
+    assert [kind for kind, *_ in got] == [frames.COLLECTED, frames.COLLECTED, frames.RESPONSE]
+    assert [json.loads(body)["rows"] for *_, body in got[:2]] == [[[1]], [["2"]]]
 
 
 def test_an_unknown_handler_and_a_missing_script(scoring: Scoring) -> None:
@@ -315,7 +355,10 @@ def test_an_unknown_handler_and_a_missing_script(scoring: Scoring) -> None:
     assert process is not None and process.wait(30) == frames.EXIT_NOT_LOADED
     process = scoring.start("", PLAIN, interpreter=sys.executable, AZUREML_ENTRY_SCRIPT="other.py").process
     assert process is not None and process.wait(30) == frames.EXIT_NOT_LOADED
-    assert "There is no handler 'magic'" in scoring.log and "There is no entry script" in scoring.log
+    assert "There is no handler 'magic'" in scoring.log and "There is no entry script other.py." in scoring.log
+    process = scoring.start("", PLAIN, interpreter=sys.executable, ROOST_SERVING_HANDLER="sklearn").process
+    assert process is not None and process.wait(30) == frames.EXIT_NOT_LOADED
+    assert "The model could not be loaded " in scoring.log and " on Python 3." in scoring.log
 
 
 @each_python

@@ -192,6 +192,9 @@ class TestInferenceConfig:
     def test_the_hint_names_scripts_that_are_there(self) -> None:
         with pytest.raises(WebserviceException) as caught:
             InferenceConfig("scores.py", source_directory="source")
+        assert caught.value.hint == "Did you mean score.py? There are: score.py."
+        with pytest.raises(WebserviceException) as caught:
+            InferenceConfig("nope.py", source_directory="source")
         assert caught.value.hint == "There are: score.py."
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.services.houses import ANN, Clock, snapshot, submission, submit
@@ -83,6 +84,19 @@ def test_what_cannot_be_deployed_is_refused_before_anything_changes(house: House
     with pytest.raises(RoostError):
         put(house, versions=(version(house, **changes),))
     assert list(endpoints.listing(house, WS)) == []
+
+
+def test_who_may_replace_replaces_what_came_up_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    create = house.store.endpoints.create
+
+    def overtaken(*given: Any, **named: Any) -> Endpoint:
+        monkeypatch.setattr(house.store.endpoints, "create", create)
+        put(house)
+        return create(*given, **named)
+
+    monkeypatch.setattr(house.store.endpoints, "create", overtaken)
+    after, new = endpoints.put(house, ANN, WS, "birds", wish(house, overwrite=True, tags={"mine": "yes"}))
+    assert (new, after.spec.tags) == (False, {"mine": "yes"})
 
 
 def test_one_that_is_there_is_changed_only_when_that_is_asked_for(house: House) -> None:

@@ -252,6 +252,58 @@ def test_records_hold_what_was_asked_and_answered(host: Host) -> None:
     assert os.stat(host.folder / "records" / records.FILE).st_mode & 0o777 == 0o600
 
 
+COLLECTS = """
+    import os
+    from azureml.monitoring import ModelDataCollector
+
+    def init():
+        global inputs
+        inputs = ModelDataCollector("net", designation="inputs", feature_names=["a"])
+        inputs.collect([["at the start"]])
+
+    def run(data):
+        if data == "fork":
+            if os.fork() == 0:
+                inputs.collect([["of a child"]])
+                os._exit(0)
+            os.wait()
+        inputs.collect([[data]])
+        return data
+"""
+
+
+def test_what_a_script_collects_is_kept_with_the_records(host: Host) -> None:
+    host.start(host.worker("a", COLLECTS), recorded=0.000001)
+    for data in (b"1", b"fork", b"2"):
+        assert host.score(data).status == 200
+    told = host.ask("records")["records"]
+    assert [each["collected"]["rows"] for each in told] == [[["2"]], [["fork"]], [["1"]], [["at the start"]]]
+    about = {"model": "net", "designation": "inputs", "columns": ["a"], "row_count": 1}
+    assert about.items() <= told[0]["collected"].items()
+    assert (told[0]["models"], told[0]["replica"], told[0]["version"]) == ("net:3", "run_a", "default")
+    assert "of a child" in host.log()
+
+
+def test_what_a_worker_says_it_collected_is_not_trusted(tmp_path: Path) -> None:
+    recorder = records.Recorder(tmp_path, 1.0)
+    for body in (b"[1]", b"{", b'{"a": "%s"}' % (b"x" * records.LONGEST_COLLECTED), b"[" * 100_000, b'{"a": NaN}'):
+        recorder.collected(body, "default", "run_a", "net:3")
+    recorder.share = 0.0
+    recorder.collected(b'{"b": 1}', "default", "run_a", "net:3")
+    recorder.lines.flush()
+    assert [each["collected"] for each in records.read(tmp_path)] == [{"a": None}]
+
+
+def test_a_version_that_never_answered_leaves_no_counts(host: Host) -> None:
+    old, new = host.worker("a"), host.worker("b")
+    versions = FrontVersion(replicas=(old,)), FrontVersion(name="default@2", traffic=0, replicas=(new,))
+    host.start(ready=False, versions=versions)
+    host.await_ready(2)
+    assert b'"default@2"' in host.request("GET", "/metrics").body
+    host.reload(versions=versions[:1])  # the change failed
+    assert b'"default@2"' not in host.request("GET", "/metrics").body
+
+
 def test_nothing_is_recorded_unless_it_is_asked_for(served: Host) -> None:
     served.score({"secret": 1})
     assert served.ask("records")["records"] == [] and not (served.folder / "records").exists()

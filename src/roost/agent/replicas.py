@@ -148,11 +148,11 @@ class Supervisor:
         return ""
 
     def _init_failed(self, why: str, log_file: Path) -> str:
-        try:
-            said = self._hide(_ending(f"{self._socket}.failed")).strip()
-        except OSError:
-            said = outcomes.last_words(log_file, self._hide)
-        return f"The replica never became ready: init() did not return. {why}\n{said}".strip()
+        """What the worker says itself; else how it ended, and the last that it printed."""
+        with contextlib.suppress(OSError):
+            if said := self._hide(_ending(f"{self._socket}.failed")).strip():
+                return said
+        return f"{why} init() had not returned.\n{outcomes.last_words(log_file, self._hide)}".strip()
 
     def _halted_within(self, seconds: float) -> bool:
         wait((), self._orders.wake, time.monotonic() + seconds)

@@ -44,7 +44,9 @@ async def _load(host: str, port: int, request: bytes, connections: int, seconds:
         for asker in asked:
             await loop.create_connection(lambda asker=asker: asker, host, port)  # type: ignore[misc]
     except OSError as error:
-        raise InvalidEndpoint(f"Nobody answers at {host}:{port}: {error}.", hint="roost endpoint show NAME") from None
+        raise InvalidEndpoint(
+            f"Nobody answers at {host}:{port}: {error}.", hint="roost endpoint list says which serve."
+        ) from None
     await asyncio.gather(*(asker.over for asker in asked))
     took = time.perf_counter() - begun
     times = sorted(each for asker in asked for each in asker.times)

@@ -109,6 +109,13 @@ def limits(
     return {name: value for name, value in given.items() if value is not None}
 
 
+def share_of(record: float | None) -> float | None:
+    """The share that is recorded, checked."""
+    if record is not None and not 0 <= record <= 1:
+        raise InvalidEndpoint(f"--record is 0 to 1, got {record:g}.", hint="--record 0.1 records every tenth request.")
+    return record
+
+
 def kind_of(auth: str) -> dict[str, Any]:
     """What callers show, in the SDK's words."""
     if auth.lower() not in _KINDS:

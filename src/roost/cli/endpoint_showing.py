@@ -60,7 +60,9 @@ def show(service: Webservice, as_json: bool) -> None:
 def records(found: Sequence[Mapping[str, Any]]) -> None:
     """Recorded requests, one in a line."""
     rows = [
-        (
+        _collected(each)
+        if "collected" in each
+        else (
             rendering.clock(float(each["time"])),
             str(each["status"]),
             f"{float(each['seconds']) * 1000:.1f} ms",
@@ -72,6 +74,13 @@ def records(found: Sequence[Mapping[str, Any]]) -> None:
     ]
     columns = ("time", "status", "took", "models", "request", "answer")
     rendering.table(columns, rows, drop=("models",), cut=("request", "answer"))
+
+
+def _collected(each: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a script collected, in the row of a request."""
+    said = each["collected"]
+    words = f"{said.get('designation')} of {said.get('model')}, {said.get('row_count')} rows: {said.get('rows')}"
+    return rendering.clock(float(each["time"])), "collected", "", str(each.get("models", "")), words[:_LONGEST], ""
 
 
 def _origins(service: Webservice) -> dict[str, tracing.Origin]:
@@ -119,8 +128,8 @@ def _counts(replica: Replica, version: Version) -> bool:
 def _traffic(status: Mapping[str, Any]) -> str | None:
     if not status.get("running"):
         return None
-    requests, errors = int(status.get("requests") or 0), int(status.get("errors") or 0)
-    words = f"{requests:,} answered, {errors:,} of them errors"
+    requests, refused, errors = (int(status.get(each) or 0) for each in ("requests", "refused", "errors"))
+    words = f"{requests:,} answered, {refused:,} refused (4xx), {errors:,} failed (5xx)"
     waiting = int(status.get("waiting") or 0) + int(status.get("in_flight") or 0)
     return f"{words}; {waiting} now" if waiting else words
 

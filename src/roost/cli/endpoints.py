@@ -41,6 +41,7 @@ _DATA = typer.Option(..., "--data", help="What is sent: text, @FILE, or @- for s
 _CONTENT = typer.Option("application/json", "--content-type", help="What the data is.")
 _YES = typer.Option(False, "--yes", "-y", help="Do not ask.")
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
+_DEPLOYED = "serves"
 
 
 @app.command()
@@ -69,7 +70,7 @@ def deploy(
     """Serve a model at an address of this machine. Callers need a key, unless --auth says otherwise."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli import models as registry  # noqa: PLC0415
-    from roost.cli.endpoint_settings import Asked, kind_of, limits  # noqa: PLC0415
+    from roost.cli.endpoint_settings import Asked, kind_of, limits, share_of  # noqa: PLC0415
     from roost.sdk import deploying  # noqa: PLC0415
 
     if replicas is None and least is None and most is None:
@@ -77,18 +78,23 @@ def deploy(
     config = Asked(
         **limits(replicas, least, most, cpu, memory, timeout, at_once),
         **kind_of(auth or "key"),
-        share=record or 0.0,
+        share=share_of(record) or 0.0,
         port=port,
         tags={key: value or "" for key, value in asking.tags(tag).items()},
         description=description,
     )
+    if not script and len(models) != 1:
+        raise InvalidEndpoint(
+            f"{len(models) or 'No'} models are given and no --script; without one exactly one model can be deployed.",
+            hint=f"roost endpoint deploy {name} --model NAME --script score.py",
+        )
     if environment:
         asking.environment_file(environment)
     ws = session.workspace()
     inference = _inference(ws, script, source, environment)
     found = [registry.find(ws, each) for each in models]
     service = deploying.deploy(ws, name, found, inference, config, overwrite=overwrite)
-    _follow(service, detach, as_json, "serves")
+    _follow(service, detach, as_json, _DEPLOYED)
 
 
 @app.command("list")
@@ -115,7 +121,7 @@ def listing(as_json: bool = _AS_JSON) -> None:
     ]
     if rows:
         rendering.table(
-            ("endpoint", "state", "models", "changed", "address"), rows, drop=("changed",), cut=("models", "address")
+            ("endpoint", "state", "models", "changed", "address"), rows, drop=("models", "changed"), cut=("models",)
         )
     else:
         words = "Add one with: roost endpoint deploy NAME --model MODEL"
@@ -136,13 +142,19 @@ def logs(
     name: str = _NAME,
     lines: int = typer.Option(500, "--lines", "-n", help="How many of the last lines."),
     replica: str = typer.Option("", "--replica", help="The run of one replica.", metavar="ID"),
+    follow: bool = typer.Option(False, "--follow", "-f", help="Print what comes, until the replica ends."),
     as_json: bool = _AS_JSON,
 ) -> None:
     """Print what a replica has printed: one that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
+    from roost.sdk.webservices import found_or_told  # noqa: PLC0415
 
-    text = endpoints.logs(session.workspace(), name, lines, replica)
+    ws = session.workspace()
+    if follow and (run_id := found_or_told(ws, name, lambda: endpoints.telling(ws, name, replica))):
+        _follow_log(ws, run_id, lines)
+        return
+    text = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))
     if as_json:
         rendering.as_json({"text": text})
     else:
@@ -210,7 +222,7 @@ def update(
     """Change an endpoint while it serves: what is new comes up beside what is there, and no request is lost."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli import models as registry  # noqa: PLC0415
-    from roost.cli.endpoint_settings import Change, kind_of, limits  # noqa: PLC0415
+    from roost.cli.endpoint_settings import Change, kind_of, limits, share_of  # noqa: PLC0415
     from roost.sdk import deploying  # noqa: PLC0415
     from roost.sdk.webservices import Webservice  # noqa: PLC0415
 
@@ -218,7 +230,7 @@ def update(
         version=version,
         limits=limits(replicas, least, most, cpu, memory, timeout, at_once),
         auth=kind_of(auth) if auth else {},
-        share=record,
+        share=share_of(record),
         tags={key: value or "" for key, value in asking.tags(tag).items()},
         description=description,
     )
@@ -267,6 +279,10 @@ def bench(
     body = payload(data)
     benching.check(connections, seconds)
     service = Webservice(session.workspace(), name)
+    if not service.scoring_uri or service._record.state.value == "Failed":
+        raise InvalidEndpoint(
+            f"Endpoint {name} does not serve: it is {service.state}.", hint=f"roost endpoint show {name}"
+        )
     said = benching.run(service._address(), service._credential(), body, content_type, connections, seconds)
     if as_json:
         rendering.as_json(said)
@@ -329,6 +345,20 @@ def records(
         print(f"Nothing is recorded. Begin with: roost endpoint update {name} --record 0.1", file=sys.stderr)
 
 
+def _follow_log(ws: "Workspace", run_id: str, lines: int) -> None:
+    from roost.sdk import waiting  # noqa: PLC0415 - loaded when called: main.py
+
+    tail = waiting.Tail(ws._connection.watcher, run_id)
+    there = ""
+    while piece := tail.read(wait=0.0):
+        there += piece
+    sys.stdout.write("".join(there.splitlines(keepends=True)[-lines:]))
+    while not tail.over:
+        sys.stdout.flush()
+        sys.stdout.write(tail.read())
+    print(f"Replica {run_id} has ended.", file=sys.stderr)
+
+
 def _inference(ws: "Workspace", script: str, source: Path | None, environment: str) -> "InferenceConfig | None":
     from roost.cli import environments  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.inference import InferenceConfig  # noqa: PLC0415
@@ -351,9 +381,19 @@ def _follow(service: "Webservice", detach: bool, as_json: bool, deed: str) -> No
     from roost.sdk import webservice_waiting as waiting  # noqa: PLC0415
 
     if not detach:
-        told = waiting.Told(service.workspace, service.name, sys.stderr) if sys.stderr.isatty() else None
-        record = waiting.until_settled(service.workspace, service.name, told)
-        sys.stderr.write("\n" if told else "")
+        telling = waiting.Told if sys.stderr.isatty() else waiting.ToldInLines
+        try:
+            told = telling(service.workspace, service.name, sys.stderr)
+            record = waiting.until_settled(service.workspace, service.name, told)
+        except KeyboardInterrupt:
+            look = f"Look at it: roost endpoint show {service.name}"
+            end = f"End it: roost endpoint delete {service.name}"
+            goes_on = f"The change of endpoint {service.name} goes on. {look}"
+            if deed == _DEPLOYED:
+                goes_on = f"Endpoint {service.name} goes on coming up. {look}   {end}"
+            print(f"\n{goes_on}", file=sys.stderr)
+            raise
+        sys.stderr.write("\n" if sys.stderr.isatty() else "")
         if record.error or record.state is not EndpointState.HEALTHY:
             failed = f"Endpoint {service.name} does not serve. " if record.state is not EndpointState.HEALTHY else ""
             raise InvalidEndpoint(f"{failed}{record.error}", hint=f"roost endpoint logs {service.name}")

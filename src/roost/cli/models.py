@@ -74,7 +74,7 @@ def show(
 ) -> None:
     """Show a model: what it is, the run, code, data and environment that made it, and what uses it."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.domain import codec  # noqa: PLC0415
+    from roost.domain import codec, no_code  # noqa: PLC0415
     from roost.sdk import tracing  # noqa: PLC0415
 
     model = find(session.workspace(), name)
@@ -99,7 +99,8 @@ def show(
         print(f"  used by      {run_id}")
     for entry in listed:
         print(f"  file         {entry.path}  {rendering.size(entry.size)}")
-    print(f"Next\n  roost model download {record.id}\n  roost endpoint deploy SERVICE --model {record.id}")
+    script = "" if no_code.by_framework(record.framework) else " --script score.py"
+    print(f"Next\n  roost model download {record.id}\n  roost endpoint deploy SERVICE --model {record.id}{script}")
 
 
 def origin_lines(behind: "Origin") -> list[str]:

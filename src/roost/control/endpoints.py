@@ -13,7 +13,7 @@ from roost.control.loop import LEASE_SECONDS
 from roost.control.replicas import Seats, group_of
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Version, scaled
 from roost.domain.errors import RoostError
-from roost.services import endpoints, fronts
+from roost.services import endpoints, fronts, replicas
 from roost.services.house import House
 from roost.services.signals import endpoint_topic
 from roost.serving import keys
@@ -243,6 +243,8 @@ class EndpointsControl:
     def _failed(self, standing: Standing, why: str) -> Verdict:
         """What was asked for cannot be had: what served before goes on."""
         endpoint, good = standing.endpoint, standing.good
+        asked = [version for version in endpoint.spec.versions if good is None or version not in good.versions]
+        why = replicas.explained(self._house, endpoint.workspace, asked, why)
         if good is None:
             after = replace(endpoint, state=EndpointState.FAILED, error=why)
         else:

@@ -50,19 +50,26 @@ _HOW = {
     "sklearn": "Save the fitted estimator with joblib.dump(model, 'model.pkl') and register that one file.",
     "torchscript": "Save it with its code, torch.jit.script(model).save('model.pt'), and register that one file.",
 }
+_WORDS = {"tensorflow": "TensorFlow", "sklearn": "ScikitLearn", "onnx": "Onnx", "torchscript": "PyTorch"}
 _SCRIPT = "Or deploy it with a script: InferenceConfig(entry_script, environment)."
+
+
+def by_framework(framework: str) -> str | None:
+    """The handler of a framework as it was registered; None for one that needs a script."""
+    return HANDLERS.get(framework.replace("-", "").lower())
 
 
 def handler_for(model: Model, paths: Sequence[str]) -> str:
     """The handler that loads a model with these files. InvalidEndpoint says what to register instead."""
     if _named(paths, ("MLmodel",)):
         return "mlflow"
-    handler = HANDLERS.get(model.framework.replace("-", "").lower())
+    handler = by_framework(model.framework)
     if handler is None:
         raise InvalidEndpoint(
             f"Model {model.id} cannot be deployed without code: it is registered with the framework {model.framework!r}.",
             hint=f"{_likely(paths)} {_SCRIPT}",
-            cli_hint="Give --script score.py, or register it with its framework: roost model register NAME PATH --framework Onnx",
+            cli_hint="Give --script score.py, or register it with its framework: "
+            f"roost model register {model.name} PATH --framework {_WORDS.get(_looks(paths), 'NAME')}",
         )
     if handler == "mlflow":
         raise InvalidEndpoint(
@@ -125,11 +132,16 @@ def threads(cpu: float, handler: str) -> Mapping[str, str]:
 
 def _likely(paths: Sequence[str]) -> str:
     """What its files look like."""
-    fitting = [handler for handler in _ENDINGS if candidates(handler, paths) and _by_ending(handler, paths)]
-    if len(fitting) == 1:
-        return f"Its files look like that of {SPELLED[fitting[0]]}: register it with model_framework={SPELLED[fitting[0]]}."
+    if handler := _looks(paths):
+        return f"Its files look like that of {SPELLED[handler]}: register it with model_framework={SPELLED[handler]}."
     known = ", ".join(each for name, each in SPELLED.items() if name != "mlflow")
     return f"Register it with its model_framework, one of {known}, and model_framework_version."
+
+
+def _looks(paths: Sequence[str]) -> str:
+    """The handler that the files look like; empty when they look like none, or several."""
+    fitting = [handler for handler in _ENDINGS if candidates(handler, paths) and _by_ending(handler, paths)]
+    return fitting[0] if len(fitting) == 1 else ""
 
 
 def _by_ending(handler: str, paths: Sequence[str]) -> bool:

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from roost.domain.errors import InvalidInput
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
-_OURS = re.compile(r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|telemetry|tensorboard)")
+_OURS = re.compile(
+    r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|telemetry|tensorboard|monitoring|contrib-services)"
+)
 _INDEXES = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--trusted-host")
 _WITH_VALUE = (*_INDEXES, "--no-binary", "--only-binary")
 _ALONE = ("--no-index", "--pre")

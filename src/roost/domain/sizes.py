@@ -90,6 +90,16 @@ def find(name: str) -> Size | None:
     return _BY_NAME.get(name.lower())
 
 
+def beyond(cores: float, memory_gb: float, machine: Machine) -> str:
+    """Of a replica's size that this machine has not got: what was wished for, and what there is; empty for any other."""
+    asked = [
+        *([f"{cores:g} cores"] if cores > machine.cores else []),
+        *([f"{memory_gb:g} GB"] if memory_gb > machine.memory_gb else []),
+    ]
+    there = _words(machine.cores, machine.memory_gb, machine.gpus)
+    return f"{' and '.join(asked)} is a wish here: replicas share this machine ({there})." if asked else ""
+
+
 def mapping(vm_size: str, machine: Machine) -> str:
     """In words: what was wished for, and what there is."""
     size = find(vm_size)

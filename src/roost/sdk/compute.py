@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
 
 from roost.domain import codec, names
-from roost.domain.compute import ComputeKind, ComputeStatus, Node
+from roost.domain.compute import LOCAL, ComputeKind, ComputeStatus, Machine, Node
 from roost.domain.errors import ComputeNotFound, InvalidCompute, InvalidInput
 from roost.domain.sizes import SIZES, mapping
 from roost.sdk.compute_settings import (
@@ -341,6 +341,11 @@ def _look(workspace: Workspace, name: object, params: Mapping[str, object] | Non
     if not isinstance(name, str) or not name or "/" in name:
         raise ComputeNotFound(f"ComputeTargetNotFound: {name!r} cannot be the name of a compute target.")
     return codec.decode(ComputeStatus, workspace._connection.client.call("GET", _route(workspace, name), params=params))
+
+
+def machine_of(workspace: Workspace) -> Machine:
+    """What the nodes of the control plane's own host share."""
+    return _look(workspace, LOCAL).machine
 
 
 def _route(workspace: Workspace, name: str) -> str:

@@ -3,6 +3,7 @@ byte travels; then the folder is snapshot and the whole is asked for at once.
 """
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ from roost.domain.endpoints import DEFAULT, Endpoint, EndpointKind, EndpointSpec
 from roost.domain.errors import EndpointConflict, InvalidEndpoint
 from roost.domain.no_code import FLOORS
 from roost.domain.no_code import limits as registered
+from roost.domain.sizes import beyond
 from roost.sdk import endpoints, snapshots
-from roost.sdk.compute import ComputeTarget
+from roost.sdk.compute import ComputeTarget, machine_of
 from roost.sdk.webservice_settings import (
     AciServiceDeploymentConfiguration,
     AksEndpointDeploymentConfiguration,
@@ -20,6 +22,8 @@ from roost.sdk.webservice_settings import (
     WebserviceDeploymentConfiguration,
 )
 from roost.sdk.workspaces import Workspace
+from roost_job.context import JobWorkspace
+from roost_job.outside import refuse_serving
 
 if TYPE_CHECKING:
     from roost.sdk.inference import InferenceConfig
@@ -203,7 +207,9 @@ def _check_inference(given: object) -> None:
         )
 
 
-def _check_workspace(given: object) -> None:
+def _check_workspace(given: object, what: str = "Model.deploy") -> None:
+    if isinstance(given, JobWorkspace):
+        refuse_serving(what)
     if not isinstance(given, Workspace):
         raise InvalidEndpoint(
             f"workspace must be a Workspace, got {type(given).__name__}.", hint="Workspace.from_config() gives one."
@@ -264,6 +270,10 @@ def _ask(
     from roost.sdk.webservices import Webservice  # noqa: PLC0415 - the kinds build on this page
 
     record = endpoints.put(workspace, name, spec, overwrite=overwrite)
+    machine = machine_of(workspace)
+    said = (beyond(each.limits.cpu, each.limits.memory_gb, machine) for each in spec.versions)
+    for line in dict.fromkeys(filter(None, said)):
+        print(line, file=sys.stderr)
     for which, value in config.keys().items():
         endpoints.renew_key(workspace, name, which, value)
     if show_output:
@@ -311,6 +321,7 @@ class DeployingOfModel:
         """Deploys it for a while, sends each row of the dataset, and measures: `ModelProfile`."""
         from roost.sdk import profiling  # noqa: PLC0415 - for those who measure
 
+        _check_workspace(workspace, "Model.profile")
         return profiling.profile(
             workspace, profile_name, models, inference_config, input_dataset, cpu, memory_in_gb, description
         )

@@ -82,6 +82,12 @@ def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> st
     return str(workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)["text"])
 
 
+def telling(workspace: "Workspace", name: str, replica: str = "") -> str:
+    """The run whose log `logs` gives; empty when there is none yet."""
+    params = {"lines": 1, "replica": replica or None}
+    return str(workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)["run_id"])
+
+
 def replicas(workspace: "Workspace", name: str) -> list[Replica]:
     said = workspace._connection.client.call("GET", route(workspace, name, "replicas"))
     return [codec.decode(Replica, item) for item in said["replicas"]]

@@ -134,10 +134,13 @@ class InferenceConfig:
         found = Path(folder, script)
         if not found.is_file():
             there = sorted(each.name for each in Path(folder).glob("*.py")) if Path(folder).is_dir() else []
-            near = difflib.get_close_matches(found.name, there, n=3) or there[:5]
+            stems = difflib.get_close_matches(found.stem, [each.removesuffix(".py") for each in there], n=3)
+            near = [f"{each}.py" for each in stems]
+            more = f" and {len(there) - 5} more" if len(there) > 5 else ""
+            listed = f"There are: {', '.join(there[:5])}{more}." if there else "There is no .py file in that folder."
             raise InvalidEndpoint(
                 f"There is no entry script {self.entry_script!r} in {folder}.",
-                hint=f"There are: {', '.join(near)}." if near else "There is no .py file in that folder.",
+                hint=f"Did you mean {' or '.join(near)}? {listed}" if near else listed,
             )
         if found.suffix != ".py":
             raise InvalidEndpoint(f"entry_script {self.entry_script!r} is no Python file.", hint="It ends with .py")

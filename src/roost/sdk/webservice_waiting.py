@@ -4,8 +4,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from roost.domain.endpoints import Endpoint, EndpointState
+from roost.domain.endpoints import Endpoint, EndpointState, Replica
 from roost.domain.errors import InvalidEndpoint
+from roost.domain.runs import RunStatus
 from roost.sdk import endpoints
 from roost_job.exceptions import WebserviceException
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
 
 _DOT_SECONDS = 5.0
+_LINE_SECONDS = 1.0
 _FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed", EndpointState.UNHEALTHY: "Failed"}
 
 
@@ -34,6 +36,7 @@ def until_settled(
 ) -> Endpoint:
     """The endpoint once it serves or has failed; WebserviceException when the time is over first."""
     deadline = time.monotonic() + seconds
+    pause = told.seconds if told is not None else _DOT_SECONDS
     record = endpoints.get(workspace, name)
     while record.state not in _FINAL:
         left = deadline - time.monotonic()
@@ -42,7 +45,7 @@ def until_settled(
                 f"Deployment polling exceeded timeout override of {seconds:g}s. Current status: {record.state.value}",
                 hint="It goes on by itself: update_deployment_state() fetches its latest state, get_logs() what it prints.",
             )
-        record = endpoints.get(workspace, name, after=record.revision, wait=min(_DOT_SECONDS, left))
+        record = endpoints.get(workspace, name, after=record.revision, wait=min(pause, left))
         if told is not None:
             told.step(record)
     return record
@@ -50,6 +53,8 @@ def until_settled(
 
 class Told:
     """A dot for each while, and a line when a replica comes to something new."""
+
+    seconds = _DOT_SECONDS
 
     def __init__(self, workspace: "Workspace", name: str, out: TextIO) -> None:
         self._workspace = workspace
@@ -63,11 +68,48 @@ class Told:
         for replica in endpoints.replicas(self._workspace, self._name):
             if replica.leaving or (replica.version, replica.generation) not in wanted:
                 continue
-            now = "ready" if replica.ready else replica.status
+            now = "ready" if replica.ready else _phase(replica)
             if now and self._known.get(replica.run_id, "NotStarted") != now:
                 self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {replica.run_id}: {now}")
             self._known[replica.run_id] = now
         self._out.flush()
+
+
+class ToldInLines(Told):
+    """The same for a file or a pipe: a line for each phase, that of the replica which is behind the others."""
+
+    seconds = _LINE_SECONDS
+
+    def __init__(self, workspace: "Workspace", name: str, out: TextIO) -> None:
+        super().__init__(workspace, name, out)
+        self._last = ""
+
+    def step(self, record: Endpoint) -> None:
+        if record.state in _FINAL:
+            return self._say("Failed" if record.error else record.state.value)
+        wanted = {(version.name, version.generation) for version in record.spec.versions}
+        coming = [
+            each
+            for each in endpoints.replicas(self._workspace, self._name)
+            if (each.version, each.generation) in wanted and not (each.leaving or each.ready)
+        ]
+        building = [each for each in coming if each.status == RunStatus.PREPARING]
+        if coming:
+            self._say(_phase(building[0]) if building else "Starting")
+        return None
+
+    def _say(self, words: str) -> None:
+        if words != self._last:
+            self._out.write(f"{words}\n")
+            self._out.flush()
+        self._last = words
+
+
+def _phase(replica: Replica) -> str:
+    """Where it is; of a build also what is built."""
+    if replica.status == RunStatus.PREPARING and replica.message:
+        return f"{replica.status}: {replica.message[0].lower()}{replica.message[1:].rstrip('.')}"
+    return replica.status
 
 
 def raise_for_failure(record: Endpoint) -> None:

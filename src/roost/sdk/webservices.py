@@ -8,23 +8,31 @@ one with several versions. The texts that are printed are the Azure ML SDK v1's.
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 import builtins
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from roost.domain.endpoints import Auth, Endpoint, EndpointKind, EndpointSpec, Version, checked_name
 from roost.domain.errors import EndpointNotFound, InvalidEndpoint
 from roost.sdk import endpoints, webservice_waiting
 from roost.sdk.webservice_asking import AskingOfService
-from roost.sdk.webservice_settings import WebserviceDeploymentConfiguration, texts
+from roost.sdk.webservice_settings import (
+    LocalWebserviceDeploymentConfiguration,
+    WebserviceDeploymentConfiguration,
+    texts,
+)
 from roost.sdk.workspaces import Workspace
+from roost_job.context import JobWorkspace
+from roost_job.outside import refuse_serving
 
 if TYPE_CHECKING:
     from roost.sdk.environments import Environment
     from roost.sdk.inference import InferenceConfig
     from roost.sdk.models import Model
 
+T = TypeVar("T")
 Labels = Mapping[str, str | None] | Sequence[str | Sequence[str]] | str
 """What is looked for: names, or names with values, as a dict or in the SDK's own form: `["team", ["stage", "test"]]`."""
 _NO_IMAGES = "Roost makes no images: a service runs its script in its environment."
@@ -99,6 +107,22 @@ class Webservice(AskingOfService):
         return deploying.deploy(
             workspace, name, models, image_config, deployment_config, deployment_target, overwrite=overwrite
         )
+
+    @staticmethod
+    def deploy_local_from_model(
+        workspace: Workspace,
+        name: str,
+        models: "Sequence[Model | str]",
+        image_config: "InferenceConfig",
+        deployment_config: WebserviceDeploymentConfiguration | None = None,
+        wait: bool = False,
+    ) -> "Webservice":
+        """The older form of `Model.deploy` with a LocalWebservice."""
+        chosen = deployment_config or LocalWebserviceDeploymentConfiguration()
+        made = Webservice.deploy_from_model(workspace, name, models, image_config, chosen)
+        if wait:
+            made.wait_for_deployment(show_output=True)
+        return made
 
     @staticmethod
     def deploy_from_image(
@@ -183,14 +207,17 @@ class Webservice(AskingOfService):
 
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
         """The last lines that a replica printed, while it started and since: one that serves, else the newest."""
-        return endpoints.logs(self.workspace, self.name, num_lines)
+        return found_or_told(self.workspace, self.name, lambda: endpoints.logs(self.workspace, self.name, num_lines))
 
     # ---- changing it
 
     def delete(self) -> None:
-        """Ends it: when this returns its processes are gone."""
-        endpoints.delete(self.workspace, self.name)
-        self._held = None
+        """Ends it: when this returns its processes are gone. One that is gone already is said, and no error."""
+        try:
+            endpoints.delete(self.workspace, self.name)
+        except EndpointNotFound:
+            print(f"No service with name {self.name} found to delete.")
+        self._held = self.error = None
         self.state = "Deleting"
 
     def add_tags(self, tags: Mapping[str, str]) -> None:
@@ -278,6 +305,11 @@ class Webservice(AskingOfService):
             **self._properties(),
         }
 
+    @classmethod
+    def deserialize(cls, workspace: Workspace, webservice_payload: Mapping[str, Any]) -> "Webservice":
+        """The service that `serialize` was called on, as it is now."""
+        return cls(workspace, str(webservice_payload["name"]))
+
     def _properties(self) -> dict[str, Any]:
         return {}
 
@@ -327,9 +359,13 @@ def class_of(kind: EndpointKind) -> type[Webservice]:
 
 def _look(workspace: Workspace, name: object) -> Endpoint:
     _check_workspace(workspace)
-    found = endpoints.find(workspace, checked_name(name))
-    if found is not None:
-        return found
+    return found_or_told(workspace, name, lambda: endpoints.get(workspace, checked_name(name)))
+
+
+def found_or_told(workspace: Workspace, name: object, ask: Callable[[], T]) -> T:
+    """What `ask` gives; where there is no service of that name, EndpointNotFound in the words that scripts look for."""
+    with contextlib.suppress(EndpointNotFound):
+        return ask()
     known = [each.name for each in endpoints.listing(workspace)]
     raise EndpointNotFound(
         f"WebserviceNotFound: Webservice with name {name} not found in provided workspace.",
@@ -339,6 +375,8 @@ def _look(workspace: Workspace, name: object) -> Endpoint:
 
 
 def _check_workspace(workspace: object) -> None:
+    if isinstance(workspace, JobWorkspace):
+        refuse_serving("Webservice")
     if not isinstance(workspace, Workspace):
         raise InvalidEndpoint(
             f"workspace must be a Workspace, got {type(workspace).__name__}.", hint="Workspace.from_config() gives one."

@@ -13,6 +13,7 @@ from typing import Any
 from roost.domain import endpoints as rules
 from roost.domain import names
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_key, checked_name
+from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
 from roost.services import files, fronts, replicas, secrets, submissions, vault
@@ -71,7 +72,12 @@ def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> 
         except EndpointNotFound:
             if wish.update:
                 raise
-            return _create(house, caller, place, name, spec), True
+            try:
+                return _create(house, caller, place, name, spec), True
+            except EndpointConflict:
+                if wish.overwrite and is_there(house, place, name):
+                    continue  # somebody else was quicker: theirs is replaced
+                raise
         if before.deleting:
             raise EndpointConflict(f"Endpoint {name!r} is being deleted.", hint="Try again when it is gone.")
         if not (wish.overwrite or wish.update):
@@ -156,6 +162,13 @@ def delete(house: House, workspace: str, name: str) -> None:
         _ring(house, standing.endpoint)
 
 
+def is_there(house: House, workspace: str, name: str) -> bool:
+    try:
+        return bool(house.store.endpoints.standing(workspace, name))
+    except EndpointNotFound:
+        return False
+
+
 def is_gone(house: House, workspace: str, name: str) -> bool:
     try:
         return not house.store.endpoints.standing(workspace, name).deleting
@@ -192,7 +205,7 @@ def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = 
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
     found = replicas_of(house, workspace, name)
     if replica and replica not in {each.run_id for each in found}:
-        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint="List them: roost endpoint show NAME")
+        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint=f"List them: roost endpoint show {name}")
     chosen = [each for each in found if each.run_id == replica] if replica else sorted(found, key=_telling)
     if not chosen:
         return Log(text="", run_id="")
@@ -204,8 +217,16 @@ def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = 
     except NotFound:
         text = ""
     if not text and not chosen[-1].ready:
-        text = chosen[-1].message or endpoint.error
+        text = f"{chosen[-1].message or endpoint.error}\n{_build_log(house, run_id)}".strip()
     return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id)
+
+
+def _build_log(house: House, run_id: str) -> str:
+    """What the build of a replica's environment has said; nothing when there is none."""
+    with contextlib.suppress(NotFound):
+        offset = max(0, files.size(house, run_id, BUILD_LOG) - MAX_LOG_BYTES)
+        return b"".join(files.read(house, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
+    return ""
 
 
 def _telling(replica: Replica) -> tuple[bool, float]:

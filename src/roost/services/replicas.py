@@ -1,5 +1,7 @@
 """Replicas: the runs of an endpoint. What of a version becomes the spec of a run, and how such a run is submitted."""
 
+import contextlib
+import re
 import secrets
 import sys
 from collections.abc import Sequence
@@ -7,6 +9,7 @@ from pathlib import Path
 
 from roost.domain import names
 from roost.domain.endpoints import Endpoint, Replica, ServedModel, Serving, Version
+from roost.domain.errors import NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Run, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.topology import LaunchKind
@@ -16,6 +19,9 @@ from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
 
 _PLACEHOLDER = "/nowhere"
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_UNREADABLE = "The model could not be loaded with "
+"""How a worker begins when the framework is there and the file is not of it."""
 
 
 def experiment_of(name: str) -> str:
@@ -94,4 +100,49 @@ def waits_for(run: Run) -> str:
     """Why it is not ready, in words."""
     if run.status is RunStatus.RUNNING:
         return "Its process has started; init() has not returned yet."
+    if run.status is RunStatus.PREPARING and run.spec.environment is not None:
+        return f"Building environment {run.spec.environment.name!r}."
     return run.message
+
+
+def explained(house: House, workspace: str, versions: Sequence[Version], why: str) -> str:
+    """Why a replica of these could not start, with where it ran and the next step, as far as the reason is known by sight."""
+    first = why.partition("\n")[0]
+    if (missing := _MISSING.search(first)) is not None:
+        more = [_lacking(house, workspace, each, missing[1]) for each in versions]
+    elif first.startswith(_UNREADABLE):
+        more = [_as_registered(house, workspace, each) for each in versions if each.handler != "script"]
+    else:
+        more = []
+    return "\n".join(filter(None, [why, *more]))
+
+
+def _lacking(house: House, workspace: str, version: Version, module: str) -> str:
+    use = version.environment
+    if use is not None:
+        return f"It ran in environment {use.name!r}: add the package that has {module!r} to it."
+    made = [each for each in (_environment_of(house, workspace, each) for each in version.models) if each]
+    known = f", such as that of the model's run: {made[0]!r}" if made else ""
+    return (
+        f"It ran in {version.interpreter or sys.executable}, as there was no environment. Give one "
+        f"(InferenceConfig(environment=…), or --environment){known}."
+    )
+
+
+def _environment_of(house: House, workspace: str, model: str) -> str:
+    """The name of what the run that made it ran in; empty when that is not known."""
+    with contextlib.suppress(NotFound):
+        run_id = models.resolve(house, workspace, model).run_id
+        if run_id and (use := all_runs.get(house, run_id).spec.environment) is not None:
+            return use.name
+    return ""
+
+
+def _as_registered(house: House, workspace: str, version: Version) -> str:
+    with contextlib.suppress(NotFound):
+        model = models.resolve(house, workspace, version.models[0])
+        said = f"{model.framework} {model.framework_version or 'of no version'}"
+        return (
+            f"Model {model.id} is registered with {said}. If another version saved it, register it with that version."
+        )
+    return ""

@@ -79,13 +79,14 @@ class Front:
         given = self._moved({name: {replica.socket for replica in wanted[name].replicas} for name in wanted})
         for name, version in wanted.items():
             if name not in self.queues:
-                self.queues[name] = Queue(FrontVersion(name=name), with_key, self.note_change)
+                self.queues[name] = Queue(FrontVersion(name=name), with_key, self.note_change, self._collect)
                 self.counts.setdefault(name, Counts())
             self.queues[name].set(version, with_key, given)
         gone = [self.queues.pop(name) for name in self.queues.keys() - wanted.keys()]
         self._closed = [queue for queue in (*self._closed, *gone) if queue in gone or queue.parting or queue.waiting]
         for name in self.counts.keys() - wanted.keys():
-            if not self.counts[name].requests and not any(queue.version.name == name for queue in self._closed):
+            busy = [queue.version.name for queue in self._closed if queue.in_flight or queue.waiting]
+            if not self.counts[name].requests and name not in busy:
                 del self.counts[name]  # it was only ever looked at
         self._split = Split({version.name: version.traffic for version in config.versions})
         for queue in gone:
@@ -141,6 +142,10 @@ class Front:
             exchange.answer(Answer(200, b"", [(b"allow", b"POST, GET, OPTIONS")]))
             return
         self._score(exchange)
+
+    def _collect(self, version: str, replica: str, body: bytes) -> None:
+        models = self._models.get(version)
+        self._recorder.collected(body, version, replica, models[1].decode() if models else "")
 
     def finished(self, client: Client, exchange: Exchange, answer: Answer) -> None:
         """An answer goes out: it is counted, logged, and perhaps recorded."""
@@ -218,6 +223,7 @@ class Front:
             "waiting": sum(each["waiting"] for each in by_version.values()),
             "requests": sum(counts.requests for counts in self.counts.values()),
             "errors": sum(counts.errors for counts in self.counts.values()),
+            "refused": sum(counts.refused for counts in self.counts.values()),
             "seconds": sum(counts.seconds for counts in self.counts.values()),
             "utilization": max((queue.utilization for queue in self.queues.values()), default=0.0),
             "connections": len(self.clients),
@@ -236,6 +242,7 @@ class Front:
             "utilization": gauges.utilization,
             "requests": counts.requests,
             "errors": counts.errors,
+            "refused": counts.refused,
             "seconds": counts.seconds,
         }
 

@@ -34,6 +34,11 @@ class Counts:
         """Answers that were the service's fault."""
         return sum(count for status, count in self.by_status.items() if status >= 500)
 
+    @property
+    def refused(self) -> int:
+        """Answers that were the caller's fault."""
+        return sum(count for status, count in self.by_status.items() if 400 <= status < 500)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gauges:

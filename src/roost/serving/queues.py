@@ -28,7 +28,14 @@ _MEMORY_SECONDS = 3.0
 class Queue:
     """One version's. Everything happens in the loop's thread."""
 
-    def __init__(self, version: FrontVersion, with_key: bool, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        version: FrontVersion,
+        with_key: bool,
+        changed: Callable[[], None],
+        collected: Callable[[str, str, bytes], None] = lambda *_: None,
+    ) -> None:
+        """`collected` takes what scripts collect, with the names of version and replica."""
         self.version = version
         self.with_key = with_key
         self.waiting: deque[Exchange] = deque()
@@ -37,6 +44,7 @@ class Queue:
         self._ticked = 0.0
         self.failed: dict[str, str] = {}
         self._changed = changed
+        self._collected = collected
         self._connecting: dict[str, asyncio.Task[None]] = {}
         self._parting: set[WorkerLink] = set()
         self.set(version, with_key)
@@ -146,6 +154,9 @@ class Queue:
                     exchange.started, exchange.queued = 0.0, time.monotonic()
                 self.waiting.appendleft(exchange)
         self.spread()
+
+    def link_collected(self, link: WorkerLink, body: bytes) -> None:
+        self._collected(self.version.name, link.run, body)
 
     def link_returned(self, exchange: Exchange) -> None:
         if not exchange.answered and not exchange.gone:

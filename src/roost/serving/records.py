@@ -14,6 +14,7 @@ from roost.serving.logs import RotatingLines, numbered
 
 LONGEST_BODY = 64 * 1024
 """Bytes of a body that are kept; the record says how many there were."""
+LONGEST_COLLECTED = 256 * 1024
 LARGEST, KEPT = 16 * 1024 * 1024, 7
 FILE = "records.jsonl"
 
@@ -42,6 +43,21 @@ class Recorder:
             **_kept("request", exchange.body),
             **_kept("answer", answer.body),
         }
+        self._add(record)
+
+    def collected(self, body: bytes, version: str, replica: str, models: str) -> None:
+        """What a script collects is kept whatever the share, as long as something is recorded at all."""
+        if not self.share or len(body) > LONGEST_COLLECTED:
+            return
+        try:
+            said = json.loads(body, parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(said, dict):
+            about = {"time": time.time(), "version": version, "models": models, "replica": replica}
+            self._add({**about, "collected": said})
+
+    def _add(self, record: dict[str, Any]) -> None:
         self.lines.add(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
 

@@ -50,6 +50,7 @@ class Pool(Protocol):
     def link_free(self, link: "WorkerLink") -> None: ...
     def link_lost(self, link: "WorkerLink", left: list[Exchange]) -> None: ...
     def link_returned(self, exchange: Exchange) -> None: ...
+    def link_collected(self, link: "WorkerLink", body: bytes) -> None: ...
 
 
 class WorkerLink(asyncio.Protocol):
@@ -94,6 +95,8 @@ class WorkerLink(asyncio.Protocol):
                     self.hello = frames.head_of(head)
                     self.ready = True
                     self.pool.link_ready(self)
+                elif kind == frames.COLLECTED:
+                    self.pool.link_collected(self, body)
                 elif kind == frames.STOP:
                     self.leave()
         except frames.BadFrame as error:

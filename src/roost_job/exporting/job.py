@@ -4,7 +4,7 @@ import argparse
 import importlib
 import os
 import sys
-from typing import Any, List, Optional
+from typing import Any, Dict, List, Optional
 
 from roost_job.exporting import Refused, comparing, samples
 from roost_job.models import Model
@@ -85,5 +85,9 @@ def export(run: Any, asked: Any) -> Any:
 
 
 def _opset(onnx: Any, path: str) -> str:
-    imported = onnx.load(path, load_external_data=False).opset_import
-    return ", ".join("%s%d" % (each.domain + " " if each.domain else "", each.version) for each in imported)
+    """By domain, each once: exporters name the default one twice, and leave its name out."""
+    newest: Dict[str, int] = {}
+    for each in onnx.load(path, load_external_data=False).opset_import:
+        domain = each.domain or "ai.onnx"
+        newest[domain] = max(each.version, newest.get(domain, 0))
+    return ", ".join("%s %d" % pair for pair in sorted(newest.items()))

@@ -7,7 +7,7 @@
     AZUREML_MODEL_DIR           where the model's files are
 
 Exits with 0 when it was told to stop (SIGTERM, or a front's STOP), 70 when a front gave up on a request, 71 when the model could
-not be loaded: the traceback is then in `<socket>.failed` too, for whoever has to say why.
+not be loaded: a line that says why, and the traceback, are then in `<socket>.failed` too, for whoever has to tell it.
 """
 
 import faulthandler
@@ -15,10 +15,15 @@ import gc
 import io
 import os
 import sys
-from typing import cast
+from typing import List, cast
 
+from roost_job import monitoring
 from roost_job.scoring import frames, handlers, traces
 from roost_job.scoring.worker import Worker
+
+_EARLY = 100
+_TRACE_CHARACTERS = 16 * 1024
+"""Of a traceback, the last: so that the line before it is kept along with it."""
 
 
 def main() -> int:
@@ -30,23 +35,44 @@ def main() -> int:
     failed = path + ".failed"
     if os.path.exists(failed):
         os.unlink(failed)
+    early: List[bytes] = []  # collected by init(): the worker is made of what that makes
+
+    def put_by(body: bytes) -> bool:
+        if len(early) < _EARLY:
+            early.append(body)
+            return True
+        return False
+
+    monitoring.keep_with(put_by)
     try:
         handler = handlers.load(
             os.environ.get("ROOST_SERVING_HANDLER") or "script", os.environ.get("AZUREML_MODEL_DIR") or os.getcwd()
         )
         worker = Worker(path, handler, int(os.environ.get("ROOST_SERVING_CONCURRENCY") or 1))
     except BaseException as error:  # noqa: BLE001 - SystemExit in init() is a failure too
-        text = traces.text_of(error)
+        text = _told(error)
         sys.stderr.write(text)
-        with open(failed, "w", encoding="utf-8") as file:
+        with open(failed, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         return frames.EXIT_NOT_LOADED
+    monitoring.keep_with(worker.collected)
+    for body in early:
+        worker.collected(body)
     gc.collect()
     if hasattr(gc, "freeze"):
         gc.freeze()  # the model stays: no collection needs to walk it again
     worker.listen()
     worker.serve()
     return 0
+
+
+def _told(error: BaseException) -> str:
+    """A line that says what happened, and the script's own traceback where there is one."""
+    if not isinstance(error, handlers.NotLoaded):
+        return traces.text_of(error)
+    cause = error.__cause__
+    trace = "" if cause is None else traces.text_of(cause)
+    return "%s\n%s" % (error, trace[-_TRACE_CHARACTERS:])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
                                the front closes the connection when it has every answer
     RECALL    front → worker   give `id` back unless it was begun
     RETURNED  worker → front   `id` was not begun, and will not be: the front may give it to another
+    COLLECTED worker → front   what the script wants kept (`roost_job.monitoring`), a JSON object as body; a front may ignore it
 
 Several requests may be under way; they are begun in the order in which they came and answered in any. An empty head is `{}`.
 """
@@ -18,7 +19,7 @@ import json
 import struct
 from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
-HELLO, REQUEST, RESPONSE, ABORT, STOP, RECALL, RETURNED = 1, 2, 3, 4, 5, 6, 7
+HELLO, REQUEST, RESPONSE, ABORT, STOP, RECALL, RETURNED, COLLECTED = 1, 2, 3, 4, 5, 6, 7, 8
 
 HEAD = struct.Struct(">IBQI")
 _AFTER_LENGTH = HEAD.size - 4

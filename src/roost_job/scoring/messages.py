@@ -19,6 +19,10 @@ class Refused(Exception):
         self.status = status
 
 
+class NotJson(TypeError):
+    """What a handler gave back has no form as JSON."""
+
+
 class Request(object):
     """One request. `method`, `path` and `query` are as sent; the names in `headers` are lower-case; `body` is bytes."""
 
@@ -118,7 +122,7 @@ def plain(value: Any) -> Any:
         return dict(value)
     if hasattr(value, "__fspath__"):
         return value.__fspath__()
-    raise TypeError("a value of type %s cannot be written as JSON" % type(value).__name__)
+    raise NotJson("a value of type %s cannot be written as JSON" % type(value).__name__)
 
 
 def _of_pieces(pieces: Iterator[Any]) -> Response:

@@ -19,7 +19,7 @@ from typing import Any, Deque, Dict, Optional, Tuple
 
 from roost_job.scoring import frames, traces
 from roost_job.scoring.handlers import Handler
-from roost_job.scoring.messages import JSON, Refused, Request, Response, response_of
+from roost_job.scoring.messages import JSON, NotJson, Refused, Request, Response, response_of
 
 PROTOCOL = 1
 PLAIN_HEAD = b'{"status":200,"headers":{"content-type":"application/json"}}'
@@ -27,6 +27,7 @@ PLAIN_HEAD = b'{"status":200,"headers":{"content-type":"application/json"}}'
 _PLAIN_HEADERS = {"content-type": JSON}
 _READ = 1 << 18
 _LOOK_SECONDS = 0.2
+_COLLECTED = 100
 _LINGER_SECONDS = 5.0
 """That a worker which is to stop waits for its fronts to hang up, with nothing to do."""
 
@@ -67,6 +68,11 @@ class Worker(object):
         self._stopping = False
         self._told = self._over = False
         self._wake_read, self._wake_write = os.pipe()
+        self._here = threading.local()
+        """`connection`: the front whose request this thread is at."""
+        self._collected: Deque[bytes] = deque(maxlen=_COLLECTED)
+        """Before a front was there."""
+        self._pid = os.getpid()
         self._hello = frames.pack(
             frames.HELLO,
             0,
@@ -108,6 +114,17 @@ class Worker(object):
         self._stopping = True
         os.write(self._wake_write, b"x")
 
+    def collected(self, body: bytes) -> bool:
+        """Gives the front what the script collects; False in a process of the script's own, which has no front."""
+        if os.getpid() != self._pid:
+            return False
+        front = getattr(self._here, "connection", None) or next(iter(list(self._connections.values())), None)
+        if front is None:
+            self._collected.append(body)
+        else:
+            front.send(frames.pack_raw(frames.COLLECTED, 0, b"", body))
+        return True
+
     def _on_signal(self, number: int, frame: Any) -> None:  # noqa: ARG002 - what a signal brings
         self.stop()
 
@@ -135,6 +152,7 @@ class Worker(object):
     def _work(self, task: Task) -> None:
         connection, number, head, body = task
         key = (id(connection), number)
+        self._here.connection = connection
         response = self._answer(Request(head, body))
         if response.status == 200 and response.headers == _PLAIN_HEADERS:
             said = PLAIN_HEAD
@@ -155,6 +173,10 @@ class Worker(object):
             return response
         except Refused as error:
             return _error(error.status, error.message)
+        except NotJson as error:
+            sys.stderr.write("What run() returned cannot be sent: %s.\n" % error)
+            sys.stderr.flush()
+            return _error(502, "TypeError: %s" % error, {"x-ms-run-function-failed": "true"})
         except BaseException as error:  # noqa: BLE001 - a worker outlives its script's mistakes
             sys.stderr.write(traces.text_of(error))
             sys.stderr.flush()
@@ -187,6 +209,8 @@ class Worker(object):
         self._connections[sock.fileno()] = connection
         self._poll.register(sock.fileno(), select.EPOLLIN)
         connection.send(self._hello)
+        while self._collected:
+            connection.send(frames.pack_raw(frames.COLLECTED, 0, b"", self._collected.popleft()))
 
     def _read(self, number: int, connection: Connection) -> None:
         try:

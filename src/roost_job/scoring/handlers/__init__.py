@@ -8,6 +8,7 @@ in HANDLERS.
 """
 
 import importlib
+import platform
 from typing import Any, Dict, Optional
 
 from roost_job.scoring.messages import Request
@@ -20,6 +21,18 @@ HANDLERS = {
     "torchscript": "roost_job.scoring.handlers.torchscript",
     "mlflow": "roost_job.scoring.handlers.mlflow",
 }
+_LIBRARIES = {
+    "onnx": "onnxruntime",
+    "sklearn": "sklearn",
+    "tensorflow": "tensorflow",
+    "torchscript": "torch",
+    "mlflow": "mlflow",
+}
+_TITLES = {"onnxruntime": "ONNX Runtime", "sklearn": "scikit-learn", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+
+
+class NotLoaded(Exception):
+    """Why a model cannot be served, in one line; what was raised is its cause, if anything was."""
 
 
 class Handler(object):
@@ -43,9 +56,30 @@ class Handler(object):
 
 
 def load(name: str, model_dir: str) -> Handler:
-    """The handler of this name, with its model loaded."""
+    """The handler of this name, with its model loaded. NotLoaded says in one line what went wrong."""
     if name not in HANDLERS:
-        raise ValueError("There is no handler %r; they are %s." % (name, ", ".join(sorted(HANDLERS))))
-    module = importlib.import_module(HANDLERS[name])
-    handler: Handler = module.load(model_dir)
+        raise NotLoaded("There is no handler %r; they are %s." % (name, ", ".join(sorted(HANDLERS))))
+    try:
+        handler: Handler = importlib.import_module(HANDLERS[name]).load(model_dir)
+    except NotLoaded:
+        raise
+    except BaseException as error:  # SystemExit of a library is a failure too
+        raise NotLoaded("The model could not be loaded %s: %s" % (_with(name), in_a_line(error))) from error
     return handler
+
+
+def in_a_line(error: BaseException) -> str:
+    """The kind of an exception and what it says first."""
+    lines = str(error).strip().splitlines()
+    return "%s: %.500s" % (type(error).__name__, lines[0]) if lines else type(error).__name__
+
+
+def _with(name: str) -> str:
+    """What loads it: the framework's version often is the reason."""
+    python = "Python %s" % platform.python_version()
+    try:
+        library = importlib.import_module(_LIBRARIES[name])
+        version = library.__version__
+    except Exception:  # noqa: BLE001 - whatever it is, the model's own failure is what is told
+        return "on %s" % python
+    return "with %s %s on %s" % (_TITLES.get(library.__name__, library.__name__), version, python)

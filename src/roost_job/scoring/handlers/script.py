@@ -14,32 +14,45 @@ from typing import Any, Callable, Dict, List, Optional
 from urllib.parse import parse_qs
 
 from roost_job.scoring import rawhttp, schemas
-from roost_job.scoring.handlers import Handler
+from roost_job.scoring.handlers import Handler, NotLoaded, in_a_line
 from roost_job.scoring.messages import JSON, Refused, Request, Response
 
 _EMPTY = inspect.Parameter.empty
 
 
 def load(model_dir: str) -> Handler:  # noqa: ARG001 - scripts read AZUREML_MODEL_DIR themselves
-    """Imports the script that AZUREML_ENTRY_SCRIPT names and calls its `init()`."""
-    module = _imported(os.path.abspath(os.environ.get("AZUREML_ENTRY_SCRIPT") or "score.py"))
+    """Imports the script that AZUREML_ENTRY_SCRIPT names and calls its `init()`. NotLoaded says which of it failed."""
+    named = os.environ.get("AZUREML_ENTRY_SCRIPT") or "score.py"
+    path = os.path.abspath(named)
+    if not os.path.isfile(path):
+        raise NotLoaded("There is no entry script %s." % named)
+    try:
+        module = _imported(path)
+    except BaseException as error:  # SystemExit too
+        raise NotLoaded("%s could not be imported: %s" % (named, in_a_line(error))) from error
     for name in ("init", "run"):
         if not callable(getattr(module, name, None)):
-            raise AttributeError("The entry script %s has no function %s()." % (module.__file__, name))
-    handler = Script(module.run)
-    module.init()
+            raise NotLoaded("%s has no function %s()." % (named, name))
+    try:
+        handler = Script(module.run)
+    except TypeError as error:
+        raise NotLoaded("%s: %s" % (named, error)) from None
+    try:
+        module.init()
+    except SystemExit as error:
+        raise NotLoaded("init() called sys.exit(%s)." % ("" if error.code is None else repr(error.code))) from error
+    except BaseException as error:
+        raise NotLoaded("init() raised %s" % in_a_line(error)) from error
     return handler
 
 
 def _imported(path: str) -> ModuleType:
-    if not os.path.isfile(path):
-        raise FileNotFoundError("There is no entry script %s." % path)
     for folder in (os.getcwd(), os.path.dirname(path)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
     spec = importlib.util.spec_from_file_location("entry_module", path)
     if spec is None or spec.loader is None:
-        raise ImportError("The entry script %s is no Python file." % path)
+        raise ImportError("it is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules["entry_module"] = module  # what it pickles, and its dataclasses, look for it there
     spec.loader.exec_module(module)

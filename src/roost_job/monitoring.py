@@ -1,0 +1,117 @@
+"""`ModelDataCollector`: what a scoring script wants kept of its inputs and predictions, with the endpoint's records.
+
+In a service the worker gives it to the front (`keep_with`), which keeps it where the endpoint records; elsewhere it is printed.
+Python 3.6 and later, standard library only; NumPy and pandas are known by what they can do.
+"""
+
+import json
+import math
+import sys
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from roost_job.exceptions import UserErrorException
+
+MAX_BYTES = 64 * 1024
+"""Of the rows of one call; those beyond it are counted only."""
+_DESIGNATIONS = ("default", "inputs", "predictions", "labels", "signals", "general")
+_sink: Optional[Callable[[bytes], bool]] = None
+
+
+def keep_with(sink: Optional[Callable[[bytes], bool]]) -> None:
+    """Where what is collected goes from now on; `sink` says whether it could take it."""
+    global _sink  # noqa: PLW0603 - one worker in a process
+    _sink = sink
+
+
+class ModelDataCollector(object):
+    """Collects rows of a model under a designation: `ModelDataCollector("net", designation="inputs").collect(data)`."""
+
+    def __init__(
+        self,
+        model_name: str,
+        designation: str = "default",
+        feature_names: Optional[Sequence[str]] = None,
+        workspace: str = "default/default/default",
+        webservice_name: str = "default",
+        model_version: str = "default",
+        collection_name: str = "default",
+        identifier: Optional[str] = None,
+    ) -> None:
+        """`identifier` is the older name of `designation`; of workspace and service Roost knows more than the script."""
+        if not isinstance(model_name, str) or not model_name:
+            raise UserErrorException("model_name must be text that is not empty, got %.80r." % (model_name,))
+        chosen = identifier if identifier is not None else designation
+        if not isinstance(chosen, str) or not chosen:
+            raise UserErrorException(
+                "designation must be text that is not empty, got %.80r." % (chosen,),
+                hint="It is one of: %s." % ", ".join(_DESIGNATIONS[1:]),
+            )
+        if isinstance(feature_names, str):
+            raise UserErrorException("feature_names must be a list of names, got the text %.80r." % feature_names)
+        self.model_name = model_name
+        self.designation = chosen
+        self.feature_names = None if feature_names is None else [str(each) for each in feature_names]
+        self.workspace = workspace
+        self.webservice_name = webservice_name
+        self.model_version = model_version
+        self.collection_name = collection_name
+
+    def collect(self, input_data: Any, user_correlation_id: str = "") -> None:
+        """Keeps these rows: a list, a NumPy array, or a pandas frame. It never fails for what it is given."""
+        columns, rows = table(input_data)
+        kept, size = [], 0
+        for row in rows:
+            size += len(json.dumps(row))
+            if size > MAX_BYTES:
+                break
+            kept.append(row)
+        record: Dict[str, Any] = {
+            "model": self.model_name,
+            "model_version": str(self.model_version),
+            "designation": self.designation,
+            "collection": str(self.collection_name),
+            "correlation_id": str(user_correlation_id or ""),
+            "columns": self.feature_names or columns,
+            "rows": kept,
+            "row_count": len(rows),
+        }
+        text = json.dumps(record)
+        if _sink is None or not _sink(text.encode("utf-8")):
+            print("Collected of %s, %s (not kept): %.2000s" % (self.model_name, self.designation, text))
+            sys.stdout.flush()
+
+
+def table(data: Any) -> Tuple[Optional[List[str]], List[List[Any]]]:
+    """The names of the columns, where the data has any, and its rows, as JSON has them."""
+    columns = None
+    if hasattr(data, "columns") and hasattr(data, "values"):  # a pandas frame
+        columns, data = [str(each) for each in data.columns], data.values
+    if callable(getattr(data, "tolist", None)):
+        data = data.tolist()
+    if isinstance(data, Mapping):
+        data = [data]
+    if not isinstance(data, (list, tuple)):
+        return columns, [[_plain(data)]]
+    if data and all(isinstance(each, Mapping) for each in data):
+        names = list(dict.fromkeys(str(name) for each in data for name in each))
+        lines = [{str(name): value for name, value in each.items()} for each in data]
+        return names, [[_plain(each.get(name)) for name in names] for each in lines]
+    rows = [each.tolist() if callable(getattr(each, "tolist", None)) else each for each in data]
+    if not any(isinstance(each, (list, tuple)) for each in rows):
+        return columns, [[_plain(each)] for each in rows]
+    return columns, [[_plain(cell) for cell in (row if isinstance(row, (list, tuple)) else [row])] for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it; whatever has no form there is text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if callable(getattr(value, "tolist", None)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return str(value)
