@@ -130,6 +130,15 @@ def run(data):
     until(lambda: len([each for each in service.replicas() if each.status == "Running"]) == 1)
 
 
+def test_the_log_has_what_was_printed_by_the_time_of_the_call(service: Service) -> None:
+    script = "def init():\n    print('loaded')\n\ndef run(data):\n    print('asked for', data)\n    return data\n"
+    endpoint = service.deploy(script)
+    assert "loaded\n" in service.call("GET", "/logs")["text"]
+    for number in range(10):
+        assert score(endpoint.port, str(number)).status == 200
+        assert f"asked for {number}\n" in service.call("GET", "/logs")["text"]
+
+
 @pytest.mark.parametrize("change", ["import nothing_of_that_name\n", "def init(:\n"], ids=["import", "syntax"])
 def test_an_update_that_fails_leaves_what_was_there(service: Service, change: str) -> None:
     endpoint = service.deploy(echo("one "))

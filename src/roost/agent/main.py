@@ -87,6 +87,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     masks = Masks(folder)
     cargo = Cargo(folder, link, staging, masks)
     ship = Ship(folder, link, cargo, orders)
+    orders.flush = ship.flush
     door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank, attempt=plan.attempt), ship, staging, masks)
     tree = Tree(folder.mark, keeper, known(os.getpid()))
     tell = Teller(folder.std_log).say

@@ -15,6 +15,7 @@ from roost.domain import names
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Replica, checked_key, checked_name
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
+from roost.domain.runs import RunStatus
 from roost.services import files, fronts, replicas, secrets, submissions, vault
 from roost.services.house import House
 from roost.services.signals import CONTROL, endpoint_topic
@@ -190,22 +191,36 @@ def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = 
     endpoint = get(house, workspace, name)
     if not 1 <= lines <= MAX_LINES:
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
-    found = replicas_of(house, workspace, name)
-    if replica and replica not in {each.run_id for each in found}:
-        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint="List them: roost endpoint show NAME")
-    chosen = [each for each in found if each.run_id == replica] if replica else sorted(found, key=_telling)
-    if not chosen:
+    chosen = _teller(house, endpoint, replica)
+    if chosen is None:
         return Log(text="", run_id="")
-    run_id = chosen[-1].run_id
+    run_id = chosen.run_id
     try:
         size = files.size(house, run_id, STD_LOG)
         offset = max(0, size - MAX_LOG_BYTES)
         text = b"".join(files.read(house, run_id, STD_LOG, offset)).decode("utf-8", "replace")
     except NotFound:
         text = ""
-    if not text and not chosen[-1].ready:
-        text = chosen[-1].message or endpoint.error
+    if not text and not chosen.ready:
+        text = chosen.message or endpoint.error
     return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id)
+
+
+def writes(house: House, workspace: str, name: str, *, replica: str = "") -> str:
+    """The run whose log `logs` would show, while it goes on: it may have written what is not here yet. Empty for none."""
+    chosen = _teller(house, get(house, workspace, name), replica)
+    return chosen.run_id if chosen is not None and (chosen.ready or chosen.status == RunStatus.RUNNING) else ""
+
+
+def _teller(house: House, endpoint: Endpoint, replica: str) -> Replica | None:
+    """Whose log is shown; None when there is nobody yet."""
+    found = replicas_of(house, endpoint.workspace, endpoint.name)
+    if replica and replica not in {each.run_id for each in found}:
+        raise NotFound(
+            f"Endpoint {endpoint.name!r} has no replica {replica!r}.", hint="List them: roost endpoint show NAME"
+        )
+    chosen = [each for each in found if each.run_id == replica] if replica else sorted(found, key=_telling)
+    return chosen[-1] if chosen else None
 
 
 def _telling(replica: Replica) -> tuple[bool, float]:
