@@ -30,7 +30,7 @@ def test_put_looked_at_and_deleted(desk: Desk) -> None:
     assert person.put(f"{PLACE}/birds", wish(desk, overwrite=True)).status == 200
     assert "birds" in [each["name"] for each in person.get(PLACE).json["endpoints"]]
     assert person.get(f"{PLACE}/birds/replicas").json == {"replicas": []}
-    assert person.get(f"{PLACE}/birds/logs").json == {"text": "", "run_id": ""}
+    assert person.get(f"{PLACE}/birds/logs").json == {"text": "", "run_id": "", "note": ""}
     assert person.get(f"{PLACE}/birds/status").json == {"running": False}
     assert person.get(f"{PLACE}/birds/records").json == {"records": []}
     assert person.call("DELETE", f"{PLACE}/birds?wait=0").json == {"gone": False}  # no loop turns here
@@ -107,12 +107,12 @@ def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(desk: Desk) -
     agent.post(f"{place}/streams/user_logs/std_log.txt?offset=0", b"the last line\n")
     assert "flush" not in agent.post(f"{place}/heartbeat?flushed={mark}").json
     reader.join(20)
-    assert read == [{"text": "the last line\n", "run_id": run_id}]
+    assert read == [{"text": "the last line\n", "run_id": run_id, "note": ""}]
 
 
 def test_an_agent_that_does_not_answer_keeps_nobody_from_the_log(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "FLUSH_SECONDS", 0.05)
     run_id = serving(desk, "lochs")
     desk.run_client(run_id).post(f"/api/runs/{run_id}/streams/user_logs/std_log.txt?offset=0", b"so far\n")
-    assert desk.person.get(f"{PLACE}/lochs/logs").json == {"text": "so far\n", "run_id": run_id}
+    assert desk.person.get(f"{PLACE}/lochs/logs").json == {"text": "so far\n", "run_id": run_id, "note": ""}
     assert desk.house.flushes.wanted(run_id) == ""

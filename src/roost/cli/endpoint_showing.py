@@ -54,6 +54,8 @@ def show(service: Webservice, as_json: bool) -> None:
         print("Error")
         for line in record.error.splitlines():
             print(f"  {line}")
+    if record.failed_replica:
+        print(f"Failed replica\n  {record.failed_replica}, its log: roost endpoint logs {service.name}")
     print(f"Next\n  roost endpoint test {service.name} --data '{{\"data\": …}}'\n  roost endpoint logs {service.name}")
 
 

@@ -138,14 +138,17 @@ def logs(
     replica: str = typer.Option("", "--replica", help="The run of one replica.", metavar="ID"),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Print what a replica has printed: one that serves, else the newest."""
+    """Print what a replica has printed: the one with which the last change failed, else one that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
 
-    text = endpoints.logs(session.workspace(), name, lines, replica)
+    said = endpoints.logs(session.workspace(), name, lines, replica)
+    text = said["text"]
     if as_json:
-        rendering.as_json({"text": text})
+        rendering.as_json(said)
     else:
+        if said["note"]:
+            print(said["note"], file=sys.stderr, flush=True)
         sys.stdout.write(text if text.endswith("\n") or not text else f"{text}\n")
 
 

@@ -369,7 +369,7 @@ class LocalWebservice(Webservice):
 
     def get_logs(self, num_lines: int = 5000, raw: bool = False) -> str:
         """What it has printed: the last lines."""
-        return endpoints.logs(self.workspace, self.name, num_lines)
+        return super().get_logs(num_lines)
 
     def get_keys(self) -> NoReturn:
         raise NotImplementedError("Local web services do not support auth keys.")

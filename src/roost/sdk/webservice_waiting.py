@@ -42,9 +42,13 @@ def until_settled(
                 f"Deployment polling exceeded timeout override of {seconds:g}s. Current status: {record.state.value}",
                 hint="It goes on by itself: update_deployment_state() fetches its latest state, get_logs() what it prints.",
             )
+        if told is not None:
+            told.expect(record)
         record = endpoints.get(workspace, name, after=record.revision, wait=min(_DOT_SECONDS, left))
         if told is not None:
             told.step(record)
+    if told is not None and record.failed_replica:
+        told.end(record.failed_replica)
     return record
 
 
@@ -56,18 +60,33 @@ class Told:
         self._name = name
         self._out = out
         self._known: dict[str, str] = {}
+        self._wanted: set[tuple[str, int]] = set()
+
+    def expect(self, record: Endpoint) -> None:
+        """What is to come up: once that has failed, the record says what was there before."""
+        self._wanted = {(version.name, version.generation) for version in record.spec.versions}
 
     def step(self, record: Endpoint) -> None:
         self._out.write(".")
-        wanted = {(version.name, version.generation) for version in record.spec.versions}
+        if record.state not in _FINAL:
+            self.expect(record)
+        wanted = self._wanted
         for replica in endpoints.replicas(self._workspace, self._name):
             if replica.leaving or (replica.version, replica.generation) not in wanted:
                 continue
             now = "ready" if replica.ready else replica.status
-            if now and self._known.get(replica.run_id, "NotStarted") != now:
-                self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {replica.run_id}: {now}")
-            self._known[replica.run_id] = now
+            self._say(replica.run_id, now)
         self._out.flush()
+
+    def end(self, failed: str) -> None:
+        """It has failed, with this replica."""
+        self._say(failed, "Failed")
+        self._out.flush()
+
+    def _say(self, run_id: str, now: str) -> None:
+        if now and self._known.get(run_id, "NotStarted") != now:
+            self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {run_id}: {now}")
+        self._known[run_id] = now
 
 
 def raise_for_failure(record: Endpoint) -> None:
@@ -79,6 +98,7 @@ def raise_for_failure(record: Endpoint) -> None:
         "Service deployment polling reached non-successful terminal state, current service state: "
         f"{record.state.value}\n"
         + ("The update failed; what was deployed before still serves.\n" if served else "")
+        + (f"The replica that failed: {record.failed_replica}\n" if record.failed_replica else "")
         + f"More information can be found using '.get_logs()'\nError:\n{record.error or 'It did not come up.'}"
     )
 

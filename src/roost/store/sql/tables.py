@@ -476,6 +476,9 @@ endpoints = Table(
     Column("lease_token", Name, nullable=False),
     Column("lease_until", Float, nullable=False),
     Column("due_at", Float, nullable=False),
+    Column(
+        "failed_replica", Name
+    ),  # empty, or none before revision 0007: nothing that was last asked for failed with one
     UniqueConstraint("port"),
 )
 

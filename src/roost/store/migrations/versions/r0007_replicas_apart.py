@@ -1,5 +1,5 @@
 """Replicas of endpoints stand apart from people's work: lists of a workspace's runs walk indexes without them, and an experiment
-that never held anything else is known as such."""
+that never held anything else is known as such. An endpoint remembers which of them failed a change."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -7,11 +7,13 @@ from alembic import op
 revision = "0007"
 down_revision = "0006"
 
+Name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _WORK, _REPLICAS = sa.text("kind <> 'replica'"), sa.text("kind = 'replica'")
 
 
 def upgrade() -> None:
-    # A column that may be empty: added in place.
+    # Columns that may be empty: added in place.
+    op.add_column("endpoints", sa.Column("failed_replica", Name))
     op.add_column("experiments", sa.Column("only_replicas", sa.Boolean()))
     runs = sa.table("runs", sa.column("workspace"), sa.column("experiment"), sa.column("kind"))
     experiments = sa.table("experiments", sa.column("workspace"), sa.column("name"), sa.column("only_replicas"))
