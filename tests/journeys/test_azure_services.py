@@ -205,6 +205,22 @@ def test_what_cannot_be_deployed_changes_nothing(ws: Workspace) -> None:
     assert Webservice.list(ws) == []
 
 
+def test_a_model_that_was_looked_at_here_does_not_keep_the_folder_from_being_deployed(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = brought(ws, 2.0)
+    monkeypatch.chdir("serve")
+    assert Model.get_model_path("line", _workspace=ws) == "azureml-models/line/1/line.json"
+    service = Model.deploy(ws, "line-svc", [model], InferenceConfig("score.py"))
+    service.wait_for_deployment()
+    assert service.run({"data": [2]}) == [4.0]
+    Path("azureml-models/mine.py").write_text("")
+    with pytest.raises(WebserviceException, match="has a 'azureml-models' of its own"):
+        Model.deploy(ws, "line-svc", [model], InferenceConfig("score.py"), overwrite=True)
+    Path(".amlignore").write_text("azureml-models\n")
+    Model.deploy(ws, "line-svc", [model], InferenceConfig("score.py"), overwrite=True)
+
+
 def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     model = brought(ws, 2.0)
     broken, good = InferenceConfig("serve/broken.py"), InferenceConfig("serve/score.py")
