@@ -237,6 +237,29 @@ def test_a_script_that_hangs_is_begun_anew(service: Service) -> None:
     )
 
 
+def test_a_request_that_takes_too_much_memory_is_told_so(service: Service, tmp_path: Path) -> None:
+    script = f"""
+import time
+
+def init():
+    pass
+
+def run(data):
+    with open({str(tmp_path / "calls")!r}, "a") as calls:
+        calls.write("x")
+    kept = b"x" * 500_000_000
+    time.sleep(2)  # one that is only asked to end would answer
+    return len(kept)
+"""
+    endpoint = service.deploy(script, limits=Limits(memory_gb=0.2, queue_seconds=30))
+    answer = score(endpoint.port)
+    assert answer.status == 502
+    assert "more than its limit of 0.2 GB" in json.loads(answer.text)["message"]
+    assert (tmp_path / "calls").read_text() == "xx"
+    shown = CliRunner().invoke(app, ["endpoint", "show", "birds"], catch_exceptions=False).stdout
+    assert "begun anew 2 times; the last time: The replica had " in shown
+
+
 def test_a_script_that_leaks_memory_is_begun_anew(service: Service) -> None:
     script = """
 kept = []
