@@ -12,8 +12,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 from roost_job import values
 from roost_job.exceptions import RunEnvironmentException, UserErrorException
 
-KINDS = {"azureml.scriptrun": "script", "azureml.interactive": "interactive"}
-"""The SDK's words for where a run came from, and ours."""
+KINDS = {"azureml.scriptrun": "script", "azureml.interactive": "interactive", "roost.replica": "replica"}
+"""The SDK's words for where a run came from, and ours. It had none for a replica of a service, which was no run there."""
 _AT_ONCE = 1000
 
 Labels = Union[str, Mapping[str, Optional[str]], None]

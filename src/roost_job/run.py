@@ -130,10 +130,11 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     @property
     def type(self) -> str:
-        """Where it came from: `azureml.scriptrun` for one that was submitted, else `azureml.interactive`."""
+        """Where it came from: `azureml.scriptrun` for one that was submitted, `azureml.interactive` for one of a process of its
+        user's own, `roost.replica` for a replica of a service."""
         if not self._kind:
             self._kind = str((self._record_now().get("spec") or {}).get("kind") or "script")
-        return next(word for word, kind in KINDS.items() if kind == self._kind)
+        return next((word for word, kind in KINDS.items() if kind == self._kind), "roost." + self._kind)
 
     @property
     def number(self) -> int:

@@ -81,6 +81,19 @@ def test_a_process_that_ignores_sigterm_is_killed(run_id, spawn):
     assert child.wait() == -signal.SIGKILL
 
 
+def test_without_patience_there_is_no_word_before(run_id, spawn):
+    child = spawn(
+        """
+        import signal, sys, time
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+        print("ready")
+        time.sleep(600)
+        """
+    )
+    assert Tree(run_id).end(polite=0) == 1
+    assert child.wait() == -signal.SIGKILL
+
+
 def test_sigterm_comes_first_so_that_a_script_can_save_its_work(run_id, spawn, tmp_path):
     child = spawn(
         f"""

@@ -17,7 +17,7 @@ from roost.agent.folder import Folder
 from roost.agent.launch import Launched
 from roost.agent.orders import Halt
 from roost.agent.outcomes import Outcome
-from roost.agent.processes import Known, Started, known
+from roost.agent.processes import POLITE_SECONDS, Known, Started, known
 from roost.domain.endpoints import Serving
 from roost.domain.errors import Forbidden
 from roost.domain.runs import RunSpec
@@ -46,6 +46,8 @@ class Stage:
         self.scripts = list(scripts)
         self.orders = Orders()
         self.told: list[str] = []
+        self.polite: list[float] = []
+        self.noted: list[str] = []
         self.started: list[Started] = []
         self.log = folder / "log"
         serving = Serving(endpoint="e", version="v", generation=1, socket=str(folder / "s"), memory_gb=memory_gb)
@@ -64,7 +66,10 @@ class Stage:
         self.started.append(Started(argv, folder=self.folder, environment={}, log=self.log))
         return [Launched(self.started[-1], 0, self.log, True)]
 
-    def end(self, workers: Sequence[Launched]) -> None:
+    def end(self, workers: Sequence[Launched], polite: float) -> None:
+        self.polite.append(polite)
+        ended = self.folder / "s.ended"
+        self.noted.append(ended.read_text() if ended.exists() else "")
         for worker in workers:
             if worker.running.exit_code() is None:
                 os.kill(self.started[-1].pid, signal.SIGKILL)
@@ -103,8 +108,15 @@ def test_one_that_never_was_fails(tmp_path: Path, script: str, words: str) -> No
 def test_too_much_memory_is_ended_and_said(tmp_path: Path) -> None:
     hungry = READY + "kept = bytearray(200 * 2**20)\nfor i in range(0, len(kept), 4096): kept[i] = 1\ntime.sleep(600)"
     stage = Stage(tmp_path, [hungry], memory_gb=0.1)
+    stage.scripts.append("raise SystemExit(6)")
+    (tmp_path / "elsewhere").write_text("kept")
+    (tmp_path / "s.ended").symlink_to("elsewhere")
     assert stage.run() is None
     assert "more than its limit of 0.1 GB" in stage.told[0]
+    assert stage.polite == [0.0, POLITE_SECONDS]  # by force, at once
+    assert "more than its limit of 0.1 GB" in stage.noted[0]  # before it is ended, for the front
+    assert stage.noted[1] == ""  # that was the one before
+    assert (tmp_path / "elsewhere").read_text() == "kept"
 
 
 def test_too_much_memory_in_init_fails(tmp_path: Path) -> None:

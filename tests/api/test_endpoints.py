@@ -3,10 +3,14 @@
 import threading
 from typing import Any
 
+import pytest
 from tests.api.desks import Desk
 from tests.services.houses import snapshot, submit
 
+from roost.api import waiting
 from roost.api.waiting import LONGEST
+from roost.domain.runs import RunEvent, RunStatus
+from roost.services import endpoints, replicas
 
 PLACE = "/api/workspaces/vision/endpoints"
 
@@ -26,7 +30,7 @@ def test_put_looked_at_and_deleted(desk: Desk) -> None:
     assert person.put(f"{PLACE}/birds", wish(desk, overwrite=True)).status == 200
     assert "birds" in [each["name"] for each in person.get(PLACE).json["endpoints"]]
     assert person.get(f"{PLACE}/birds/replicas").json == {"replicas": []}
-    assert person.get(f"{PLACE}/birds/logs").json == {"text": "", "run_id": ""}
+    assert person.get(f"{PLACE}/birds/logs").json == {"text": "", "run_id": "", "note": ""}
     assert person.get(f"{PLACE}/birds/status").json == {"running": False}
     assert person.get(f"{PLACE}/birds/records").json == {"records": []}
     assert person.call("DELETE", f"{PLACE}/birds?wait=0").json == {"gone": False}  # no loop turns here
@@ -78,3 +82,37 @@ def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(desk: Desk) -> None
     for method, path in (("PUT", "/trees"), ("GET", "/hills"), ("GET", "/hills/keys"), ("DELETE", "/hills")):
         assert run.call(method, PLACE + path, wish(desk)).status == 403
         assert desk.stranger.call(method, PLACE + path, wish(desk)).status == 401
+
+
+def serving(desk: Desk, name: str) -> str:
+    """The run of a replica that goes on, of an endpoint of that name."""
+    desk.person.put(f"{PLACE}/{name}", wish(desk))
+    endpoint = endpoints.get(desk.house, "vision", name)
+    run_id = replicas.begin(desk.house, endpoint, endpoint.spec.versions[0]).run_id
+    for to in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.RUNNING):
+        desk.house.store.runs.apply(run_id, RunEvent(to=to, at=1.0))
+    return run_id
+
+
+def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(desk: Desk) -> None:
+    run_id = serving(desk, "rivers")
+    agent, place = desk.run_client(run_id), f"/api/runs/{run_id}"
+    read: list[Any] = []
+    reader = threading.Thread(target=lambda: read.append(desk.person.get(f"{PLACE}/rivers/logs").json))
+    assert "flush" not in agent.post(f"{place}/heartbeat?flushed=").json
+    reader.start()
+    revision = desk.house.store.runs.get(run_id).revision
+    mark = agent.post(f"{place}/heartbeat?after={revision}&wait=20&flushed=").json["flush"]
+    assert "flush" not in agent.post(f"{place}/heartbeat").json  # an agent that does not know of it is left alone
+    agent.post(f"{place}/streams/user_logs/std_log.txt?offset=0", b"the last line\n")
+    assert "flush" not in agent.post(f"{place}/heartbeat?flushed={mark}").json
+    reader.join(20)
+    assert read == [{"text": "the last line\n", "run_id": run_id, "note": ""}]
+
+
+def test_an_agent_that_does_not_answer_keeps_nobody_from_the_log(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "FLUSH_SECONDS", 0.05)
+    run_id = serving(desk, "lochs")
+    desk.run_client(run_id).post(f"/api/runs/{run_id}/streams/user_logs/std_log.txt?offset=0", b"so far\n")
+    assert desk.person.get(f"{PLACE}/lochs/logs").json == {"text": "so far\n", "run_id": run_id, "note": ""}
+    assert desk.house.flushes.wanted(run_id) == ""

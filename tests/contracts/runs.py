@@ -117,6 +117,22 @@ class RunsContract(StoreContract):
         assert found(properties={"p": "x" * 500}) == found(properties={"p": "x" * 500}, tags={"k": "1"}) == ["a"]
         assert found(tags={"p": None}) == []
 
+    def test_replicas_are_listed_to_those_who_ask_for_them(self, store: Store) -> None:
+        replica = RunSpec(kind=RunKind.REPLICA)
+        self.make(store, "a")
+        self.make(store, "b", RunStatus.QUEUED, spec=replica, experiment="other")
+        self.make(store, "c", spec=replica, tags={"k": "1"})
+
+        def found(**conditions: object) -> list[str]:
+            return ids(store.runs.list(RunQuery(workspace=WS, **conditions)))  # type: ignore[arg-type]
+
+        assert found() == found(include_children=True) == found(kind=RunKind.SCRIPT) == ["a"]
+        assert found(status=[RunStatus.QUEUED]) == found(tags={"k": None}) == []
+        assert found(kind=RunKind.REPLICA) == ["c", "b"]
+        assert found(kind=RunKind.REPLICA, status=[RunStatus.QUEUED]) == found(experiment="other") == ["b"]
+        assert found(kind=RunKind.REPLICA, tags={"k": "1"}) == ["c"]
+        assert found(experiment="train") == ["c", "a"]
+
     def test_a_move_is_the_row_and_its_event(self, store: Store) -> None:
         before = self.make(store, "r1")
         run, moved = store.runs.apply(

@@ -1,10 +1,11 @@
 """What every store promises of workspaces and experiments (`roost.store.base`), as tests."""
 
 import pytest
-from tests.contracts.store import WS, StoreContract
+from tests.contracts.store import WS, StoreContract, event
 
 from roost.domain.compute import Compute
 from roost.domain.errors import ComputeNotFound, Conflict, NotFound
+from roost.domain.runs import RunKind, RunSpec, RunStatus
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import Store
 
@@ -32,6 +33,22 @@ class WorkspacesContract(StoreContract):
             store.experiments.ensure(Experiment(id="x", workspace="nowhere", name="e", user="a", created_at=1.0))
         with pytest.raises(NotFound, match="nowhere"):
             store.experiments.list("nowhere")
+
+    def test_an_experiment_of_replicas_alone_is_listed_to_those_who_ask_for_it(self, store: Store) -> None:
+        def listed(**which: bool) -> list[str]:
+            return [each.name for each in store.experiments.list(WS, **which)]
+
+        self.make(store, "a", experiment="other", spec=RunSpec(kind=RunKind.REPLICA))
+        self.make(store, "b", experiment="other", spec=RunSpec(kind=RunKind.REPLICA))
+        assert (listed(), listed(replicas=True)) == (["train"], ["other", "train"])
+        assert store.experiments.get(WS, "other").name == "other"
+        for run_id in ("a", "b"):
+            store.runs.apply(run_id, event(RunStatus.CANCELED))
+            store.runs.delete(run_id)
+        assert listed() == ["train"]  # it does not come up for being empty
+        self.make(store, "c", experiment="other")
+        self.make(store, "d", experiment="other", spec=RunSpec(kind=RunKind.REPLICA))
+        assert listed() == ["other", "train"]
 
     def test_experiments_are_tagged_put_away_and_deleted(self, store: Store) -> None:
         assert store.experiments.annotate(WS, "train", tags={"a": "1", "b": None, "ü": "é"}).tags["ü"] == "é"

@@ -6,7 +6,7 @@ import pytest
 from tests.services.houses import ANN, Clock, snapshot, submit
 
 from roost.control.endpoints import EndpointsControl
-from roost.control.replicas import KEPT, Seat, Seats, group_of
+from roost.control.replicas import KEPT, Failure, Seat, Seats, group_of
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Version
 from roost.domain.environments import BUILD_LOG, EnvironmentUse
 from roost.domain.runs import Reason, RunStatus
@@ -59,14 +59,15 @@ def test_a_replica_that_ends_by_its_own_doing_is_a_failure_and_a_lost_agent_is_n
     for _ in range(3):
         (seat,) = begun(house, endpoint).living()
         end(house, seat.run.id, reason=Reason.AGENT_LOST)
-    assert Seats(house, endpoint).failure(groups) == ""
+    assert Seats(house, endpoint).failure(groups) is None
     (seat,) = begun(house, endpoint).living()
     end(house, seat.run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER)
-    assert "4 times" in Seats(house, endpoint).failure(groups)
+    lost = Seats(house, endpoint).failure(groups)
+    assert lost is not None and "4 times" in lost.why and lost.run_id == seat.run.id
     (seat,) = begun(house, endpoint).living()
     end(house, seat.run.id)
-    assert Seats(house, endpoint).failure(groups) == f"The end of {seat.run.id}."
-    assert Seats(house, endpoint).failure([("default", 2)]) == ""
+    assert Seats(house, endpoint).failure(groups) == Failure(f"The end of {seat.run.id}.", seat.run.id)
+    assert Seats(house, endpoint).failure([("default", 2)]) is None
 
 
 def test_one_that_keeps_ending_waits_longer_and_longer(house: House, endpoint: Endpoint, clock: Clock) -> None:
@@ -97,11 +98,12 @@ def test_an_init_that_takes_too_long_is_said(house: House, endpoint: Endpoint, c
     for to in (RunStatus.QUEUED, RunStatus.PROVISIONING):
         runs.move(house, seat.run.id, to, Reason.NONE, "")
     clock.pass_by(100)  # waiting for an environment is not init()
-    assert Seats(house, endpoint).slow([version], ()) == ""
+    assert Seats(house, endpoint).slow([version], ()) is None
     runs.move(house, seat.run.id, RunStatus.RUNNING, Reason.SCRIPT_STARTED, "")
     clock.pass_by(11)
-    assert "after 10 s" in Seats(house, endpoint).slow([version], ())
-    assert Seats(house, endpoint).slow([version], [seat.replica.socket]) == ""
+    slow = Seats(house, endpoint).slow([version], ())
+    assert slow is not None and "after 10 s" in slow.why and slow.run_id == seat.run.id
+    assert Seats(house, endpoint).slow([version], [seat.replica.socket]) is None
 
 
 def test_those_that_ended_are_remembered_for_a_while(house: House, endpoint: Endpoint) -> None:
@@ -176,6 +178,7 @@ def test_more_replicas_that_cannot_start_are_a_change_that_failed(stage: Stage, 
     after = stage.look()
     assert (after.state, after.spec.versions[0].limits.min_replicas) == (EndpointState.HEALTHY, 1)
     assert f"The end of {second.run.id}." in after.error
+    assert after.failed_replica == second.run.id
     clock.pass_by(1)
     stage.ask(min_replicas=2, max_replicas=2)  # tried anew: what failed before does not count
     stage.look()
@@ -184,6 +187,7 @@ def test_more_replicas_that_cannot_start_are_a_change_that_failed(stage: Stage, 
     stage.is_ready(*Seats(stage.house, after).living())
     after = stage.look()
     assert (after.state, after.spec.versions[0].limits.min_replicas) == (EndpointState.HEALTHY, 2)
+    assert (after.error, after.failed_replica) == ("", "")
 
 
 def test_more_replicas_that_take_too_long_are_a_change_that_failed(stage: Stage, clock: Clock) -> None:

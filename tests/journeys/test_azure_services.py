@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.journeys.endpoints import load, score
 from tests.sdk.folders import tree
+from typer.testing import CliRunner
 
 from azureml.core import Environment, Experiment, ScriptRunConfig, Webservice, Workspace
 from azureml.core.compute import AksCompute, ComputeTarget
@@ -16,6 +17,8 @@ from azureml.core.profile import ModelProfile
 from azureml.core.webservice import AciWebservice, AksEndpoint, AksWebservice, LocalWebservice
 from azureml.exceptions import WebserviceException
 from roost import Dataset
+from roost.cli.main import app
+from roost.sdk import endpoints
 
 pytestmark = pytest.mark.slow
 
@@ -209,6 +212,22 @@ def test_what_cannot_be_deployed_changes_nothing(ws: Workspace) -> None:
     assert Webservice.list(ws) == []
 
 
+def test_a_model_that_was_looked_at_here_does_not_keep_the_folder_from_being_deployed(
+    ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = brought(ws, 2.0)
+    monkeypatch.chdir("serve")
+    assert Model.get_model_path("line", _workspace=ws) == "azureml-models/line/1/line.json"
+    service = Model.deploy(ws, "line-svc", [model], InferenceConfig("score.py"))
+    service.wait_for_deployment()
+    assert service.run({"data": [2]}) == [4.0]
+    Path("azureml-models/mine.py").write_text("")
+    with pytest.raises(WebserviceException, match="has a 'azureml-models' of its own"):
+        Model.deploy(ws, "line-svc", [model], InferenceConfig("score.py"), overwrite=True)
+    Path(".amlignore").write_text("azureml-models\n")
+    Model.deploy(ws, "line-svc", [model], InferenceConfig("score.py"), overwrite=True)
+
+
 def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     model = brought(ws, 2.0)
     broken, good = InferenceConfig("serve/broken.py"), InferenceConfig("serve/score.py")
@@ -223,10 +242,23 @@ def test_an_update_that_fails_leaves_what_was_there(ws: Workspace, capsys: pytes
     service = Model.deploy(ws, "line-svc", [model], good, huge, overwrite=True)
     assert "4000 cores is a wish here: replicas share this machine (" in capsys.readouterr().err
     service.wait_for_deployment()
+    assert "the slope is 2.0" in service.get_logs()
+    serves = [each.run_id for each in endpoints.replicas(ws, "line-svc") if each.ready]
     service.update(inference_config=broken)
-    with pytest.raises(WebserviceException, match="what was deployed before still serves"):
-        service.wait_for_deployment()
+    capsys.readouterr()
+    with pytest.raises(WebserviceException, match="what was deployed before still serves") as caught:
+        service.wait_for_deployment(show_output=True)
     assert service.run({"data": [2]}) == [4.0]
+    failed = service._record.failed_replica
+    assert failed and failed not in serves and failed in caught.value.message
+    said = capsys.readouterr().out
+    assert f"Replica {failed}: Failed" in said and not any(each in said for each in serves)
+    first, _, rest = service.get_logs().partition("\n")
+    assert failed in first and "the last change failed" in first and f"--replica {serves[0]}" in first
+    assert "the weights are gone" in rest and "the slope is" not in rest
+    assert "the slope is 2.0" in endpoints.logs(ws, "line-svc", 100, serves[0])["text"]
+    shown = CliRunner().invoke(app, ["endpoint", "show", "line-svc"], catch_exceptions=False).stdout
+    assert f"{failed}, its log: roost endpoint logs line-svc" in shown
     with pytest.raises(WebserviceException, match="No parameters provided"):
         service.update()
     service.delete()

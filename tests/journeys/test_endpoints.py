@@ -16,9 +16,10 @@ from tests.journeys.endpoints import ECHO, Answer, Service, load, score
 from tests.journeys.kills import alive, server_pid, until
 from typer.testing import CliRunner
 
-from roost import Model, Workspace
+from roost import Experiment, Model, Workspace
 from roost.agent.folder import Folder
 from roost.cli.main import app
+from roost.cli.session import find
 from roost.domain.endpoints import Auth, EndpointState, Limits
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, RoostError, TooLarge
 from roost.sdk import embedded
@@ -131,6 +132,45 @@ def run(data):
     until(lambda: len([each for each in service.replicas() if each.status == "Running"]) == 1)
 
 
+def test_the_log_has_what_was_printed_by_the_time_of_the_call(service: Service) -> None:
+    script = "def init():\n    print('loaded')\n\ndef run(data):\n    print('asked for', data)\n    return data\n"
+    endpoint = service.deploy(script)
+    assert "loaded\n" in service.call("GET", "/logs")["text"]
+    for number in range(10):
+        assert score(endpoint.port, str(number)).status == 200
+        assert f"asked for {number}\n" in service.call("GET", "/logs")["text"]
+
+
+def test_lists_of_peoples_work_leave_replicas_out_unless_they_are_asked_for(
+    service: Service, workspace: Workspace
+) -> None:
+    mine = Experiment(workspace, "train").start_logging()
+    mine.complete()
+    service.deploy(echo("one "))
+    (replica,) = service.replicas()
+
+    def listed(*words: str) -> list[str]:
+        told = CliRunner().invoke(app, ["run", "list", "--json", *words], catch_exceptions=False)
+        return [each["id"] for each in json.loads(told.stdout)]
+
+    for _ in ("while it serves", "once it is gone"):
+        assert listed() == listed("--kind", "interactive") == [mine.id]
+        assert listed("--kind", "Replica") == listed("-e", "endpoint-birds") == [replica.run_id]
+        assert find(workspace, "@latest").id == mine.id
+        assert find(workspace, replica.run_id.rpartition("_")[2]).id == replica.run_id
+        assert [each.name for each in Experiment.list(workspace)] == list(workspace.experiments) == ["train"]
+        assert [each.name for each in Experiment.list(workspace, "endpoint-birds")] == ["endpoint-birds"]
+        assert [run.id for run in Experiment(workspace, "endpoint-birds").get_runs()] == [replica.run_id]
+        with suppress(EndpointNotFound):
+            service.delete()
+    words = ["gc", "--older-than", "0s", "--yes", "--json"]
+    told = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert json.loads(told.stdout)["runs"] == [mine.id, replica.run_id]
+    assert list(workspace.experiments) == ["train"]
+    Experiment.delete(workspace, "endpoint-birds")
+    assert Experiment.list(workspace, "endpoint-birds") == []
+
+
 @pytest.mark.parametrize("change", ["import nothing_of_that_name\n", "def init(:\n"], ids=["import", "syntax"])
 def test_an_update_that_fails_leaves_what_was_there(service: Service, change: str) -> None:
     endpoint = service.deploy(echo("one "))
@@ -197,6 +237,29 @@ def test_a_script_that_hangs_is_begun_anew(service: Service) -> None:
     assert "longer than its time limit" in until(
         lambda: (text := service.call("GET", "/logs")["text"]) and ("begun anew in" in text and text)
     )
+
+
+def test_a_request_that_takes_too_much_memory_is_told_so(service: Service, tmp_path: Path) -> None:
+    script = f"""
+import time
+
+def init():
+    pass
+
+def run(data):
+    with open({str(tmp_path / "calls")!r}, "a") as calls:
+        calls.write("x")
+    kept = b"x" * 500_000_000
+    time.sleep(2)  # one that is only asked to end would answer
+    return len(kept)
+"""
+    endpoint = service.deploy(script, limits=Limits(memory_gb=0.2, queue_seconds=30))
+    answer = score(endpoint.port)
+    assert answer.status == 502
+    assert "more than its limit of 0.2 GB" in json.loads(answer.text)["message"]
+    assert (tmp_path / "calls").read_text() == "xx"
+    shown = CliRunner().invoke(app, ["endpoint", "show", "birds"], catch_exceptions=False).stdout
+    assert "begun anew 2 times; the last time: The replica had " in shown
 
 
 def test_a_script_that_leaks_memory_is_begun_anew(service: Service) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.roost_job import spools
 from tests.roost_job.doors import FakeDoor
 
+from roost.domain.runs import RunKind
 from roost_job.door import DoorClient
 from roost_job.exceptions import RunEnvironmentException, ServiceException, UserErrorException
 from roost_job.offline import _OfflineRun
@@ -58,6 +59,13 @@ def test_a_subclass_gets_its_own_context(run: Run) -> None:
 
     found = Sub.get_context()
     assert type(found) is Sub and Sub.get_context() is found and found.id == run.id
+
+
+@pytest.mark.parametrize("kind", [*RunKind, "newer"])
+def test_every_kind_has_a_word(run: Run, door: FakeDoor, kind: str) -> None:
+    door.record["spec"]["kind"] = str(kind)
+    known = {"script": "azureml.scriptrun", "interactive": "azureml.interactive"}
+    assert run.type == known.get(kind, f"roost.{kind}")
 
 
 def test_another_run_cannot_be_reached_through_the_door(run: Run) -> None:

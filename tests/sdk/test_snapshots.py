@@ -68,6 +68,12 @@ class TestIgnoring:
         tree(source, {"train.py": "1", "all.roost.tar": "2", "old/x.roost.tar": "3", "data.tar": "4"})
         assert taken(source, blobs, tmp_path) == {"train.py", "data.tar"}
 
+    def test_a_folder_that_this_one_is_to_be_without(self, source: Path, blobs: LocalBlobs, tmp_path: Path) -> None:
+        tree(source, {"score.py": "", "models/a/1/x": "", "lib/models/y.py": ""})
+        entries = blobs.entries(snapshots.take(str(source), blobs, tmp_path / "home", without=("models",)))
+        assert set(entries) == {"score.py", "lib/models/y.py"}
+        assert "models/a/1/x" in blobs.entries(snapshots.take(str(source), blobs, tmp_path / "home"))
+
     def test_folders_nobody_means_to_send(self, source: Path, blobs: LocalBlobs, tmp_path: Path) -> None:
         tree(source, {"train.py": "", ".git/HEAD": "", "lib/__pycache__/a.pyc": "", "myenv/pyvenv.cfg": ""})
         tree(source, {".venv/bin/python": "", "nb/.ipynb_checkpoints/n.ipynb": "", "myenv/lib/x.py": ""})

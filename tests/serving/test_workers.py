@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from tests.serving.conftest import ECHO, Host
@@ -58,6 +59,20 @@ def test_a_request_that_kills_its_worker_is_tried_twice_and_no_more(host: Host) 
     assert answer.status == 502 and "2 workers" in answer.json["message"]
     assert host.score({"a": 1}).status == 200
     assert sorted(worker.poll() is None for worker in host.workers.values()) == [False, False, True]
+
+
+def test_why_its_workers_were_ended_is_told(host: Host) -> None:
+    paths = [host.worker(name) for name in "abc"]
+    host.start(*paths)
+    for path in paths:
+        Path(f"{path.socket}.ended").write_text(
+            "It had 0.4 GB of memory, more than its limit of 0.3 GB, and was ended."
+        )
+    answer = host.score({"exit": 9})
+    assert answer.status == 502
+    assert "2 workers" in answer.json["message"] and "more than its limit of 0.3 GB" in answer.json["message"]
+    restarts = host.ask("status")["restarts"]
+    assert [(each["count"], "limit of 0.3 GB" in each["why"]) for each in restarts.values()] == [(1, True)] * 2
 
 
 def test_a_request_whose_worker_died_is_answered_by_the_next_one(host: Host) -> None:

@@ -26,7 +26,7 @@ def shape(connection: sa.Connection) -> dict[str, set[str]]:
         "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'alembic_version'"
     )
     # A column that was added later stands on the line of the one before it.
-    parts = {name: re.split(r"\n|, (?=\w+ (?:TEXT|VARCHAR|INTEGER|BIGINT)\b)", sql) for name, sql in found}
+    parts = {name: re.split(r"\n|, (?=\w+ (?:TEXT|VARCHAR|INTEGER|BIGINT|BOOLEAN)\b)", sql) for name, sql in found}
     return {name: {each.strip(" ,\t").replace('"', "") for each in lines} for name, lines in parts.items()}
 
 
@@ -144,3 +144,31 @@ for _ in range(2):
 sys.exit("alembic" in sys.modules)
 """
     subprocess.run([sys.executable, "-c", program, f"sqlite:///{tmp_path / 'a.db'}"], check=True)
+
+
+def test_experiments_of_replicas_alone_are_known_after_the_migration() -> None:
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        upgrade(connection, "0006")
+        for name, kinds in {
+            "train": ["script"],
+            "endpoint-a": ["replica"] * 2,
+            "b": ["replica", "script"],
+            "c": [],
+        }.items():
+            given = {"id": name, "workspace": "ws", "name": name, "user": "ann", "created_at": 1.0, "tags": "{}"}
+            old = sa.table("experiments", *map(sa.column, [*given, "run_count"]))
+            connection.execute(old.insert().values(**given, run_count=len(kinds)))
+            for number, kind in enumerate(kinds):
+                row = {column.name: _value(column) for column in metadata.tables["runs"].c if not column.nullable}
+                row |= {"id": f"{name}{number}", "workspace": "ws", "experiment": name, "number": number, "kind": kind}
+                del row["seq"]
+                connection.execute(metadata.tables["runs"].insert().values(row))
+        upgrade(connection)
+        hidden = connection.exec_driver_sql("SELECT name FROM experiments WHERE only_replicas").scalars().all()
+    engine.dispose()
+    assert hidden == ["endpoint-a"]
+
+
+def _value(column: sa.Column[object]) -> object:
+    return "" if isinstance(column.type, sa.String) else 0

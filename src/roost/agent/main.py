@@ -88,6 +88,7 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     masks = Masks(folder)
     cargo = Cargo(folder, link, staging, masks)
     ship = Ship(folder, link, cargo, orders)
+    orders.flush = ship.flush
     door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank, attempt=plan.attempt), ship, staging, masks)
     tree = Tree(folder.mark, keeper, known(os.getpid()))
     tell = Teller(folder.std_log).say
@@ -221,13 +222,13 @@ class _Ahead:
             log.warning("The end is not told ahead: %s", error.message)
 
 
-def _end(crew: _Crew, processes: Sequence[Launched]) -> int:
+def _end(crew: _Crew, processes: Sequence[Launched], polite: float = POLITE_SECONDS) -> int:
     """Ends all that there is of the run, and takes its containers away; how many processes there were."""
     boxes = [process.running for process in processes if isinstance(process.running, Box)]
     if boxes and not crew.tree.members():  # the engine has them where this machine's /proc does not show them
         for box in boxes:
-            box.end(POLITE_SECONDS)
-    left = crew.tree.end()
+            box.end(polite)
+    left = crew.tree.end(polite=polite)
     for box in boxes:
         box.end(0)
         box.remove()
@@ -276,7 +277,7 @@ def _serve(crew: _Crew, start: Callable[[], Sequence[Launched]]) -> Outcome:
     tell = Teller(crew.folder.std_log).say
     supervisor = replicas.Supervisor(serving, crew.orders, members, tell, crew.masks.hide)
     try:
-        outcome = supervisor.run(start, lambda workers: _end(crew, workers))
+        outcome = supervisor.run(start, partial(_end, crew))
     except (RoostError, OSError) as error:
         _end(crew, ())
         outcome = outcomes.failed(Reason.START_FAILED, str(error))

@@ -8,16 +8,19 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Callable
 from enum import StrEnum
 
 from roost.agent.link import Link
 from roost.domain.codec import decode
-from roost.domain.errors import NotFound, RoostError
+from roost.domain.errors import NotFound, RoostError, Unavailable
 from roost.domain.runs import Run, RunStatus
 
 _WAIT_SECONDS = 20
 _PAUSE = 2.0
 _FIRST_WORD_SECONDS = 0.3
+_FLUSH_SECONDS = 1.5
+"""That the heartbeat may be late for what somebody wants to read now."""
 log = logging.getLogger("roost.agent")
 
 
@@ -59,6 +62,8 @@ class Orders:
         self._over = threading.Event()
         self.wake, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         """Readable once there is a halt."""
+        self.flush: Callable[[float], None] = lambda _: None
+        """Sends what the run has written by now, within so many seconds; Unavailable when that takes longer."""
 
     @property
     def halted(self) -> Halt | None:
@@ -112,12 +117,19 @@ class Orders:
     def _listen(self) -> None:
         # The answer to "it is running" tells the revision, and spares a request; a long preparation does not keep us from asking.
         self._first_word.wait(_FIRST_WORD_SECONDS)
-        told = ""
+        told = flushed = ""
         while not self._over.is_set():
             try:
                 params = {"after": self._revision, "wait": _WAIT_SECONDS, "attempt": self._link.attempt or None}
-                answer = self._link.client.call("POST", self._link.own_path("heartbeat"), params=params)
+                answer = self._link.client.call(
+                    "POST", self._link.own_path("heartbeat"), params={**params, "flushed": flushed}
+                )
                 self.heard(decode(Run, answer))
+                flushed = ""
+                if wish := answer.get("flush"):
+                    with contextlib.suppress(Unavailable):  # who asked goes without it
+                        self.flush(_FLUSH_SECONDS)
+                        flushed = str(wish)
             except NotFound:
                 self.halt(Halt.DISOWNED)
                 return

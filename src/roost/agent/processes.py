@@ -127,7 +127,7 @@ class Tree:
         return [process for pid, process in found.items() if pid not in kept]
 
     def end(self, *, polite: float = POLITE_SECONDS, meanwhile: Callable[[], None] = lambda: None) -> int:
-        """SIGTERM to all, SIGKILL to those that are left after `polite` seconds; how many there were. At most 10 s.
+        """SIGTERM to all, SIGKILL to those that are left after `polite` seconds (0: at once); how many there were. At most 10 s.
 
         `meanwhile` is called as the processes go, so that a parent can reap its children.
         """
@@ -137,9 +137,10 @@ class Tree:
         if not first:
             return 0
         met = {process.pid for process in first}
-        _signal(first, signal.SIGTERM)
-        _signal(first, signal.SIGCONT)  # a stopped process takes its SIGTERM only when it goes on
-        _await_end(first, polite, meanwhile)
+        if polite > 0:
+            _signal(first, signal.SIGTERM)
+            _signal(first, signal.SIGCONT)  # a stopped process takes its SIGTERM only when it goes on
+            _await_end(first, polite, meanwhile)
         deadline = time.monotonic() + _KILL_SECONDS
         while left := self.members():
             met.update(process.pid for process in left)

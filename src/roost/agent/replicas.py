@@ -18,12 +18,12 @@ from roost.agent.folder import Folder, make_private
 from roost.agent.launch import Launched
 from roost.agent.orders import Orders
 from roost.agent.outcomes import Outcome
-from roost.agent.processes import Known, wait
+from roost.agent.processes import POLITE_SECONDS, Known, wait
 from roost.domain.endpoints import Serving
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunSpec
 from roost.transport.carrying import Carrier, Meanwhile
-from roost_job.scoring.frames import EXIT_ABORTED
+from roost_job.scoring.frames import ENDED, EXIT_ABORTED
 
 MODELS = "azureml-models"
 """In the working copy, as scripts know it."""
@@ -105,18 +105,23 @@ class Supervisor:
         self._failures = 0
 
     def run(
-        self, start: Callable[[], Sequence[Launched]], end: Callable[[Sequence[Launched]], object]
+        self, start: Callable[[], Sequence[Launched]], end: Callable[[Sequence[Launched], float], object]
     ) -> Outcome | None:
-        """Begins the worker again and again; None when the run is halted, else how it failed. `end` ends all that there is."""
+        """Begins the worker again and again; None when the run is halted, else how it failed. `end` ends all that there is, after
+        so many seconds by force."""
+        ended = Path(f"{self._socket}{ENDED}")
         while True:
-            with contextlib.suppress(FileNotFoundError):
-                self._socket.unlink()
+            for path in (self._socket, ended):
+                with contextlib.suppress(OSError):
+                    path.unlink()
             began = time.monotonic()
             self._ready = False
             workers = start()
             why = self._watch(workers)
             code = workers[0].running.exit_code()
-            end(workers)
+            if why:
+                _note(ended, why)  # before it is ended: the front asks why as soon as it is gone
+            end(workers, 0.0 if why else POLITE_SECONDS)  # one that has too much memory would take more meanwhile
             if self._orders.halted:
                 return None
             why = why or _fate(code)
@@ -169,6 +174,14 @@ def trim(path: Path, most: int = LOG_BYTES, kept: int = LOG_KEPT) -> None:
         file.truncate(0)
     with open(path, "ab", buffering=0) as file:
         file.write(b"(What was printed before is not kept.)\n" + last)
+
+
+def _note(path: Path, words: str) -> None:
+    """Leaves words beside the socket, in a file that the worker has not made. Nothing depends on them."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+            file.write(words.encode())
 
 
 def _ending(path: str) -> str:

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
-from roost.api.waiting import LONGEST, until
+from roost.api.waiting import LONGEST, flushed, until
 from roost.domain.endpoints import Endpoint, Keys, Replica
 from roost.services import endpoints
 from roost.services.endpoints import Log, Token, Which, Wish
@@ -99,8 +99,11 @@ def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Resp
 
 
 @desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
-def logs(house: TheHouse, workspace: str, name: str, lines: int = 5000, replica: str = "") -> Response:
-    return answer(endpoints.logs(house, workspace, name, lines=lines, replica=replica))
+async def logs(house: TheHouse, workspace: str, name: str, lines: int = 5000, replica: str = "") -> Response:
+    """With what was written by the time of the call, as far as the replica's agent answers."""
+    if run_id := await run_in_threadpool(endpoints.writes, house, workspace, name, replica=replica):
+        await flushed(house, run_id)
+    return answer(await run_in_threadpool(endpoints.logs, house, workspace, name, lines=lines, replica=replica))
 
 
 @desk.route("GET", _ONE + "/replicas", Access.PERSON, answer=ReplicaList)

@@ -43,5 +43,6 @@ def delete(house: TheHouse, workspace: str, name: str) -> Response:
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/experiments", Access.PERSON, answer=ExperimentList)
-def listing(house: TheHouse, workspace: str) -> Response:
-    return answer(ExperimentList(experiments=tuple(experiments.listing(house, workspace))))
+def listing(house: TheHouse, workspace: str, replicas: bool = False) -> Response:
+    """With `replicas` also those that never held anything but the replicas of an endpoint."""
+    return answer(ExperimentList(experiments=tuple(experiments.listing(house, workspace, replicas=replicas))))

@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from roost.api.answers import answer
+from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.api.waiting import LONGEST_HEARTBEAT, until
+from roost.domain.codec import encode
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import runs
 from roost.services.house import House
@@ -22,6 +23,9 @@ desk = Desk("runs")
 
 After = Annotated[int | None, Query(description="Wait until the run's revision passes this one.")]
 Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
+Flushed = Annotated[
+    str | None, Query(description="The wish that was answered; empty for none, yet such wishes are heard.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,12 +91,31 @@ async def get(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0)
 
 
 @desk.route("POST", "/api/runs/{run_id}/heartbeat", Access.RUN, answer=Run)
-async def heartbeat(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0) -> Response:
+async def heartbeat(
+    house: TheHouse, run_id: str, after: After = None, wait: Wait = 0, flushed: Flushed = None
+) -> Response:
+    """With `flushed` the answer may have a `flush` beside the run's own fields: the wish to send what was written by now."""
     run = await run_in_threadpool(runs.heartbeat, house, run_id)
-    if after is None or run.revision > after or wait <= 0:
-        return answer(run)
-    longest = min(wait, LONGEST_HEARTBEAT)
-    return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
+    if flushed:
+        house.flushes.answered(run_id, flushed)
+        house.signals.ring(run_topic(run_id))
+
+    def wish() -> str:
+        return house.flushes.wanted(run_id) if flushed is not None else ""
+
+    def enough(found: Run) -> bool:
+        return after is None or found.revision > after or bool(wish())
+
+    if not enough(run) and wait > 0:
+        longest = min(wait, LONGEST_HEARTBEAT)
+        run = await until(
+            house,
+            run_topic(run_id),
+            longest,
+            lambda: runs.get(house, run_id),
+            lambda found: enough(found) or found.status.is_terminal,
+        )
+    return plain_answer({**encode(run), "flush": mark}) if (mark := wish()) else answer(run)
 
 
 async def changed(house: House, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:

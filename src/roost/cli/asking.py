@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from roost.domain.errors import InvalidInput, NotFound
-from roost.domain.runs import RunStatus
+from roost.domain.runs import RunKind, RunStatus
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.ASCII)
@@ -56,6 +56,17 @@ def statuses(given: Sequence[str]) -> list[RunStatus]:
     """Statuses however they were written: `running`, `Not-Started`."""
     known = {status.value.lower(): status for status in RunStatus}
     return [_status(each, known) for each in given]
+
+
+def kind(text: str | None) -> RunKind | None:
+    """Where a run comes from, in any case; None for whatever is listed by default."""
+    if text is None:
+        return None
+    try:
+        return RunKind(text.strip().lower())
+    except ValueError:
+        every = ", ".join(each.value for each in RunKind)
+        raise InvalidInput(f"There is no kind {text!r} of run.", hint=f"It is one of: {every}.") from None
 
 
 def _status(text: str, known: dict[str, RunStatus]) -> RunStatus:

@@ -18,7 +18,7 @@ _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 def cancel(
     run_ids: list[str] = _SOME,
-    every: bool = typer.Option(False, "--all", help="Every run of the workspace that has not ended."),
+    every: bool = typer.Option(False, "--all", help="Every run of the workspace that has not ended; endpoints go on."),
     yes: bool = _YES,
     as_json: bool = _AS_JSON,
 ) -> None:

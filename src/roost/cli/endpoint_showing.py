@@ -47,13 +47,14 @@ def show(service: Webservice, as_json: bool) -> None:
     if record.spec.recorded:
         print(f"  recorded     {record.spec.recorded:.0%} of them: roost endpoint records {service.name}")
     for version in record.spec.versions:
-        _version(
-            version, [each for each in replicas if each.version == version.name and _counts(each, version)], origins
-        )
+        shown = [each for each in replicas if each.version == version.name and _counts(each, version)]
+        _version(version, shown, origins, status.get("restarts") or {})
     if record.error:
         print("Error")
         for line in record.error.splitlines():
             print(f"  {line}")
+    if record.failed_replica:
+        print(f"Failed replica\n  {record.failed_replica}, its log: roost endpoint logs {service.name}")
     print(f"Next\n  roost endpoint test {service.name} --data '{{\"data\": …}}'\n  roost endpoint logs {service.name}")
 
 
@@ -92,7 +93,12 @@ def _origins(service: Webservice) -> dict[str, tracing.Origin]:
     return found
 
 
-def _version(version: Version, replicas: Sequence[Replica], origins: Mapping[str, tracing.Origin]) -> None:
+def _version(
+    version: Version,
+    replicas: Sequence[Replica],
+    origins: Mapping[str, tracing.Origin],
+    restarts: Mapping[str, Mapping[str, Any]],
+) -> None:
     limits = version.limits
     scale = (
         f"{limits.min_replicas}"
@@ -113,6 +119,9 @@ def _version(version: Version, replicas: Sequence[Replica], origins: Mapping[str
         state = "ready" if replica.ready else "leaving" if replica.leaving else replica.status
         words = f": {replica.message.splitlines()[0]}" if replica.message else ""
         print(f"  replica      {replica.run_id}, {state}{words}")
+        if again := restarts.get(replica.socket):
+            why = f"; the last time: {again['why']}" if again["why"] else ""
+            print(f"               begun anew {rendering.count(int(again['count']), 'time')}{why}")
     for each in version.models:
         print(f"  model        {each}")
         for line in origin_lines(origins[each]) if each in origins else ():

@@ -145,7 +145,7 @@ def logs(
     follow: bool = typer.Option(False, "--follow", "-f", help="Print what comes, until the replica ends."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Print what a replica has printed: one that serves, else the newest."""
+    """Print what a replica has printed: the one with which the last change failed, else one that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
     from roost.sdk.webservices import found_or_told  # noqa: PLC0415
@@ -154,10 +154,13 @@ def logs(
     if follow and (run_id := found_or_told(ws, name, lambda: endpoints.telling(ws, name, replica))):
         _follow_log(ws, run_id, lines)
         return
-    text = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))
+    said = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))
+    text = said["text"]
     if as_json:
-        rendering.as_json({"text": text})
+        rendering.as_json(said)
     else:
+        if said["note"]:
+            print(said["note"], file=sys.stderr, flush=True)
         sys.stdout.write(text if text.endswith("\n") or not text else f"{text}\n")
 
 

@@ -34,6 +34,9 @@ def listing(
         metavar="STATUS",
         help="Only those in this status, such as running; repeated: any of them.",
     ),
+    kind: str | None = typer.Option(
+        None, "--kind", metavar="KIND", help="Only script, interactive or replica: those of endpoints, else left out."
+    ),
     tag: list[str] = typer.Option(
         [], "--tag", "-t", metavar="K=V", help="Only those with this tag, k or k=v; repeated: all of them."
     ),
@@ -44,16 +47,17 @@ def listing(
     before: str | None = typer.Option(None, help="Only those older than this run: the next page.", metavar="ID"),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first. The replicas of endpoints are left out unless --kind or --experiment asks for them."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
     from roost.sdk import searches  # noqa: PLC0415
 
-    tags, statuses = asking.tags(tag), asking.statuses(status)
+    tags, statuses, sort = asking.tags(tag), asking.statuses(status), asking.kind(kind)
     start = asking.moment(since) if since else None
     ws = session.workspace()
     search = searches.Search(
         experiment=experiment,
+        kind=sort,
         statuses=statuses,
         tags=tags,
         since=start,
@@ -70,7 +74,7 @@ def listing(
     elif found:
         _table(found)
     else:
-        filtered = experiment or status or tag or since or before
+        filtered = experiment or kind or status or tag or since or before
         print(f"No runs in workspace {ws.name!r}" + (" like that." if filtered else " yet."), file=sys.stderr)
     if more:
         print(f"There are more. The next: --before {found[-1].id}   All: --all", file=sys.stderr)

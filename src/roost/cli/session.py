@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import Run as RunRecord
+from roost.domain.runs import RunKind
 
 if TYPE_CHECKING:
     from roost.sdk.runs import Run
@@ -34,7 +35,8 @@ def is_elsewhere() -> bool:
 
 
 def find(ws: "Workspace", typed: str) -> "Run":
-    """The run of that id, or the newest (`@latest`, `-`); else the only one whose id, or the last part of it, begins so."""
+    """The run of that id, or the newest that is no endpoint's (`@latest`, `-`); else the only one whose id, or the last part of
+    it, begins so."""
     from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
 
     client = ws._connection.client
@@ -48,7 +50,11 @@ def find(ws: "Workspace", typed: str) -> "Run":
     except NotFound as missing:
         if len(typed) < _LEAST_TYPED:  # one letter fits a run by chance, and some commands delete
             raise missing from None
-        known = records.listing(client, ws.name, include_children=True, limit=_LOOKED_THROUGH)
+        known = [
+            run
+            for kind in (None, RunKind.REPLICA)
+            for run in records.listing(client, ws.name, kind=kind, include_children=True, limit=_LOOKED_THROUGH)
+        ]
         fits = [run for run in known if run.id.startswith(typed) or run.id.rpartition("_")[2].startswith(typed)]
         if not fits:
             raise missing from None

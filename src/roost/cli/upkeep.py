@@ -1,11 +1,12 @@
 """`roost du` and `roost gc`: what takes room, and how it is freed."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roost.domain.runs import TERMINAL, RunStatus
+from roost.domain.runs import TERMINAL, RunKind, RunStatus
 
 if TYPE_CHECKING:
     from roost.domain.runs import Run
@@ -122,7 +123,9 @@ def _going(
     if wrong:
         raise InvalidInput(f"Runs that are {', '.join(wrong)} cannot be deleted.", hint="Cancel them first.")
     search = searches.Search(experiment=experiment, statuses=status or sorted(TERMINAL), tags=tags, until=until)
-    found = searches.find(ws._connection.client, ws.name, search, page=1000)
+    kinds = [None] if experiment else [None, RunKind.REPLICA]  # an experiment's are all its runs
+    searched = [replace(search, kind=kind) for kind in kinds]
+    found = [run for each in searched for run in searches.find(ws._connection.client, ws.name, each, page=1000)]
     return [run for run in found if not any(_has(run, key, value) for key, value in spared.items())]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.control.loop import LEASE_SECONDS
-from roost.control.replicas import Seats, group_of
+from roost.control.replicas import Failure, Seats, group_of
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Version, scaled
 from roost.domain.errors import RoostError
 from roost.services import endpoints, fronts, replicas
@@ -118,7 +118,7 @@ class EndpointsControl:
             self._populate(standing, seats, status)
         except RoostError as error:
             if coming or growing:
-                return self._failed(standing, error.message)
+                return self._failed(standing, Failure(error.message))
             raise
         seats.look()
         try:
@@ -164,7 +164,7 @@ class EndpointsControl:
         log.warning("endpoint %s: %s", endpoint.id, error.message)
         if standing.good is None and failures >= FRONT_TRIES:
             self._front_failures.pop(endpoint.id, None)
-            return self._failed(standing, error.message)
+            return self._failed(standing, Failure(error.message))
         if standing.good is not None and endpoint.state is not EndpointState.TRANSITIONING:
             endpoint = replace(endpoint, state=EndpointState.UNHEALTHY, error=error.message)
         return Verdict(after=replace(standing, endpoint=endpoint), seconds=min(failures * LOOK_SECONDS, FAILED_SECONDS))
@@ -206,7 +206,8 @@ class EndpointsControl:
     def _switch(self, standing: Standing, seats: Seats, folder: Path) -> Verdict:
         """All that was asked for is ready: it serves from now on, and what served before ends when it has answered."""
         endpoint = standing.endpoint
-        after = replace(standing, good=endpoint.spec, endpoint=replace(endpoint, state=EndpointState.HEALTHY, error=""))
+        stands = replace(endpoint, state=EndpointState.HEALTHY, error="", failed_replica="")
+        after = replace(standing, good=endpoint.spec, endpoint=stands)
         self._tell(after, seats, folder)
         return Verdict(after=after, seconds=0.0)
 
@@ -233,23 +234,24 @@ class EndpointsControl:
             groups = map(group_of, down)
             words = seats.last_words(groups) or "its replicas are being brought back."
             error = f"No replica of {', '.join(version.name for version in down)} is ready: {words}"
-            after = replace(endpoint, state=EndpointState.UNHEALTHY, error=error)
+            after = replace(endpoint, state=EndpointState.UNHEALTHY, error=error, failed_replica="")
         elif endpoint.state is EndpointState.UNHEALTHY:
-            after = replace(endpoint, state=EndpointState.HEALTHY, error="")
+            after = replace(endpoint, state=EndpointState.HEALTHY, error="", failed_replica="")
         scales = any(version.limits.max_replicas > version.limits.min_replicas for version in endpoint.spec.versions)
         seconds = END_SECONDS if down else SCALE_SECONDS if scales else LOOK_SECONDS
         return Verdict(after=replace(standing, endpoint=after), seconds=seconds)
 
-    def _failed(self, standing: Standing, why: str) -> Verdict:
-        """What was asked for cannot be had: what served before goes on."""
+    def _failed(self, standing: Standing, failure: Failure) -> Verdict:
+        """What was asked for cannot be had: what served before goes on. Which replica showed it is kept, for its log."""
         endpoint, good = standing.endpoint, standing.good
         asked = [version for version in endpoint.spec.versions if good is None or version not in good.versions]
-        why = replicas.explained(self._house, endpoint.workspace, asked, why)
+        why = replicas.explained(self._house, endpoint.workspace, asked, failure.why)
         if good is None:
             after = replace(endpoint, state=EndpointState.FAILED, error=why)
         else:
             words = f"The change failed, and the endpoint is as it was before. {why}"
             after = replace(endpoint, spec=good, state=EndpointState.HEALTHY, error=words)
+        after = replace(after, failed_replica=failure.run_id)
         return Verdict(after=replace(standing, endpoint=after), seconds=0.0)
 
     def _tell(self, standing: Standing, seats: Seats, folder: Path) -> None:

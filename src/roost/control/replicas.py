@@ -54,6 +54,14 @@ class Seat:
         return self.lives and not self.replica.leaving and self.run.status is not RunStatus.CANCEL_REQUESTED
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why something cannot come up, and the run of the replica that showed it."""
+
+    why: str
+    run_id: str = ""
+
+
 class Seats:
     """All replicas of an endpoint at one moment."""
 
@@ -92,28 +100,31 @@ class Seats:
     def leaving(self) -> list[Seat]:
         return [seat for seat in self.all if seat.lives and not seat.serves]
 
-    def failure(self, groups: Iterable[Group], since: float = 0.0) -> str:
-        """Why one of these cannot come up; empty when none that was begun since then has failed."""
+    def failure(self, groups: Iterable[Group], since: float = 0.0) -> Failure | None:
+        """Why one of these cannot come up; None when none that was begun since then has failed."""
         for group in groups:
             every = [seat for seat in self.all if seat.group == group and seat.replica.created_at >= since]
             ended = [seat.run for seat in every if not seat.lives]
             failed = [run for run in ended if run.status is not RunStatus.CANCELED and run.reason not in _OWN_DOING]
             if failed:
-                return failed[-1].message or f"Replica {failed[-1].id} ended: {failed[-1].status.value}."
+                last = failed[-1]
+                return Failure(last.message or f"Replica {last.id} ended: {last.status.value}.", last.id)
             if len(ended) > LOST_TRIES:
-                return f"Replicas ended {len(ended)} times before one was ready. {ended[-1].message}"
-        return ""
+                words = f"Replicas ended {len(ended)} times before one was ready. {ended[-1].message}"
+                return Failure(words, ended[-1].id)
+        return None
 
-    def slow(self, versions: Iterable[Version], ready: Iterable[str], since: float = 0.0) -> str:
-        """Of which version a replica takes longer to start than it may, from then on; empty for none."""
+    def slow(self, versions: Iterable[Version], ready: Iterable[str], since: float = 0.0) -> Failure | None:
+        """A replica that takes longer to start than it may, from then on; None for none."""
         known, now = set(ready), self._house.clock()
         for version in versions:
             limit = version.limits.start_seconds
             for seat in self.serving(group_of(version)):
                 began = seat.run.started_at
                 if seat.replica.socket not in known and began is not None and now - max(began, since) > limit:
-                    return f"Replica {seat.run.id} is not ready after {limit:g} s: init() has not returned."
-        return ""
+                    words = f"Replica {seat.run.id} is not ready after {limit:g} s: init() has not returned."
+                    return Failure(words, seat.run.id)
+        return None
 
     def bring_to(self, version: Version, count: int, ready: Iterable[str], *, at_once: bool) -> None:
         """Begins replicas that are missing, and dismisses those that are too many. Unless `at_once`, those that ended soon after

@@ -135,6 +135,8 @@ class Endpoint:
     state: EndpointState = EndpointState.TRANSITIONING
     error: str = ""
     """Why it is not as it should be, in words for people; with the script's traceback when it was that."""
+    failed_replica: str = ""
+    """The run for which what was last asked for failed, whose log says why; empty when it did not, or for another reason."""
     port: int = 0
     user: str = ""
     created_at: float = 0.0

@@ -13,7 +13,7 @@ from roost.domain.errors import EndpointConflict, InvalidEndpoint
 from roost.domain.no_code import FLOORS
 from roost.domain.no_code import limits as registered
 from roost.domain.sizes import beyond
-from roost.sdk import endpoints, snapshots
+from roost.sdk import endpoints
 from roost.sdk.compute import ComputeTarget, machine_of
 from roost.sdk.webservice_settings import (
     AciServiceDeploymentConfiguration,
@@ -151,8 +151,9 @@ def taken_again(workspace: Workspace, record: Endpoint) -> Change:
             f"The folder {folder!r} that service {record.name!r} was deployed from has no {version.entry_script!r} any more.",
             hint="service.update(inference_config=…) takes it from elsewhere.",
         )
-    connection = workspace._connection
-    snapshot = snapshots.take(folder, connection.bytes, connection.home, needs=version.entry_script)
+    from roost.sdk import inference  # noqa: PLC0415 - environments and YAML, for those who deploy a script
+
+    snapshot = inference.take(folder, workspace._connection, version.entry_script)
     return lambda now: replace(now, snapshot=snapshot)
 
 

@@ -76,10 +76,12 @@ def token(workspace: "Workspace", name: str) -> tuple[str, datetime, datetime]:
     return str(said["token"]), _moment(said["refresh_at"]), _moment(said["expires_at"])
 
 
-def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> str:
-    """The last lines of what a replica printed: that one, else one that serves, else the newest."""
+def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> Mapping[str, str]:
+    """The last lines of what a replica printed (`text`): that one, else the one with which the last change failed, else one that
+    serves, else the newest; its `run_id`, and a `note` where it is not one that serves."""
     params = {"lines": lines, "replica": replica or None}
-    return str(workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)["text"])
+    found: Mapping[str, str] = workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)
+    return found
 
 
 def telling(workspace: "Workspace", name: str, replica: str = "") -> str:

@@ -125,11 +125,11 @@ class Experiment:
         view_type: str = "ActiveOnly",
         tags: Labels = None,
     ) -> "builtins.list[Experiment]":
-        """The workspace's experiments by name: `ActiveOnly`, `ArchivedOnly` or `All`."""
+        """The workspace's experiments by name: `ActiveOnly`, `ArchivedOnly` or `All`. One that holds nothing but the replicas of
+        a service is there when it is asked for by its name."""
         if view_type not in _VIEWS:
             raise InvalidInput(f"There is no view_type {view_type!r}.", hint=f"It is one of: {', '.join(_VIEWS)}.")
-        answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "experiments"))
-        found = [codec.decode(domain.Experiment, item) for item in answer["experiments"]]
+        found = _every(workspace, replicas=experiment_name is not None)
         needed = wanted("tags", tags).items()
         return [
             Experiment._of(workspace, each)
@@ -142,7 +142,7 @@ class Experiment:
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
         """Deletes an experiment that has no runs."""
-        every = Experiment.list(workspace, view_type="All")
+        every = _every(workspace, replicas=True)
         names_of = [each.name for each in every if experiment_id in (each.id, each.name)]
         if not names_of:
             raise NotFound(f"There is no experiment {experiment_id!r} in workspace {workspace.name!r}.")
@@ -220,3 +220,9 @@ class Experiment:
     def _repr_html_(self) -> str:
         cells = {"Name": self._name, "Workspace": self._workspace.name}
         return showing.table(cells, {"Report Page": ("Link to Roost", self.get_portal_url())})
+
+
+def _every(workspace: Workspace, *, replicas: bool) -> list[domain.Experiment]:
+    route = path_of("workspaces", workspace.name, "experiments")
+    answer = workspace._connection.client.call("GET", route, params={"replicas": "true"} if replicas else None)
+    return [codec.decode(domain.Experiment, item) for item in answer["experiments"]]

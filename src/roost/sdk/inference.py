@@ -16,9 +16,12 @@ from roost.domain.endpoints import Version
 from roost.domain.errors import InvalidEndpoint
 from roost.sdk import environments, snapshots
 from roost.sdk.environments import Environment
+from roost.sdk.ignoring import Rules, read_rules
 from roost.sdk.sections import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, ContainerRegistry
+from roost_job.models import MODELS_DIR
 
 if TYPE_CHECKING:
+    from roost.sdk.connections import Connection
     from roost.sdk.workspaces import Workspace
 
 _RUNTIMES = ("python", "python-slim", "spark-py")
@@ -97,7 +100,7 @@ class InferenceConfig:
         if use is not None:
             environments.keep_passwords(workspace, environment)
             use = environments.noted(workspace, use)
-        snapshot = snapshots.take(self._folder(), connection.bytes, connection.home, needs=script)
+        snapshot = take(self._folder(), connection, script)
         return Version(
             snapshot=snapshot,
             entry_script=script,
@@ -110,6 +113,7 @@ class InferenceConfig:
     def check(self, service: str) -> None:
         """Everything that `version` would refuse, before anything is changed."""
         self.validate_configuration()
+        _placed_models(self._folder())
         if (environment := self._environment(service)) is not None:
             environment._use()
             environment._interpreter()
@@ -184,3 +188,30 @@ class InferenceConfig:
         if self.environment is not None:
             shown["environment"] = self.environment.name
         return f"InferenceConfig({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+def take(folder: str, connection: "Connection", script: str) -> str:
+    """The snapshot of a service's source folder, without the models that get_model_path() brought there: a replica has its own
+    in that place."""
+    without = _placed_models(folder)
+    return snapshots.take(folder, connection.bytes, connection.home, needs=script, without=without)
+
+
+def _placed_models(folder: str) -> tuple[str, ...]:
+    """`azureml-models`, where it is of Roost's making: folders of models with folders of versions. Another is refused."""
+    place = Path(folder, MODELS_DIR)
+    if not os.path.lexists(place) or Rules(read_rules(folder)).ignores(f"{MODELS_DIR}/"):
+        return ()
+    if place.is_dir() and not place.is_symlink():
+        versions = [name for model in os.scandir(place) for name in _names(model)]
+        if all(name.isdigit() or name.endswith(".part") for name in versions):
+            return (MODELS_DIR,)
+    raise InvalidEndpoint(
+        f"The source folder {folder} has a {MODELS_DIR!r} of its own, where the endpoint's models are to be.",
+        hint="Name it otherwise, or leave it out with .amlignore.",
+    )
+
+
+def _names(model: "os.DirEntry[str]") -> list[str]:
+    """What a folder holds; for anything else a name that is no version."""
+    return os.listdir(model.path) if model.is_dir(follow_symlinks=False) else [""]

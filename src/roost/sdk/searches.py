@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from roost.domain import codec
-from roost.domain.runs import Run, RunStatus
+from roost.domain.runs import Run, RunKind, RunStatus
 from roost.transport.client import Client
 
 _PAGE = 200
@@ -16,6 +16,8 @@ class Search:
     """Which runs; what is left out does not matter."""
 
     experiment: str | None = None
+    kind: RunKind | None = None
+    """None leaves out the replicas of endpoints, unless it is their experiment that is named."""
     statuses: Sequence[RunStatus] = ()
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """A value of None: any."""
@@ -31,6 +33,7 @@ def find(client: Client, workspace: str, search: Search, *, page: int = _PAGE) -
     route = f"/api/workspaces/{quote(workspace, safe='')}/runs"
     params: dict[str, object] = {
         "experiment": search.experiment,
+        "kind": search.kind.value if search.kind else None,
         "status": [status.value for status in search.statuses] or None,
         "tag": [key if value is None else f"{key}={value}" for key, value in search.tags.items()] or None,
         "include_children": "true" if search.include_children else None,

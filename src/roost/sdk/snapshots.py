@@ -7,7 +7,7 @@ plain strings and `os.scandir`. Nothing is half-made: the manifest, which alone 
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +41,8 @@ class _Walk:
     rules: Rules
     apart: str
     """ROOST_HOME within the folder, should it stand there: never part of a snapshot."""
+    without: Collection[str]
+    """Folders that this snapshot leaves out, by path."""
     known: dict[str, tuple[Signature, str]]
     """What the cache has."""
     lines: dict[str, str] = field(default_factory=dict)
@@ -51,9 +53,9 @@ class _Walk:
     """Folders that are never sent."""
 
 
-def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
-    """Snapshots a folder; the hash of its manifest. InvalidInput names the file that cannot be part of one, or `needs`,
-    a path that must be part of it and is not."""
+def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "", without: Collection[str] = ()) -> str:
+    """Snapshots a folder, less those `without`; the hash of its manifest. InvalidInput names the file that cannot be part of one,
+    or `needs`, a path that must be part of it and is not."""
     root = os.path.realpath(folder)
     if not os.path.isdir(root):
         raise InvalidInput(f"The source folder {folder!r} is not a folder.", hint="Give an existing folder.")
@@ -65,7 +67,7 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "") -> str:
         )  # another server, or a sweep: nothing that was carried can be counted on
     text = read_rules(root)
     rules = Rules(text, cache.verdicts if text == cache.rules else None)
-    walk = _Walk(root, rules, os.path.relpath(os.path.realpath(home), root), cache.files)
+    walk = _Walk(root, rules, os.path.relpath(os.path.realpath(home), root), without, cache.files)
     _walk(walk, root, "")
     if needs and needs not in walk.lines and needs not in walk.fresh:
         raise InvalidInput(
@@ -133,7 +135,7 @@ def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: li
     for entry in entries:
         path = prefix + entry.name
         if entry.is_dir(follow_symlinks=False):
-            if entry.name in ALWAYS:
+            if entry.name in ALWAYS or path in walk.without:
                 walk.left.append(path)
             elif not (path == walk.apart or (ruled and rules.ignores(path + "/"))):
                 below.append(path)

@@ -45,9 +45,13 @@ def until_settled(
                 f"Deployment polling exceeded timeout override of {seconds:g}s. Current status: {record.state.value}",
                 hint="It goes on by itself: update_deployment_state() fetches its latest state, get_logs() what it prints.",
             )
+        if told is not None:
+            told.expect(record)
         record = endpoints.get(workspace, name, after=record.revision, wait=min(pause, left))
         if told is not None:
             told.step(record)
+    if told is not None and record.failed_replica:
+        told.end(record.failed_replica)
     return record
 
 
@@ -61,18 +65,32 @@ class Told:
         self._name = name
         self._out = out
         self._known: dict[str, str] = {}
+        self._wanted: set[tuple[str, int]] = set()
+
+    def expect(self, record: Endpoint) -> None:
+        """What is to come up: once that has failed, the record says what was there before."""
+        self._wanted = {(version.name, version.generation) for version in record.spec.versions}
 
     def step(self, record: Endpoint) -> None:
         self._out.write(".")
-        wanted = {(version.name, version.generation) for version in record.spec.versions}
+        if record.state not in _FINAL:
+            self.expect(record)
+        wanted = self._wanted
         for replica in endpoints.replicas(self._workspace, self._name):
             if replica.leaving or (replica.version, replica.generation) not in wanted:
                 continue
-            now = "ready" if replica.ready else _phase(replica)
-            if now and self._known.get(replica.run_id, "NotStarted") != now:
-                self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {replica.run_id}: {now}")
-            self._known[replica.run_id] = now
+            self._tell(replica.run_id, "ready" if replica.ready else _phase(replica))
         self._out.flush()
+
+    def end(self, failed: str) -> None:
+        """It has failed, with this replica."""
+        self._tell(failed, "Failed")
+        self._out.flush()
+
+    def _tell(self, run_id: str, now: str) -> None:
+        if now and self._known.get(run_id, "NotStarted") != now:
+            self._out.write(f"\n{time.strftime('%Y-%m-%d %H:%M:%S%z')} Replica {run_id}: {now}")
+        self._known[run_id] = now
 
 
 class ToldInLines(Told):
@@ -87,16 +105,19 @@ class ToldInLines(Told):
     def step(self, record: Endpoint) -> None:
         if record.state in _FINAL:
             return self._say("Failed" if record.error else record.state.value)
-        wanted = {(version.name, version.generation) for version in record.spec.versions}
+        self.expect(record)
         coming = [
             each
             for each in endpoints.replicas(self._workspace, self._name)
-            if (each.version, each.generation) in wanted and not (each.leaving or each.ready)
+            if (each.version, each.generation) in self._wanted and not (each.leaving or each.ready)
         ]
         building = [each for each in coming if each.status == RunStatus.PREPARING]
         if coming:
             self._say(_phase(building[0]) if building else "Starting")
         return None
+
+    def end(self, failed: str) -> None:
+        self._say(f"Replica {failed}: Failed")
 
     def _say(self, words: str) -> None:
         if words != self._last:
@@ -121,6 +142,7 @@ def raise_for_failure(record: Endpoint) -> None:
         "Service deployment polling reached non-successful terminal state, current service state: "
         f"{record.state.value}\n"
         + ("The update failed; what was deployed before still serves.\n" if served else "")
+        + (f"The replica that failed: {record.failed_replica}\n" if record.failed_replica else "")
         + f"More information can be found using '.get_logs()'\nError:\n{record.error or 'It did not come up.'}"
     )
 

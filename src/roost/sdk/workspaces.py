@@ -240,7 +240,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, ComingO
 
     @property
     def experiments(self) -> "dict[str, Experiment]":
-        """Every experiment of the workspace, by name."""
+        """Every experiment of the workspace, by name; not those of services' replicas, which are found by name."""
         from roost.sdk.experiments import Experiment  # noqa: PLC0415 - experiments know their workspace: no circle
 
         answer = self._connection.client.call("GET", path_of("workspaces", self.name, "experiments"))

@@ -16,6 +16,7 @@ from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, 
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
+from roost.domain.runs import RunStatus
 from roost.services import files, fronts, replicas, secrets, submissions, vault
 from roost.services.house import House
 from roost.services.signals import CONTROL, endpoint_topic
@@ -59,6 +60,8 @@ class Log:
     text: str
     run_id: str
     """Of the replica that wrote it; empty when there is none yet."""
+    note: str = ""
+    """Whose it is, where it is not that of one that serves."""
 
 
 def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> tuple[Endpoint, bool]:
@@ -199,26 +202,55 @@ def status(house: House, workspace: str, name: str) -> dict[str, Any]:
 
 
 def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
-    """The last lines that a replica printed: the one that is named, else one that serves, else the newest."""
+    """The last lines that a replica printed: the one that is named, else the one with which the last change failed, else one
+    that serves, else the newest."""
     endpoint = get(house, workspace, name)
     if not 1 <= lines <= MAX_LINES:
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
     found = replicas_of(house, workspace, name)
-    if replica and replica not in {each.run_id for each in found}:
-        raise NotFound(f"Endpoint {name!r} has no replica {replica!r}.", hint=f"List them: roost endpoint show {name}")
-    chosen = [each for each in found if each.run_id == replica] if replica else sorted(found, key=_telling)
-    if not chosen:
+    chosen = _teller(endpoint, found, replica)
+    if chosen is None:
         return Log(text="", run_id="")
-    run_id = chosen[-1].run_id
+    run_id = chosen.run_id
     try:
         size = files.size(house, run_id, STD_LOG)
         offset = max(0, size - MAX_LOG_BYTES)
         text = b"".join(files.read(house, run_id, STD_LOG, offset)).decode("utf-8", "replace")
     except NotFound:
         text = ""
-    if not text and not chosen[-1].ready:
-        text = f"{chosen[-1].message or endpoint.error}\n{_build_log(house, run_id)}".strip()
-    return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id)
+    if not text and not chosen.ready:
+        text = f"{chosen.message or endpoint.error}\n{_build_log(house, run_id)}".strip()
+    note = "" if replica else _note(endpoint, chosen, found)
+    return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id, note=note)
+
+
+def writes(house: House, workspace: str, name: str, *, replica: str = "") -> str:
+    """The run whose log `logs` would show, while it goes on: it may have written what is not here yet. Empty for none."""
+    chosen = _teller(get(house, workspace, name), replicas_of(house, workspace, name), replica)
+    return chosen.run_id if chosen is not None and (chosen.ready or chosen.status == RunStatus.RUNNING) else ""
+
+
+def _teller(endpoint: Endpoint, found: Sequence[Replica], replica: str) -> Replica | None:
+    """Whose log is shown; None when there is nobody yet."""
+    if replica and replica not in {each.run_id for each in found}:
+        raise NotFound(
+            f"Endpoint {endpoint.name!r} has no replica {replica!r}.",
+            hint=f"List them: roost endpoint show {endpoint.name}",
+        )
+    named = [each for each in found if each.run_id == (replica or endpoint.failed_replica)]
+    chosen = named or sorted(found, key=_telling)
+    return chosen[-1] if chosen else None
+
+
+def _note(endpoint: Endpoint, chosen: Replica, found: Sequence[Replica]) -> str:
+    """Where others serve: that this is the log of one that does not."""
+    serving = [each.run_id for each in found if each.ready and each is not chosen]
+    if chosen.run_id != endpoint.failed_replica or not serving:
+        return ""
+    return (
+        f"Replica {chosen.run_id}, with which the last change failed, wrote this. What serves: "
+        f"roost endpoint logs {endpoint.name} --replica {serving[-1]}"
+    )
 
 
 def _build_log(house: House, run_id: str) -> str:

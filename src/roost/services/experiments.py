@@ -38,8 +38,10 @@ def get(house: House, workspace: str, name: str) -> Experiment:
     return house.store.experiments.get(names.workspace(workspace), names.experiment(name))
 
 
-def listing(house: House, workspace: str) -> Sequence[Experiment]:
-    return house.store.experiments.list(house.store.workspaces.get(names.workspace(workspace)).name)
+def listing(house: House, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
+    """By name; with `replicas` also those that never held anything but an endpoint's replicas."""
+    place = house.store.workspaces.get(names.workspace(workspace)).name
+    return house.store.experiments.list(place, replicas=replicas)
 
 
 def change(house: House, workspace: str, name: str, changes: Changes) -> Experiment:

@@ -10,6 +10,7 @@ from roost.blobs.base import Blobs
 from roost.domain.compute import Machine
 from roost.domain.people import Token
 from roost.objects.base import Place
+from roost.services.flushes import Flushes
 from roost.services.signals import Signals
 from roost.services.turns import Turns
 from roost.store.base import SpoolState, Store
@@ -80,6 +81,8 @@ class House:
     """Each run's parent, by run; empty for none."""
     heard: Shelf[str, float] = field(default_factory=lambda: Shelf(4096))
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
+    flushes: Flushes = field(default_factory=Flushes)
+    """Who waits for what a run has written by now."""
     disk_limit: int = 0
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
     data_roots: tuple[str, ...] | None = None

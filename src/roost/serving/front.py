@@ -219,6 +219,11 @@ class Front:
             },
             "draining": [path for queue in (*self.queues.values(), *self._closed) for path in queue.parting],
             "failed": {path: text for queue in self.queues.values() for path, text in queue.failed.items()},
+            "restarts": {
+                path: {"count": count, "why": why}
+                for queue in self.queues.values()
+                for path, (count, why) in queue.restarts.items()
+            },
             "in_flight": sum(each["in_flight"] for each in by_version.values()),
             "waiting": sum(each["waiting"] for each in by_version.values()),
             "requests": sum(counts.requests for counts in self.counts.values()),

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from roost.serving.configuration import FrontReplica, FrontVersion
 from roost.serving.exchanges import Exchange, busy, refusal, too_large
-from roost.serving.workers import WorkerLink
+from roost.serving.workers import WorkerLink, why_ended
 
 MOST_WAITING = 1000
 MOST_TRIES = 2
@@ -43,6 +43,10 @@ class Queue:
         self.utilization = 0.0
         self._ticked = 0.0
         self.failed: dict[str, str] = {}
+        self.restarts: dict[str, tuple[int, str]] = {}
+        """Of workers that ended and are begun anew, by socket: how often, and why the last time, where the agent said."""
+        self._why = ""
+        """The same of the last that was lost; empty once one is ready."""
         self._changed = changed
         self._collected = collected
         self._connecting: dict[str, asyncio.Task[None]] = {}
@@ -78,6 +82,7 @@ class Queue:
                 self.links[path] = link
         for path in [*self.links.keys() - wanted.keys(), *self._connecting.keys() - wanted.keys()]:
             self._part(path)
+        self.restarts = {path: each for path, each in self.restarts.items() if path in wanted}
         for path in wanted.keys() - self.links.keys() - self._connecting.keys():
             self._connecting[path] = asyncio.get_running_loop().create_task(self._connect(wanted[path]))
 
@@ -118,6 +123,7 @@ class Queue:
 
     def link_ready(self, link: WorkerLink) -> None:
         self.failed.pop(link.path, None)
+        self._why = ""
         self._changed()
         self.link_free(link)
 
@@ -136,19 +142,21 @@ class Queue:
         if link.failure:
             self.failed[link.path] = link.failure
         self._parting.discard(link)
+        self._why = why = why_ended(link.path)
         if self.links.get(link.path) is link:
             del self.links[link.path]
             replica = FrontReplica(socket=link.path, run=link.run)
             if replica in self.version.replicas:
+                if link.hello and not link.failure:
+                    self.restarts[link.path] = (self.restarts.get(link.path, (0, ""))[0] + 1, why)
                 self._connecting[link.path] = asyncio.get_running_loop().create_task(self._connect(replica))
         self._changed()
         for exchange in reversed(left):
             if exchange.answered or exchange.gone:
                 continue
             if exchange.tries >= MOST_TRIES:
-                exchange.answer(
-                    refusal(502, f"{exchange.tries} workers of the model ended while they were at this request.")
-                )
+                words = f"{exchange.tries} workers of the model ended while they were at this request."
+                exchange.answer(refusal(502, f"{words} {why}".strip()))
             else:
                 if exchange.started:
                     exchange.started, exchange.queued = 0.0, time.monotonic()
@@ -229,7 +237,7 @@ class Queue:
         seconds = f"{self.version.queue_seconds:g} seconds"
         if self.ready:
             return f"All {len(self.ready)} replicas of the model were busy for {seconds}."
-        return f"No replica of the model was ready within {seconds}."
+        return f"No replica of the model was ready within {seconds}. {self._why}".strip()
 
     def _measure(self, ready: list[WorkerLink], since: float) -> None:
         """A share from 0 to 1 that follows the last seconds."""

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import struct
 import time
 from typing import Any, Protocol, cast
@@ -24,6 +25,7 @@ KILL_SECONDS = 2.0
 _AHEAD = ((0.002, 16), (0.02, 4), (0.1, 1))
 """Requests that are sent ahead, by the seconds that one takes: it hides the way there and back, which matters for short ones."""
 _AHEAD_BYTES = 1 << 20
+_WHY_BYTES = 500
 _PEER = struct.Struct("3i")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
@@ -238,6 +240,18 @@ class WorkerLink(asyncio.Protocol):
                     break
         if self.leaving and not self.sent:
             self._hang_up()
+
+
+def why_ended(path: str) -> str:
+    """What the agent left beside a worker's socket when it ended the worker by force; empty for nothing."""
+    try:
+        with open(
+            os.open(path + frames.ENDED, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb"
+        ) as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read(_WHY_BYTES).decode("utf-8", "replace").strip() if is_file else ""
+    except OSError:
+        return ""
 
 
 def answer_of(head: bytes, body: bytes) -> Answer:

@@ -36,6 +36,7 @@ class RunQuery:
     experiment: str | None = None
     status: Sequence[RunStatus] = ()
     kind: RunKind | None = None
+    """None for all of an experiment's; of a workspace's all but the replicas of endpoints, which are nobody's work."""
     parent_id: str | None = None
     include_children: bool = False
     """Without it only runs that have no parent (when `parent_id` is None)."""
@@ -135,8 +136,8 @@ class Experiments(Protocol):
         """That experiment by (workspace, name), made if there is none; what is there stays as it is."""
 
     def get(self, workspace: str, name: str) -> Experiment: ...
-    def list(self, workspace: str) -> Sequence[Experiment]:
-        """By name, those that were put away too."""
+    def list(self, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
+        """By name, those that were put away too; with `replicas` also those that never held anything but an endpoint's."""
 
     def annotate(
         self,

@@ -27,6 +27,8 @@ MAX_LENGTH = 1 << 30
 """Of one frame; whoever announces more is no worker of ours."""
 LARGE = 1 << 16
 """Bytes of a body from which it is sent by itself."""
+ENDED = ".ended"
+"""Beside a worker's socket, under its name and this: why the agent ended the worker by force."""
 EXIT_ABORTED = 70
 EXIT_NOT_LOADED = 71
 """`init()`, or loading the model, failed."""

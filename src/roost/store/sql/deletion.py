@@ -31,7 +31,9 @@ def delete_tree(connection: sa.Connection, root: rows.Row) -> Sequence[str]:
 
 
 def _below(connection: sa.Connection, root: rows.Row) -> list[rows.Row]:
-    wanted = sa.select(t.runs.c.seq, t.runs.c.id, t.runs.c.status).where(t.runs.c.workspace == root.workspace)
+    wanted = sa.select(t.runs.c.seq, t.runs.c.id, t.runs.c.status).where(
+        t.runs.c.workspace == root.workspace, t.is_work
+    )
     found: list[rows.Row] = []
     parents = [root.id]
     while parents:

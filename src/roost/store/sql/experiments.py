@@ -47,8 +47,10 @@ class SqlExperiments:
     def get(self, workspace: str, name: str) -> Experiment:
         return self._database.read(lambda connection: _get(connection, workspace, name))
 
-    def list(self, workspace: str) -> Sequence[Experiment]:
+    def list(self, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
         statement = sa.select(*_COLUMNS).where(t.experiments.c.workspace == workspace).order_by(t.experiments.c.name)
+        if not replicas:
+            statement = statement.where(t.experiments.c.only_replicas.is_not(True))
 
         def work(connection: sa.Connection) -> Sequence[Experiment]:
             _check_workspace(connection, workspace)

@@ -30,7 +30,13 @@ _ADD_LABELS = Statement(sa.insert(t.run_labels))
 _NUMBER = Statement(
     t.experiments.update()
     .where(t.experiments.c.workspace == sa.bindparam("in_workspace"), t.experiments.c.name == sa.bindparam("of_name"))
-    .values(run_count=t.experiments.c.run_count + 1)
+    .values(
+        run_count=t.experiments.c.run_count + 1,
+        only_replicas=sa.and_(
+            sa.bindparam("replica", type_=sa.Boolean),
+            sa.or_(t.experiments.c.run_count == 0, sa.func.coalesce(t.experiments.c.only_replicas, sa.false())),
+        ),
+    )
     .returning(t.experiments.c.run_count)
 )
 _BY_SEQ = Statement(t.runs.update().where(t.runs.c.seq == sa.bindparam("run_seq")))
@@ -115,7 +121,7 @@ class SqlRuns:
                 id=submission.id,
                 workspace=workspace,
                 experiment=submission.experiment,
-                number=_next_number(connection, workspace, submission.experiment),
+                number=_next_number(connection, workspace, submission.experiment, submission.spec.kind),
                 spec=submission.spec,
                 user=user,
                 created_at=at,
@@ -288,8 +294,8 @@ def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run
     return after, True
 
 
-def _next_number(connection: sa.Connection, workspace: str, experiment: str) -> int:
-    found = _NUMBER.one(connection, in_workspace=workspace, of_name=experiment)
+def _next_number(connection: sa.Connection, workspace: str, experiment: str, kind: RunKind) -> int:
+    found = _NUMBER.one(connection, in_workspace=workspace, of_name=experiment, replica=kind is RunKind.REPLICA)
     if found is None:
         raise NotFound(
             f"There is no experiment {experiment!r} in workspace {workspace!r}.",

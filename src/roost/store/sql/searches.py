@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from roost.domain.runs import RunStatus
+from roost.domain.runs import RunKind, RunStatus
 from roost.store.base import RunQuery
 from roost.store.sql import rows
 from roost.store.sql import tables as t
@@ -71,6 +71,8 @@ def _own(query: RunQuery, status: RunStatus | None) -> list[sa.ColumnElement[boo
         found.append(t.runs.c.experiment == query.experiment)
     if query.kind is not None:
         found.append(t.runs.c.kind == query.kind.value)
+    if query.experiment is None:
+        found.append(t.is_replica if query.kind is RunKind.REPLICA else t.is_work)
     if query.parent_id is not None:
         found.append(t.runs.c.parent_id == query.parent_id)
         if status is not None:

@@ -19,6 +19,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal_column,
+    text,
 )
 
 metadata = MetaData(
@@ -64,6 +66,7 @@ experiments = Table(
     Column("run_count", Integer, nullable=False),  # the number of its newest run
     Column("tags", Text, nullable=False),  # JSON
     Column("archived_at", Float),
+    Column("only_replicas", Boolean),  # it has had runs, and no other than replicas of an endpoint; empty for no
     UniqueConstraint("workspace", "name"),
 )
 
@@ -105,6 +108,8 @@ nodes = Table(
     Index("ix_nodes_run", "run_id"),
 )
 
+_WORK, _REPLICAS = text("kind <> 'replica'"), text("kind = 'replica'")
+
 runs = Table(
     "runs",
     metadata,
@@ -141,15 +146,21 @@ runs = Table(
     Column("attempt", Integer),
     Column("ending", Name),
     UniqueConstraint("workspace", "experiment", "number"),
-    Index("ix_runs_workspace", "workspace", "seq"),
-    Index("ix_runs_workspace_parent", "workspace", "parent_id", "seq"),
-    Index("ix_runs_workspace_status", "workspace", "status", "seq"),
+    Index("ix_runs_workspace", "workspace", "seq", sqlite_where=_WORK, postgresql_where=_WORK),
+    Index("ix_runs_workspace_parent", "workspace", "parent_id", "seq", sqlite_where=_WORK, postgresql_where=_WORK),
+    Index("ix_runs_workspace_status", "workspace", "status", "seq", sqlite_where=_WORK, postgresql_where=_WORK),
+    Index("ix_runs_replicas", "workspace", "seq", sqlite_where=_REPLICAS, postgresql_where=_REPLICAS),
     Index("ix_runs_experiment", "workspace", "experiment", "seq"),
     Index("ix_runs_experiment_parent", "workspace", "experiment", "parent_id", "seq"),
     Index("ix_runs_experiment_status", "workspace", "experiment", "status", "seq"),
     Index("ix_runs_target", "target", "status", "seq"),
     Index("ix_runs_due", "status", "due_at"),
 )
+
+# Spelled out, not bound: a database walks an index of some rows only where the statement itself says that it wants no others.
+is_work = runs.c.kind != literal_column("'replica'")
+"""Lists of people's work leave out the replicas of endpoints; none of those has a parent."""
+is_replica = runs.c.kind == literal_column("'replica'")
 
 run_events = Table(
     "run_events",
@@ -467,6 +478,9 @@ endpoints = Table(
     Column("lease_token", Name, nullable=False),
     Column("lease_until", Float, nullable=False),
     Column("due_at", Float, nullable=False),
+    Column(
+        "failed_replica", Name
+    ),  # empty, or none before revision 0008: nothing that was last asked for failed with one
     UniqueConstraint("port"),
 )
 

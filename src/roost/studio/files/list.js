@@ -104,7 +104,11 @@ function chips() {
 async function experiments() {
   const { experiments: found } = await get(`workspaces/${part(state.workspace)}/experiments`);
   const names = found.map((each) => each.name);
-  if (!names.includes(state.experiment)) state.experiment = "";
+  if (state.experiment && !names.includes(state.experiment)) { // an endpoint's is shown to who asks for it by name
+    const { experiments: every } = await get(`workspaces/${part(state.workspace)}/experiments`, { replicas: true });
+    if (every.some((each) => each.name === state.experiment)) names.push(state.experiment);
+    else state.experiment = "";
+  }
   choices(byId("experiment"), [["", "All experiments"], ...names.map((name) => [name, name])], state.experiment);
 }
 

@@ -1,0 +1,49 @@
+"""Wishes that an agent send what its run has written by now, at once: made by who reads the log, heard in the agent's heartbeat,
+answered in its next one. They live in this process, as the bells do; one that nobody answers is given up by who made it.
+"""
+
+import secrets
+import threading
+
+
+class Flushes:
+    """Safe from any thread. Who makes a wish or answers one rings the run's bell."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[str, list[str]] = {}
+        """By run, in the order in which they were made."""
+
+    def ask(self, run_id: str) -> str:
+        """Makes a wish; its mark."""
+        mark = secrets.token_hex(8)
+        with self._lock:
+            self._open.setdefault(run_id, []).append(mark)
+        return mark
+
+    def wanted(self, run_id: str) -> str:
+        """The mark of the last wish that is open: what answers it answers those before it too. Empty for none."""
+        with self._lock:
+            return self._open.get(run_id, [""])[-1]
+
+    def answered(self, run_id: str, mark: str) -> None:
+        """All that was written before this wish was made is here."""
+        with self._lock:
+            marks = self._open.get(run_id, [])
+            if mark in marks:
+                self._keep(run_id, marks[marks.index(mark) + 1 :])
+
+    def is_open(self, run_id: str, mark: str) -> bool:
+        with self._lock:
+            return mark in self._open.get(run_id, [])
+
+    def drop(self, run_id: str, mark: str) -> None:
+        """Nobody waits for it any more. Safe twice."""
+        with self._lock:
+            self._keep(run_id, [each for each in self._open.get(run_id, []) if each != mark])
+
+    def _keep(self, run_id: str, marks: list[str]) -> None:
+        if marks:
+            self._open[run_id] = marks
+        else:
+            self._open.pop(run_id, None)
