@@ -53,17 +53,19 @@ def test_as_many_as_there_should_be(house: House, endpoint: Endpoint, clock: Clo
 
 
 def test_a_replica_that_ends_by_its_own_doing_is_a_failure_and_a_lost_agent_is_not(
-    house: House, endpoint: Endpoint
+    house: House, endpoint: Endpoint, clock: Clock
 ) -> None:
     groups = [group_of(endpoint.spec.versions[0])]
     for _ in range(3):
         (seat,) = begun(house, endpoint).living()
         end(house, seat.run.id, reason=Reason.AGENT_LOST)
+        clock.pass_by(1)
     assert Seats(house, endpoint).failure(groups) is None
     (seat,) = begun(house, endpoint).living()
     end(house, seat.run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER)
     lost = Seats(house, endpoint).failure(groups)
     assert lost is not None and "4 times" in lost.why and lost.run_id == seat.run.id
+    clock.pass_by(1)
     (seat,) = begun(house, endpoint).living()
     end(house, seat.run.id)
     assert Seats(house, endpoint).failure(groups) == Failure(f"The end of {seat.run.id}.", seat.run.id)
