@@ -50,8 +50,11 @@ class FileDatasetFactory(object):
         datastore, path = datapaths.target(target)
         files = local_files.folder(src_dir, pattern)
         there = datastore._send(files, path, overwrite, show_progress)
-        source = {"datastore": datastore.name, "path": there}
-        return make(link_of(datastore.workspace), {"kind": "file", "sources": [source]})
+        link, definition = (
+            link_of(datastore.workspace),
+            {"kind": "file", "sources": [{"datastore": datastore.name, "path": there}]},
+        )
+        return make(link, link.ask("dataset_make", definition=definition, validate=False))
 
 
 class TabularDatasetFactory(object, metaclass=_Factory):

@@ -159,10 +159,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     def get_details(self) -> Dict[str, Any]:
         """What is known of the run, under the names that scripts read."""
-        record = self._record_now()
-        spec = record.get("spec") or {}
-        has_data = bool(spec.get("outputs")) or any(each.get("dataset_id") for each in spec.get("inputs") or ())
-        return details(record, self.get_file_names(), self._link.ask("uses") if has_data else ())
+        return details(self._record_now(), self.get_file_names(), self._link.ask("uses"))
 
     def get_portal_url(self) -> str:
         """Where a browser shows it."""

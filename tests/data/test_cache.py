@@ -253,3 +253,32 @@ def test_facts_that_a_crash_left_half_written_are_none(cache: Cache, facts: str)
     (written,) = (cache.root / "facts").iterdir()
     written.write_text(facts)
     assert cache.recall(item) is None
+
+
+class TestUntouched:
+    """A whole file is known to be as it was sealed by its size and time."""
+
+    def seen(self, tmp_path: Path, modified_at: float) -> os.stat_result:
+        file = os.open(tmp_path / "a", os.O_RDWR | os.O_CREAT)
+        os.write(file, b"abc")
+        blocks.seal(file, modified_at)
+        os.close(file)
+        return os.stat(tmp_path / "a")
+
+    def test_a_disk_that_keeps_whole_seconds(self, tmp_path: Path) -> None:
+        seen = self.seen(tmp_path, 1_600_000_000.0)
+        assert blocks.untouched(seen, Item(name="a", size=3, modified_at=1_600_000_000.73))
+        assert not blocks.untouched(seen, Item(name="a", size=4, modified_at=1_600_000_000.73))
+
+    def test_one_that_was_stored_again_with_the_same_content(self, tmp_path: Path) -> None:
+        seen = self.seen(tmp_path, 1_600_000_000.0)
+        assert blocks.untouched(seen, Item(name="a", size=3, etag='"x"', modified_at=1_600_500_000.0))
+        assert not blocks.untouched(seen, Item(name="a", size=3, modified_at=1_600_500_000.0))
+
+    @pytest.mark.parametrize("etag", ["", '"x"'])
+    def test_one_that_was_written_to(self, tmp_path: Path, etag: str) -> None:
+        self.seen(tmp_path, 1_600_000_000.0)
+        (tmp_path / "a").chmod(0o644)
+        (tmp_path / "a").write_bytes(b"xyz")
+        item = Item(name="a", size=3, etag=etag, modified_at=1_600_000_000.0)
+        assert not blocks.untouched(os.stat(tmp_path / "a"), item)

@@ -227,6 +227,8 @@ store = workspace.get_default_datastore()
 said = {"python": sys.version_info[:2], "names": list(workspace.datastores), "type": store.datastore_type,
         "same": Datastore.get(workspace, store.name) == Datastore(workspace) == Datastore.get_default(workspace)}
 os.makedirs("made/sub")
+os.makedirs("root")
+open("root/made.txt", "w").close()
 for name, text in (("a.csv", "x,y\\n1,2\\n"), ("sub/b.csv", "x,y\\n3,4\\n")):
     with open(os.path.join("made", name), "w") as file:
         file.write(text)
@@ -257,6 +259,7 @@ wrong(lambda: store.upload("made", "../x"))
 wrong(lambda: Dataset.File.from_files((store, "nothing/*.txt")))
 wrong(lambda: files.take(1).register(workspace, "made"))
 wrong(lambda: store.account_key)
+said["root"] = "/made.txt" in Dataset.File.upload_directory("root", store).to_path()
 os.makedirs("outputs", exist_ok=True)
 json.dump(said, open("outputs/said.json", "w"))
 """
@@ -290,6 +293,7 @@ def test_a_script_uses_datastores_on_its_own(
         "table": ["TabularDataset", 1],
         "web": [["/train-labels-idx1-ubyte.gz"], "web"],
         "up": ["/sub/b.csv"],
+        "root": True,
         "wrong": [
             "UserErrorException: There is no datastore 'nowhere' in workspace 'default'.",
             "UserErrorException: Datastore name '../x' is not allowed.",
@@ -314,10 +318,13 @@ def test_a_script_uses_datastores_on_its_own(
     assert own == [
         "read        workspaceblobstore/given, by the script",
         f"read        workspaceblobstore/made/{run.id}, by the script",
+        "read        workspaceblobstore/up, by the script",
         "read        workspaceblobstore/nothing/*.txt, by the script",
+        "read        workspaceblobstore/, by the script",
         f"wrote       workspaceblobstore/made/{run.id}, by the script",
         "wrote       workspaceblobstore/more, by the script",
         "wrote       workspaceblobstore/up, by the script",
+        "wrote       workspaceblobstore/made.txt, by the script",
         "made        dataset made, version 1, by the script",
         "made        dataset table, version 1, by the script",
         "made        dataset web, version 1, by the script",

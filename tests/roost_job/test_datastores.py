@@ -218,8 +218,10 @@ def test_uploaded_and_made_at_once(workspace: JobWorkspace, door: Door, tmp_path
     store = workspace.get_default_datastore()
     tree(tmp_path / "src", {"a.txt": "1", "b.csv": "2"})
     made = Dataset.File.upload_directory(tmp_path / "src", (store, "/up/"), pattern="*.csv", show_progress=False)
-    assert made._definition == {"kind": "file", "sources": [{"datastore": "workspaceblobstore", "path": "up"}]}
-    assert [name for name, _ in asked(door)["files"]] == ["b.csv"]
+    wanted = {"kind": "file", "sources": [{"datastore": "workspaceblobstore", "path": "up"}]}
+    assert made._definition == {**wanted, "steps": []}
+    assert asked(door) == {"definition": wanted, "validate": False}, "it may read what it has made"
+    assert [name for name, _ in door.asked[-2]["files"]] == ["b.csv"]
 
     class Frame:
         def to_parquet(self, path: str, index: bool) -> None:

@@ -214,6 +214,11 @@ def test_tables_that_cannot_be_partitioned(store: Datastore) -> None:
     ):
         with pytest.raises(InvalidInput, match=words):
             made.partition_by(keys, (store, "parts"))
+    for value in ("", ".", ".."):
+        table = pandas.DataFrame({"a": [value, "x"], "b": ["x", value], "c": [1, 2]})
+        named = Dataset.Tabular.register_pandas_dataframe(table, (store, "frames"), "named", show_progress=False)
+        with pytest.raises(InvalidInput, match=f"The value {value!r} of column 'a' cannot be a folder's name"):
+            named.partition_by(["a", "b"], (store, "parts"))
     with pytest.raises(InvalidInput, match="All columns of the table are partition keys"):
         made.keep_columns("a").partition_by("a", (store, "parts"))
     with pytest.raises(InvalidInput, match="no rows"):

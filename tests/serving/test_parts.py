@@ -1,6 +1,7 @@
 """The front's parts that need no network: shares, rotation, records, OpenAPI, Prometheus' text."""
 
 import itertools
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from roost.serving.exchanges import Answer, Exchange
 from roost.serving.logs import RotatingLines
 from roost.serving.metrics import Counts, Gauges, prometheus
 from roost.serving.splitting import Split
-from roost.serving.workers import answer_of
+from roost.serving.workers import answer_of, why_ended
 from roost_job.scoring import frames
 from roost_job.scoring.messages import Request
 
@@ -36,6 +37,13 @@ def test_the_method_of_most_requests_is_known_without_reading_their_head(method:
     assert request.method == method
     assert (request._fields is None) == (method == "POST")
     assert (request.path, request.headers) == ("/score", {"a": "b"})
+
+
+def test_what_is_no_file_beside_a_socket_is_no_reason_and_costs_nothing(tmp_path: Path) -> None:
+    (tmp_path / f"s{frames.ENDED}").mkdir()
+    before = len(os.listdir("/proc/self/fd"))
+    assert [why_ended(str(tmp_path / "s")) for _ in range(3)] == [""] * 3
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_nobody_has_a_share() -> None:

@@ -186,12 +186,14 @@ def _note(path: Path, words: str) -> None:
 
 def _ending(path: str) -> str:
     """The last part of a file that the worker wrote; OSError for anything else under its name."""
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        found = os.fstat(file.fileno())
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise FileNotFoundError(path)
-        file.seek(max(0, found.st_size - SAID_BYTES))
-        return file.read(SAID_BYTES).decode("utf-8", "replace")
+        return os.pread(file, SAID_BYTES, max(0, found.st_size - SAID_BYTES)).decode("utf-8", "replace")
+    finally:
+        os.close(file)
 
 
 def _fate(code: int | None) -> str:

@@ -30,8 +30,9 @@ _PUNCH = 0x01 | 0x02  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 _LOCKS = sys.platform == "linux"
 UNDATED = 1_000_000_001.0
 """The time that a whole file has whose server tells none: whoever writes to it gives it another."""
-_SAME_TIME = 2e-6
-"""Seconds that a time may lose on its way to the disk and back."""
+_SAME_TIME = 1.0
+"""Seconds that a time may lose on its way to the disk and back: some keep whole ones."""
+_WRITTEN = 2.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -331,8 +332,13 @@ def time_of(modified_at: float | None) -> float:
 
 
 def untouched(seen: os.stat_result, item: Item) -> bool:
-    """Whether a whole file is as it was sealed. Links of mounts lead to it, and read-only stops neither root nor its owner."""
-    return item.size in (None, seen.st_size) and abs(seen.st_mtime - time_of(item.modified_at)) < _SAME_TIME
+    """Whether a whole file is as it was sealed. Links of mounts lead to it, and read-only stops neither root nor its owner. With
+    an ETag it may have been sealed with another time, and be the same still: who writes to a file gives it the time of that."""
+    if item.size not in (None, seen.st_size):
+        return False
+    if abs(seen.st_mtime - time_of(item.modified_at)) < _SAME_TIME:
+        return True
+    return bool(item.etag) and seen.st_mtime < seen.st_ctime - _WRITTEN
 
 
 def is_whole(place: str | Path, item: Item) -> bool:

@@ -134,6 +134,8 @@ def opened(item: Item, cache: Cache, transfer: Transfer, blockwise: Callable[[],
                     return LocalFile(str(place))
             transfer.whole(item, place)
             cache.filled(item.size or 0)
+            with contextlib.suppress(FileNotFoundError):
+                return LocalFile(str(place))
         return LocalFile(str(place))
     if blocks.is_whole(place, item):
         with contextlib.suppress(FileNotFoundError):

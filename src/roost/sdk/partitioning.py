@@ -64,7 +64,7 @@ def _written(column: Any, name: str) -> PartitionKey:
     else:
         texts = there.map(str)
     for text in texts.unique():
-        if "/" in text or text == MISSING or names.problem(f"{name}/{text}"):
+        if "/" in text or text == MISSING or names.problem(text):
             raise InvalidInput(
                 f"The value {text!r} of column {name!r} cannot be a folder's name.", hint="Partition by another column."
             )

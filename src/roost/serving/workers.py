@@ -245,13 +245,16 @@ class WorkerLink(asyncio.Protocol):
 def why_ended(path: str) -> str:
     """What the agent left beside a worker's socket when it ended the worker by force; empty for nothing."""
     try:
-        with open(
-            os.open(path + frames.ENDED, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb"
-        ) as file:
-            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            return file.read(_WHY_BYTES).decode("utf-8", "replace").strip() if is_file else ""
+        file = os.open(path + frames.ENDED, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        is_file = stat.S_ISREG(os.fstat(file).st_mode)
+        return os.read(file, _WHY_BYTES).decode("utf-8", "replace").strip() if is_file else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(file)
 
 
 def answer_of(head: bytes, body: bytes) -> Answer:
