@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roost_job.scoring.handlers import Handler, forms, load, mlflow
+from roost_job.scoring.handlers import Handler, NotLoaded, forms, load, mlflow
 from roost_job.scoring.handlers.fields import Field, fits, schema_of
 from roost_job.scoring.handlers.tables import Columns
 from roost_job.scoring.messages import Refused, Request
@@ -220,11 +220,11 @@ class TestScikitLearn:
 
     def test_what_is_no_estimator_says_so(self, tmp_path: Path) -> None:
         (tmp_path / "model.pkl").write_bytes(pickle.dumps({"weights": 1}))
-        with pytest.raises(RuntimeError, match="no method predict"):
+        with pytest.raises(NotLoaded, match="no method predict"):
             load("sklearn", str(tmp_path))
         (tmp_path / "other.pkl").write_bytes(b"")
         (tmp_path / "model.pkl").rename(tmp_path / "one.pkl")
-        with pytest.raises(RuntimeError, match=r"one\.pkl, other\.pkl"):
+        with pytest.raises(NotLoaded, match=r"one\.pkl, other\.pkl"):
             load("sklearn", str(tmp_path))
 
 
