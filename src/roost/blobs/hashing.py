@@ -1,12 +1,17 @@
 """The name of content: its BLAKE3 hash, 64 hexadecimal digits."""
 
+import contextlib
 import os
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from blake3 import blake3
 
 _SMALL = 1024 * 1024
 _BUFFER = 4 * 1024 * 1024
+_LAST = 19
 
 
 def hash_bytes(data: bytes | bytearray | memoryview) -> str:
@@ -27,6 +32,22 @@ def hash_open(descriptor: int) -> str:
     hasher = blake3(max_threads=blake3.AUTO)
     add_range(descriptor, 0, size, hasher, bytearray(min(size, _BUFFER)))
     return hasher.hexdigest()
+
+
+def hash_beside(path: Path, is_wanted: Callable[[], bool]) -> str:
+    """The hash of a large file, by a thread that works beside others and takes what processor time they leave; empty when it is not
+    wanted any more before the end."""
+    if sys.platform == "linux":  # elsewhere threads have no standing of their own
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
+    hasher, buffer = blake3(), bytearray(_BUFFER)
+    with path.open("rb", buffering=0) as file:
+        while is_wanted():
+            got = file.readinto(buffer)
+            if not got:
+                return hasher.hexdigest()
+            hasher.update(memoryview(buffer)[:got])
+    return ""
 
 
 def add_range(descriptor: int, offset: int, count: int, hasher: blake3, buffer: bytearray) -> None:

@@ -3,6 +3,7 @@ missing, small ones many to a request. `lay_out` makes a run's working copy of a
 """
 
 import os
+import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from roost.blobs import batches
 from roost.blobs.folder import FolderBlobs
-from roost.blobs.hashing import hash_bytes, hash_file
+from roost.blobs.hashing import hash_beside, hash_bytes, hash_file
 from roost.domain import files, names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.transport.client import Client, path_of
@@ -75,9 +76,11 @@ class Carrier:
         return [hashed.get(path) or self._carry_large(path) for path in paths]
 
     def _carry_large(self, path: Path) -> tuple[str, int]:
-        """Sends a file while it is hashed; the sending ends when the hash tells that the control plane has it."""
+        """Sends a file while it is hashed. The sending ends when the hash tells that the control plane has it, and the hashing when
+        all of it is sent."""
+        sent = threading.Event()
         with ThreadPoolExecutor(1, "roost-hash") as pool:
-            known = pool.submit(self._find, path)
+            known = pool.submit(self._find, path, sent)
 
             def look() -> None:
                 if known.done() and not known.exception() and known.result()[1]:
@@ -88,11 +91,13 @@ class Carrier:
                 return kept["name"], kept["size"]
             except _KnownError:
                 return known.result()[0], path.stat().st_size
+            finally:
+                sent.set()
 
-    def _find(self, path: Path) -> tuple[str, bool]:
-        """The hash of a file and whether the control plane has it."""
-        name = hash_file(path)
-        return name, not self._missing([name])
+    def _find(self, path: Path, sent: threading.Event) -> tuple[str, bool]:
+        """The hash of a file and whether the control plane has it; not worked out to the end when it was sent before."""
+        name = hash_beside(path, lambda: not sent.is_set())
+        return name, bool(name) and not self._missing([name])
 
     def get(self, name: str) -> bytes:
         if self.shared:
