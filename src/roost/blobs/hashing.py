@@ -35,8 +35,8 @@ def hash_open(descriptor: int) -> str:
 
 
 def hash_beside(path: Path, is_wanted: Callable[[], bool]) -> str:
-    """The hash of a large file, by a thread that works beside others and takes what processor time they leave; empty when it is not
-    wanted any more before the end."""
+    """The hash of a large file, by a thread that works beside others and takes what processor time they leave. Empty when it is
+    not wanted any more before the end."""
     if sys.platform == "linux":  # elsewhere threads have no standing of their own
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)

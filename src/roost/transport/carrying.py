@@ -76,7 +76,7 @@ class Carrier:
         return [hashed.get(path) or self._carry_large(path) for path in paths]
 
     def _carry_large(self, path: Path) -> tuple[str, int]:
-        """Sends a file while it is hashed. The sending ends when the hash tells that the control plane has it, and the hashing when
+        """Sends a file while it is hashed. The sending ends when the hash tells that the control plane has it, the hashing when
         all of it is sent."""
         sent = threading.Event()
         with ThreadPoolExecutor(1, "roost-hash") as pool:
