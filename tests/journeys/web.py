@@ -1,10 +1,14 @@
 """A small web server of files for tests: it counts what is asked for, and can be taken away."""
 
 import contextlib
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+_KEPT: list[socket.socket] = []
+"""Ports of servers that are gone, until the tests end."""
 
 
 class Web:
@@ -58,6 +62,11 @@ class Web:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        # Bound and not listened at, the port refuses who asks: else a server of another test could be there by then.
+        place = socket.socket()
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind(("127.0.0.1", self._server.server_port))
+        _KEPT.append(place)
 
 
 @contextmanager

@@ -108,6 +108,9 @@ class FakeDoor:
         shutil.move(partial, question["path"])
         return {"size": len(self.files[question["name"]])}
 
+    def op_uses(self, _: dict[str, Any]) -> Any:
+        return []
+
     def op_metrics(self, question: dict[str, Any]) -> Any:
         name = question["name"]
         found = {name: self.metrics[name]} if name in self.metrics else self.metrics
