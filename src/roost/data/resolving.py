@@ -24,6 +24,8 @@ from roost.domain.errors import InvalidInput, RoostError, Unavailable
 Ask = Callable[[Definition], Mapping[str, Sequence[Any]]]
 """What `POST …/datasets/items` answers: `items`, and in `urls` the places of the sources that are the reader's to look at."""
 _AT_ONCE = 8
+_SILENCE = 15.0
+"""Seconds that a server may take to tell of a file: less than to send it, for what is cached already does not need it."""
 
 
 def resolve(
@@ -41,7 +43,7 @@ def resolve(
     given = [definition.sources[place] for place in answer["urls"]]
     found = listed + _named(given, taken={item.name for item in listed})
     unknown = [item for item in found if item.url and not item.relayed and item.size is None and not item.version]
-    own, pool = web or Web(pause=0.1), ThreadPoolExecutor(_AT_ONCE)
+    own, pool = web or Web(silence=_SILENCE, pause=0.1), ThreadPoolExecutor(_AT_ONCE)
     looks = {pool.submit(_look, item, own, cache): item.name for item in unknown}
     try:
         known = {}
