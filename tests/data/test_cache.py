@@ -4,10 +4,12 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.data.servers import Server, content
@@ -253,6 +255,31 @@ def test_facts_that_a_crash_left_half_written_are_none(cache: Cache, facts: str)
     (written,) = (cache.root / "facts").iterdir()
     written.write_text(facts)
     assert cache.recall(item) is None
+
+
+def test_many_threads_hold_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, together = os.open, threading.Barrier(2)
+
+    def slow(path: Any, *args: Any, **kwargs: Any) -> int:
+        if "/holds/" in str(path):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                together.wait(0.5)  # who comes second is here before the first has its file
+        return plain(path, *args, **kwargs)
+
+    with Cache(tmp_path, 10**9) as cache:
+        monkeypatch.setattr(os, "open", slow)
+        items = [Item(name=name, url=f"http://host/{name}", source=name, size=1, etag=name) for name in "ab"]
+        done: list[object] = []
+        threads = [
+            threading.Thread(target=lambda item=item: done.append(cache.find({cache.key(item): item})), daemon=True)
+            for item in items
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert done == [set(), set()]
+        assert len(os.listdir(tmp_path / "cache" / "data" / "holds")) == 1
 
 
 class TestUntouched:

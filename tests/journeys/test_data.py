@@ -69,7 +69,6 @@ def output(run: Run, name: str) -> dict[str, object]:
     return found
 
 
-@pytest.mark.timeout(300)
 def test_four_web_files_registered_mounted_and_found_by_pattern(
     workspace: Workspace, experiment: Experiment, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ import json
 import os
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ class Cache:
         (self.root / "holds").mkdir(parents=True, exist_ok=True)
         self._nonce = secrets.token_hex(8)
         self._hold = -1
+        self._holding = threading.Lock()
         self._passing: set[str] = set()
         self._filled = 0
 
@@ -160,7 +162,8 @@ class Cache:
         return self.root / "facts" / hashlib.sha256(source.encode()).hexdigest()
 
     def _hold_all(self, keys: Iterable[str]) -> None:
-        with self._locked(shared=True):
+        # One thread at a time: a second that opened the same file would wait for the first one's lock for ever.
+        with self._locked(shared=True), self._holding:
             if self._hold < 0:
                 path = self.root / "holds" / self._nonce
                 self._hold = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
