@@ -11,7 +11,8 @@ from blake3 import blake3
 
 _SMALL = 1024 * 1024
 _BUFFER = 4 * 1024 * 1024
-_LAST = 19
+_BEHIND = 5
+"""How nice a thread beside others is. At 19 it gets no time on a busy machine, even while it holds the interpreter's lock."""
 
 
 def hash_bytes(data: bytes | bytearray | memoryview) -> str:
@@ -39,7 +40,7 @@ def hash_beside(path: Path, is_wanted: Callable[[], bool]) -> str:
     not wanted any more before the end."""
     if sys.platform == "linux":  # elsewhere threads have no standing of their own
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LAST)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BEHIND)
     hasher, buffer = blake3(), bytearray(_BUFFER)
     with path.open("rb", buffering=0) as file:
         while is_wanted():
