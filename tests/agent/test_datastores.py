@@ -29,6 +29,7 @@ from roost.domain.runs import RunStatus
 from roost.environments.containers.box import Mount
 from roost.services import datasets, datastores, people
 from roost.services.datastores import NewDatastore
+from roost.transport import storing
 
 OWN = "workspaceblobstore"
 
@@ -304,7 +305,7 @@ def test_an_odd_name_is_left_out_and_said(agent: Agent, desk: Desk) -> None:
 
 def test_nothing_is_read_through_a_link(agent: Agent, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     file = agent.folder.work / "a"
-    plain = page.opened
+    plain = storing.opened
 
     def opened(paths: Sequence[Path]) -> Any:
         """The script puts a link in place of the file meanwhile."""
@@ -312,7 +313,7 @@ def test_nothing_is_read_through_a_link(agent: Agent, desk: Desk, monkeypatch: p
         file.symlink_to("/etc/hostname")
         return plain(paths)
 
-    monkeypatch.setattr(page, "opened", opened)
+    monkeypatch.setattr(storing, "opened", opened)
     with pytest.raises(LookupError, match="is a link"):
         agent.upload("x", a="mine", overwrite=True)
     assert not stored(desk, "x/a").exists()

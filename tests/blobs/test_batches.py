@@ -20,3 +20,19 @@ def test_a_body_that_is_cut_short() -> None:
         list(batches.read(BODY[:-1]))
     with pytest.raises(InvalidInput, match="cut short at byte 39 of 70"):
         list(batches.read(BODY[:70]))
+
+
+def test_files_under_their_names() -> None:
+    files = [("ä/b.txt", b"one"), ("empty", b""), ("c", bytes(1000))]
+    body = b"".join(batches.named(name, data) for name, data in files)
+    assert [(name, bytes(data)) for name, data in batches.read_named(body)] == files
+    assert list(batches.read_named(b"")) == []
+
+
+def test_files_that_are_cut_short_or_have_no_name() -> None:
+    whole = batches.named("first", b"1") + batches.named("name", b"data")
+    for end in range(len(batches.named("first", b"1")) + 1, len(whole)):
+        with pytest.raises(InvalidInput, match="cut short in the file at byte 12 "):
+            list(batches.read_named(whole[:end]))
+    with pytest.raises(InvalidInput, match="name at byte 6 of the batch is not UTF-8"):
+        list(batches.read_named(whole.replace(b"first", b"\xff\xfe\xfd\xfc\xfb")))

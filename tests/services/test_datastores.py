@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.services.houses import ANN, make_house, submit
 
+from roost.blobs import batches
 from roost.domain import codec
 from roost.domain.datasets import Definition, Input, Output, Source
 from roost.domain.datastores import DatastoreKind, Item
@@ -41,7 +42,7 @@ def azure(**changes: object) -> NewDatastore:
 
 
 def put(house: House, path: str, data: bytes, caller: Caller = ANN, name: str = OWN, *, overwrite: bool = False) -> int:
-    place = datastores.may_write(house, caller, "vision", name, path, overwrite=overwrite)
+    place = datastores.may_write(house, caller, "vision", name, [path], overwrite=overwrite)
     return datastores.write(place, path, [data])
 
 
@@ -128,7 +129,7 @@ def test_a_write_that_breaks_off_leaves_nothing(house: House) -> None:
         yield b"half"
         raise InvalidInput("cut")
 
-    place = datastores.may_write(house, ANN, "vision", OWN, "x", overwrite=False)
+    place = datastores.may_write(house, ANN, "vision", OWN, ["x"], overwrite=False)
     with pytest.raises(InvalidInput):
         datastores.write(place, "x", broken())
     assert found(house) == [] and list((Path(house.facts.home) / "data").rglob("*.*")) == []
@@ -351,3 +352,28 @@ def test_what_a_broken_upload_left_is_never_shown_and_goes_when_it_is_old(house:
     assert left.exists()
     assert [each.name for each in found(house, name="mine")] == ["a.txt"]
     assert (going.exists(), left.exists()) == (True, False)
+
+
+def test_many_small_files_at_once(house: House) -> None:
+    files = {"many/ä.txt": b"one", "many/empty": b"", "x": bytes(range(256)) * 100}
+    body = b"".join(batches.named(path, data) for path, data in files.items())
+    assert datastores.write_batch(house, ANN, "vision", OWN, body, overwrite=False) == (3, 3 + 25_600)
+    assert {item.name: content(house, item.name) for item in found(house)} == files
+    other = batches.named("new", b"new") + batches.named("x", b"other")
+    with pytest.raises(Conflict, match="'x' already"):
+        datastores.write_batch(house, ANN, "vision", OWN, other, overwrite=False)
+    assert found(house, "new") == [], "nothing is written when one may not be"
+    datastores.write_batch(house, ANN, "vision", OWN, other, overwrite=True)
+    assert content(house, "x") == b"other"
+
+
+def test_a_batch_reaches_no_further_than_its_run(house: House) -> None:
+    output = Output(name="made", datastore=OWN, path="made")
+    own = Caller(user="ann", run_id=submit(house, outputs=(output,)).id)
+    mixed = batches.named("made/1", b"1") + batches.named("elsewhere", b"2")
+    with pytest.raises(Forbidden, match="did not declare 'elsewhere'"):
+        datastores.write_batch(house, own, "vision", OWN, mixed, overwrite=True)
+    with pytest.raises(InvalidInput, match="climbs out"):
+        datastores.write_batch(house, own, "vision", OWN, batches.named("made/../2", b""), overwrite=True)
+    assert found(house) == []
+    assert datastores.write_batch(house, own, "vision", OWN, batches.named("made/1", b"1"), overwrite=True) == (1, 1)

@@ -8,7 +8,6 @@ or written through a link that the script makes meanwhile.
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,13 @@ from roost.domain.datastores import Datastore, Item
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.domain.plans import Access
+from roost.transport import storing
 from roost.transport.client import path_of
-from roost.transport.landing import held, opened
+from roost.transport.landing import held
 
 Request = Mapping[str, Any]
-_AT_ONCE = 4
 _SECONDS = 600.0
-"""How long one file, or the listing of a datastore, may take."""
+"""How long the listing of a datastore may take."""
 _MOST_NAMES = 100
 """An upload to the root of a datastore is noted by so many names there at the most; one of more, or of names that would mean
 others too (`a*`), is noted as all of it."""
@@ -90,11 +89,9 @@ class Datastores:
         if not request.get("overwrite"):
             there = {item.name for path in places for item in self._listing(store.name, path)}
         going = [(name, path) for name, path in files if name not in there]
-        with ThreadPoolExecutor(min(_AT_ONCE, len(going) or 1), thread_name_prefix="upload") as pool:
-            sizes = list(pool.map(lambda file: self._put(store.name, *file), going))
         return {
             "count": len(going),
-            "size": sum(sizes),
+            "size": self._store(store.name, going),
             "there": len(files) - len(going),
             "path": base,
             "left_out": names.left_out(odd),
@@ -129,17 +126,17 @@ class Datastores:
             )
         return list(found.items()), odd
 
-    def _put(self, datastore: str, name: str, path: Path) -> int:
-        """It replaces what is there, so that it may be sent twice: whether anything may be replaced was looked at before."""
-        self._meanwhile()
-        route = self._route("datastores", datastore, "files", name)
+    def _store(self, datastore: str, files: storing.Parcel) -> int:
+        """Whether anything may be replaced was looked at before."""
+
+        def deliver(send: Callable[[], object]) -> None:
+            self._meanwhile()
+            send()
+
         try:
-            with opened([path]) as (file,):
-                size = file.stat().st_size
-                self._link.client.call("PUT", route, params={"overwrite": "true"}, body=file, timeout=_SECONDS)
-                return size
+            return storing.store(self._link.client, self._workspace, datastore, files, deliver=deliver, links=False)
         except OSError as error:
-            raise InvalidInput(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
+            raise InvalidInput(f"{error.filename!r} cannot be read: {error.strerror or error}.") from None
 
     def _download(self, request: Request) -> object:
         """Files into a folder that the script names, each under its path in the datastore."""

@@ -7,7 +7,6 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from roost.agent import contained, inputs, sharing
@@ -18,9 +17,9 @@ from roost.domain.datasets import Output, destination
 from roost.domain.errors import Conflict, InvalidInput, RoostError
 from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
+from roost.transport import storing
 from roost.transport.client import path_of
 
-_AT_ONCE = 4
 _PATIENCE = 600.0  # seconds for a full disk of the control plane to be freed
 log = logging.getLogger("roost.agent")
 
@@ -64,17 +63,12 @@ def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callab
     workspace = ("workspaces", plan.workspace)
     store = output.datastore or str(link.client.call("GET", path_of(*workspace, "default-datastore"))["name"])
     target = destination(output, plan.run_id)
-    place = (*workspace, "datastores", store)
-    _refuse_replacing(folder, link, output, path_of(*place, "items"), target, [name for name, _ in found])
-
-    def send(file: tuple[str, Path]) -> int:
-        route, length = path_of(*place, "files", f"{target}/{file[0]}"), file[1].stat().st_size
-        given = {"params": {"overwrite": "true"}, "body": file[1], "timeout": 600.0}
-        persist(lambda: link.client.call("PUT", route, **given), seconds=_PATIENCE)  # type: ignore[arg-type]
-        return length
-
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="output") as pool:
-        total = sum(pool.map(send, found))
+    items = path_of(*workspace, "datastores", store, "items")
+    _refuse_replacing(folder, link, output, items, target, [name for name, _ in found])
+    going = [(f"{target}/{name}", path) for name, path in found]
+    total = storing.store(
+        link.client, plan.workspace, store, going, deliver=lambda send: persist(send, seconds=_PATIENCE)
+    )
     said, use = {"path": "", "mode": output.mode.value}, {}
     if several:
         sharing.note(link, plan, output.name, found)

@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from roost.api.answers import answer, content, plain_answer
-from roost.api.bodies import JsonBytes, hand_over, record
+from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.domain import names
 from roost.domain.datastores import Datastore, DatastoreKind, Item
@@ -51,6 +51,12 @@ class ItemList:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSize:
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesWritten:
+    count: int
     size: int
 
 
@@ -121,9 +127,17 @@ async def write(
     request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str, overwrite: bool = False
 ) -> Response:
     place = await run_in_threadpool(
-        datastores.may_write, house, caller, workspace, name, path, overwrite=overwrite
+        datastores.may_write, house, caller, workspace, name, [path], overwrite=overwrite
     )  # refused before a byte of it is read
     return answer(FileSize(size=await hand_over(request, lambda pieces: datastores.write(place, path, pieces))))
+
+
+@desk.route("PUT", "/api/workspaces/{workspace}/datastores/{name}/files", Access.ANY, body=bytes, answer=FilesWritten)
+def write_batch(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
+) -> Response:
+    count, size = datastores.write_batch(house, caller, workspace, name, body, overwrite=overwrite)
+    return answer(FilesWritten(count=count, size=size))
 
 
 def _private(response: Response) -> Response:

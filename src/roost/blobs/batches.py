@@ -1,4 +1,7 @@
-"""Many small blobs in one body, both ways: for each 32 bytes of hash, its length as a little-endian u32, its bytes."""
+"""Many small blobs in one body, both ways: for each 32 bytes of hash, its length as a little-endian u32, its bytes.
+
+Or many small files under their names: for each the length of its name (u16) and of its bytes (u32), little-endian, then both.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -6,6 +9,7 @@ from collections.abc import Iterator
 from roost.domain.errors import InvalidInput
 
 _HEAD = struct.Struct("<32sI")
+_NAMED = struct.Struct("<HI")
 
 
 def head(name: str, size: int) -> bytes:
@@ -27,3 +31,25 @@ def read(body: bytes) -> Iterator[tuple[str, bytes]]:
             )
         yield name.hex(), body[at : at + length]
         at += length
+
+
+def named(name: str, data: bytes) -> bytes:
+    """A file as it stands in a body."""
+    encoded = name.encode()
+    return _NAMED.pack(len(encoded), len(data)) + encoded + data
+
+
+def read_named(body: bytes) -> Iterator[tuple[str, memoryview]]:
+    """Name and content of each file; InvalidInput where the body is cut short, or a name is no text."""
+    view, at = memoryview(body), 0
+    while at < len(body):
+        name_at = at + _NAMED.size
+        name_length, length = _NAMED.unpack_from(body, at) if name_at <= len(body) else (0, len(body))
+        data_at = name_at + name_length
+        if len(body) - data_at < length:
+            raise InvalidInput(f"The batch is cut short in the file at byte {at} of {len(body)}.")
+        at = data_at + length
+        try:
+            yield str(view[name_at:data_at], "utf-8"), view[data_at:at]
+        except UnicodeDecodeError:
+            raise InvalidInput(f"The name at byte {name_at} of the batch is not UTF-8.") from None

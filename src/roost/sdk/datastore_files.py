@@ -17,6 +17,7 @@ from roost.domain import codec, names
 from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.sdk import telling
+from roost.transport import storing
 from roost.transport.client import path_of
 from roost_job import local_files
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
 
 _AT_ONCE = 4
-_TIMEOUT = 600.0
 _EVERY = 0.5
 
 
@@ -67,14 +67,7 @@ def upload(
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
         local_files.say(local_files.stayed(len(wanted) - len(going), datastore.name))
-    put = _putter(datastore)
-
-    def one(each: tuple[Path, str]) -> None:
-        put(*each, overwrite)
-        told.add(each[0].stat().st_size)
-
-    with ThreadPoolExecutor(min(_AT_ONCE, len(going) or 1), thread_name_prefix="roost-upload") as pool:
-        list(pool.map(one, going))
+    _store(datastore, going, told)
     told.end()
     return [name for _, name in going]
 
@@ -104,30 +97,33 @@ def bring(
     return made
 
 
-def _putter(datastore: "Datastore") -> Callable[[Path, str, bool], None]:
+def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_Told") -> None:
     connection = datastore.workspace._connection
-    if datastore._record.kind is DatastoreKind.FOLDER and connection.bytes.shared:
-        root = Path(datastore._record.settings["path"])
-        if datastore.name not in OWN and not root.is_dir():
-            raise missing_folder(str(root))
-        return lambda path, name, overwrite: _copy(path, root / name)  # noqa: ARG005
-    route = ("workspaces", datastore.workspace.name, "datastores", datastore.name, "files")
+    if datastore._record.kind is not DatastoreKind.FOLDER or not connection.bytes.shared:
+        named = [(name, path) for path, name in files]
+        storing.store(connection.client, datastore.workspace.name, datastore.name, named, sent=told.add)
+        return
+    root = Path(datastore._record.settings["path"])
+    if datastore.name not in OWN and not root.is_dir():
+        raise missing_folder(str(root))
 
-    def put(path: Path, name: str, overwrite: bool) -> None:
-        params = {"overwrite": "true" if overwrite else "false"}
-        connection.client.call("PUT", path_of(*route, name), params=params, body=path, timeout=_TIMEOUT)
+    def one(file: tuple[Path, str]) -> None:
+        told.add(_copy(file[0], root / file[1]))
 
-    return put
+    with ThreadPoolExecutor(min(_AT_ONCE, len(files) or 1), thread_name_prefix="roost-upload") as pool:
+        list(pool.map(one, files))
 
 
-def _copy(source: Path, target: Path) -> None:
-    """A whole file or none."""
+def _copy(source: Path, target: Path) -> int:
+    """A whole file or none; its size."""
     part = target.with_name(f"{PART}{secrets.token_hex(8)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as given, part.open("xb") as made:
-            copy(given.fileno(), made.fileno(), os.fstat(given.fileno()).st_size)
+            size = os.fstat(given.fileno()).st_size
+            copy(given.fileno(), made.fileno(), size)
         part.replace(target)
+        return size
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
@@ -142,13 +138,12 @@ class _Told:
 
     def __init__(self, deed: str, files: int, size: int, shown: bool) -> None:
         self._deed, self._files, self.size, self._shown = deed, files, size, shown
-        self._done = self._bytes = 0
+        self._bytes = 0
         self._said_at = time.monotonic()
         self._lock = threading.Lock()
 
     def add(self, size: int) -> None:
         with self._lock:
-            self._done += 1
             self.at(self._bytes + size, self.size)
 
     def at(self, done: int, size: int) -> None:

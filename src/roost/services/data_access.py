@@ -67,16 +67,17 @@ def reach(house: House, caller: Caller, datastore: Datastore) -> Reach:
     return Reach(caller, datastore, _declared(house, caller, datastore) if caller.is_run else [""])
 
 
-def require_write(house: House, caller: Caller, datastore: Datastore, path: str) -> None:
+def require_write(house: House, caller: Caller, datastore: Datastore, paths: Iterable[str]) -> None:
     """A run writes below the places of its own outputs, and where its script said that it writes."""
     if not caller.is_run:
         return
     run = _run_of(house, caller, datastore)
-    below = (each for each in _filled(house, run) if each.datastore == datastore.name)
-    if any(path.startswith(f"{each.path}/") for each in below):
-        return
-    if not covers_writing(house.store.datasets.uses_of_run(run.id), datastore, path):
-        Reach(caller, datastore, ()).refuse(path)
+    filled = tuple(f"{each.path}/" for each in _filled(house, run) if each.datastore == datastore.name)
+    others = [path for path in paths if not path.startswith(filled)]
+    uses = house.store.datasets.uses_of_run(run.id) if others else ()
+    for path in others:
+        if not covers_writing(uses, datastore, path):
+            Reach(caller, datastore, ()).refuse(path)
 
 
 def covers_writing(uses: Iterable[DataUse], datastore: Datastore, path: str) -> bool:

@@ -327,7 +327,7 @@ def check_run(house: House, caller: Caller, workspace: str, spec: RunSpec) -> No
             raise InvalidInput(f"Output {output.name!r} goes to datastore {output.datastore!r}, which is read only.")
         place = destination(output, "run")
         if output.path or not store.is_default:
-            data_access.require_write(house, caller, store, f"{place}/")
+            data_access.require_write(house, caller, store, [f"{place}/"])
         if output.register_as:
             checked_name(output.register_as)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from roost.blobs import batches
 from roost.domain import globs, names
 from roost.domain.datasets import checked_url, masked
 from roost.domain.datastores import DEFAULT, OWN, Datastore, DatastoreKind, Item, checked_name, checked_settings
@@ -178,17 +179,19 @@ def read(place: Place, found: Found, offset: int, length: int) -> Iterator[bytes
     return place.read(found, offset, length)
 
 
-def may_write(house: House, caller: Caller, workspace: str, name: str, path: str, *, overwrite: bool) -> Place:
-    """The place to write to; refused before a byte of it is read. Conflict when it is there and not to be replaced."""
+def may_write(
+    house: House, caller: Caller, workspace: str, name: str, paths: Sequence[str], *, overwrite: bool
+) -> Place:
+    """The place to write to; refused before a byte is written. Conflict when one is there and not to be replaced."""
     datastore = get(house, workspace, name)
-    checked = names.path(path)
+    checked = [names.path(path) for path in paths]
     data_access.require_write(house, caller, datastore, checked)
     if datastore.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Write to another one.")
     place = place_of(house, datastore)
-    if not overwrite and place.head(checked) is not None:
+    if not overwrite and (there := next((path for path in checked if place.head(path) is not None), None)):
         raise Conflict(
-            f"Datastore {datastore.name!r} has a file {checked!r} already.",
+            f"Datastore {datastore.name!r} has a file {there!r} already.",
             hint="Give overwrite=True to replace it.",
             cli_hint="Give --overwrite to replace it.",
         )
@@ -197,6 +200,15 @@ def may_write(house: House, caller: Caller, workspace: str, name: str, path: str
 
 def write(place: Place, path: str, pieces: Iterable[bytes | memoryview]) -> int:
     return place.write(names.path(path), pieces)
+
+
+def write_batch(
+    house: House, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
+) -> tuple[int, int]:
+    """Many small files, each whole or not at all; how many, and their bytes. None is written when one may not be."""
+    files = list(batches.read_named(body))
+    place = may_write(house, caller, workspace, name, [path for path, _ in files], overwrite=overwrite)
+    return len(files), sum(write(place, path, [data]) for path, data in files)
 
 
 def source_of(datastore: Datastore, path: str) -> str:

@@ -1,0 +1,89 @@
+"""Files into a datastore, through the control plane: small ones many to a request, in several requests at once."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from roost.blobs import batches
+from roost.transport.carrying import SMALL
+from roost.transport.client import Body, Client, path_of
+from roost.transport.landing import opened
+
+Parcel = Sequence[tuple[str, Path]]
+"""Files that go together, by their paths in the datastore."""
+Deliver = Callable[[Callable[[], object]], object]
+"""Calls what sends a parcel; again, where the caller is patient."""
+
+_AT_ONCE = 4
+_BATCH = 4 * 1024 * 1024
+_MOST = 500
+_SECONDS = 600.0
+"""How long one request may take."""
+
+
+def store(
+    client: Client,
+    workspace: str,
+    datastore: str,
+    files: Parcel,
+    *,
+    deliver: Deliver = lambda send: send(),
+    sent: Callable[[int], object] = lambda _: None,
+    links: bool = True,
+) -> int:
+    """Writes files in place of what is there, so that a parcel may be sent twice; how many bytes. `sent` is told of each parcel,
+    by any thread. Without `links` none is followed, whoever makes one meanwhile. OSError for a file that cannot be read."""
+    place = ("workspaces", workspace, "datastores", datastore, "files")
+
+    def one(parcel: Parcel) -> int:
+        if len(parcel) > 1:
+            files = [(name, _read(path, links)) for name, path in parcel]
+            size = sum(len(data) for _, data in files)
+            body = b"".join(batches.named(name, data) for name, data in files)
+            deliver(lambda: put(path_of(*place), body))
+        else:
+            name, path = parcel[0]
+            with _reached(path, links) as file:
+                size = file.stat().st_size
+                deliver(lambda: put(path_of(*place, name), file))
+        sent(size)
+        return size
+
+    def put(route: str, body: Body) -> None:
+        client.call("PUT", route, params={"overwrite": "true"}, body=body, timeout=_SECONDS)
+
+    with ThreadPoolExecutor(min(_AT_ONCE, len(files) or 1), thread_name_prefix="roost-store") as pool:
+        return sum(pool.map(one, _parcels(files)))
+
+
+def _parcels(files: Parcel) -> Iterator[Parcel]:
+    """Large files alone, small ones by the batch."""
+    batch: list[tuple[str, Path]] = []
+    room = _BATCH
+    for name, path in files:
+        size = path.stat().st_size
+        if size > SMALL:
+            yield [(name, path)]
+            continue
+        batch.append((name, path))
+        room -= size
+        if room <= 0 or len(batch) == _MOST:
+            yield batch
+            batch, room = [], _BATCH
+    if batch:
+        yield batch
+
+
+@contextlib.contextmanager
+def _reached(path: Path, links: bool) -> Iterator[Path]:
+    if links:
+        yield path
+        return
+    with opened([path]) as (file,):
+        yield file
+
+
+def _read(path: Path, links: bool) -> bytes:
+    with _reached(path, links) as file:
+        return file.read_bytes()
