@@ -1,9 +1,11 @@
 """The studio in a real browser: Debian's Chromium, installed here when this is root and it is missing."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.contracts.engine import eventually
 from tests.real.browsers import Browser, install
 from tests.sdk.folders import tree
 
@@ -28,6 +30,12 @@ if len(sys.argv) > 2:
     while not os.path.exists(sys.argv[2]): time.sleep(0.05)
 print("last line", flush=True)
 """
+
+
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+)
+MATRIX = {"class_labels": ["a", "b"], "matrix": [[1, 2], [3, 4]]}
 
 
 @pytest.fixture
@@ -122,6 +130,29 @@ def test_one_run_with_its_log_metrics_events_and_files(
     assert browser.run("return document.cookie") == ""
     browser.click("#machine summary")
     browser.shows("memory", place="#machine")
+
+
+def test_lists_rows_tables_texts_and_pictures(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
+    run = Experiment(workspace, "figures").start_logging()
+    picture = tmp_path / "dot.png"
+    picture.write_bytes(DOT)
+    run.log("note", EVIL)
+    run.log_list("losses", [0.5, float("nan"), EVIL])
+    for epoch in range(150):
+        run.log_row("epochs", epoch=epoch, **{EVIL: epoch / 2})
+    run.log_table("table", {"x": [1, 2], "y": ["left", "right"]})
+    run.log_image("dot", path=str(picture))
+    run.log_confusion_matrix("matrix", {"schema_type": "confusion_matrix", "schema_version": "v1", "data": MATRIX})
+    run.complete()
+    let_in(browser, workspace, run.id)
+    browser.shows("note", EVIL, place="#values")
+    browser.shows("losses", "0.5", "NaN", EVIL, "epoch", "49.5", "and 50 more rows", "left", "right", place="#charts")
+    browser.shows("matrix", "confusion matrix", ".json", place="#charts")
+    width = "const img = document.querySelector('.figure img'); img.scrollIntoView(); return img.naturalWidth"
+    eventually(lambda: browser.run(width) == 1)
+    assert fits(browser)
+    browser.emulate("setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True})
+    assert fits(browser)
 
 
 def test_children_and_lines_that_are_rewritten(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
