@@ -1,7 +1,8 @@
 // The data of a workspace: its datasets, each with its newest version, and the datastores that they are in.
 
 import { get, part } from "/studio/api.js";
-import { ago, byId, choices, lead, make, moment, welcome } from "/studio/show.js";
+import { lead, workspaceOf } from "/studio/page.js";
+import { ago, byId, make, moment, welcome } from "/studio/show.js";
 
 const KINDS = { folder: "folder", azure_blob: "Azure Blob", s3: "S3", gcs: "Google Cloud Storage", http: "HTTP" };
 const FORMATS = { delimited: "table, delimited", parquet: "table, Parquet", json_lines: "table, JSON lines" };
@@ -48,12 +49,7 @@ function stop(error) {
 }
 
 async function begin() {
-  const { workspaces } = await get("workspaces");
-  const names = workspaces.map((each) => each.name);
-  const asked = new URLSearchParams(location.search).get("workspace");
-  const chosen = [asked, "default", names[0]].find((name) => names.includes(name));
-  choices(byId("workspace"), names.map((name) => [name, name]), chosen);
-  await show(chosen);
+  await show(await workspaceOf(new URLSearchParams(location.search)));
   byId("data").hidden = false;
   byId("chooser").hidden = false;
   byId("workspace").addEventListener("change", (event) => show(event.target.value).catch(stop));

@@ -1,10 +1,10 @@
 // The list of runs: filtered, page by page, kept up to date while it is looked at. Filters stand in the address.
 
-import { get, part, sleep, visible } from "/studio/api.js";
-import { ago, badge, byId, choices, duration, lead, make, moment, took, welcome } from "/studio/show.js";
+import { get, part } from "/studio/api.js";
+import { lead, watch, workspaceOf } from "/studio/page.js";
+import { ago, badge, byId, choices, duration, make, moment, took, welcome } from "/studio/show.js";
 
 const PAGE = 25;
-const EVERY = 3;
 const GROUPS = {
   All: [],
   Running: ["Running", "Finalizing", "CancelRequested", "NotResponding"],
@@ -16,7 +16,7 @@ const GROUPS = {
 
 const asked = new URLSearchParams(location.search);
 const state = {
-  workspace: asked.get("workspace") || "",
+  workspace: "",
   experiment: asked.get("experiment") || "",
   group: asked.get("status") in GROUPS ? asked.get("status") : "All",
   pages: [""],
@@ -117,28 +117,9 @@ function stop(error) {
   welcome(error);
 }
 
-async function watch() {
-  for (;;) {
-    await sleep(EVERY);
-    await visible();
-    try {
-      await load();
-      byId("live").className = "live";
-      byId("live").textContent = "live";
-    } catch (error) {
-      if (error.status) return stop(error);
-      byId("live").className = "live away";
-      byId("live").textContent = "the control plane does not answer";
-    }
-  }
-}
-
 async function begin() {
   try {
-    const { workspaces } = await get("workspaces");
-    const names = workspaces.map((each) => each.name);
-    if (!names.includes(state.workspace)) state.workspace = names.includes("default") ? "default" : names[0];
-    choices(byId("workspace"), names.map((name) => [name, name]), state.workspace);
+    state.workspace = await workspaceOf(asked);
     await experiments();
     byId("runs").hidden = false;
     byId("chooser").hidden = false;
@@ -154,7 +135,7 @@ async function begin() {
   byId("experiment").addEventListener("change", (event) => back(() => { state.experiment = event.target.value; })());
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("newer").addEventListener("click", () => go(() => state.pages.pop()));
-  watch();
+  watch(load, stop);
 }
 
 begin();

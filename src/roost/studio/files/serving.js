@@ -1,10 +1,10 @@
 // Endpoints with their versions and replicas, and the models of the workspace; kept up to date while the page is looked at.
 
-import { get, part, sleep, visible } from "/studio/api.js";
-import { ago, badge, byId, lead, make, moment, number, size, welcome } from "/studio/show.js";
+import { get, part } from "/studio/api.js";
+import { lead, watch, workspaceOf } from "/studio/page.js";
+import { ago, badge, byId, make, moment, number, size, welcome } from "/studio/show.js";
 
-const EVERY = 3;
-let workspace = new URLSearchParams(location.search).get("workspace") || "";
+let workspace = "";
 let turn = 0;
 
 const runLink = (id, text = id) => make("a", { href: `/runs/${part(id)}` }, text);
@@ -85,22 +85,6 @@ function stop(error) {
   welcome(error);
 }
 
-async function watch() {
-  for (;;) {
-    await sleep(EVERY);
-    await visible();
-    try {
-      await load();
-      byId("live").className = "live";
-      byId("live").textContent = "live";
-    } catch (error) {
-      if (error.status && error.status !== 404) return stop(error); // 404: an endpoint was deleted a moment ago
-      byId("live").className = error.status ? "live" : "live away";
-      byId("live").textContent = error.status ? "live" : "the control plane does not answer";
-    }
-  }
-}
-
 async function choose(event) {
   workspace = event.target.value;
   turn += 1;
@@ -110,10 +94,7 @@ async function choose(event) {
 
 async function begin() {
   try {
-    const { workspaces } = await get("workspaces");
-    const names = workspaces.map((each) => each.name);
-    if (!names.includes(workspace)) workspace = names.includes("default") ? "default" : names[0];
-    byId("workspace").replaceChildren(...names.map((name) => make("option", { value: name, selected: name === workspace ? "" : null }, name)));
+    workspace = await workspaceOf(new URLSearchParams(location.search));
     await load();
     byId("page").hidden = false;
     byId("chooser").hidden = false;
@@ -121,7 +102,7 @@ async function begin() {
     return stop(error);
   }
   byId("workspace").addEventListener("change", choose);
-  watch();
+  watch(load, stop, (error) => error.status === 404); // an endpoint was deleted a moment ago
 }
 
 begin();

@@ -23,12 +23,6 @@ export function choices(place, names, chosen) {
   }));
 }
 
-/** Has the links to the other pages lead to the workspace that is looked at. */
-export function lead(workspace) {
-  const search = workspace === "default" ? "" : `?${new URLSearchParams({ workspace })}`;
-  for (const link of document.querySelectorAll("nav a.back")) link.search = search;
-}
-
 const LOOKS = {
   Completed: "good", Failed: "bad", NotResponding: "bad", Canceled: "off", CancelRequested: "wait",
   Healthy: "good", Unhealthy: "bad", Transitioning: "busy",
