@@ -99,7 +99,7 @@ class TestWithoutAControlPlane:
         monkeypatch.setenv("ROOST_TOKEN", "t")
         said = roost("run", "list", code=3)
         assert said.startswith("error: No control plane answers at http://127.0.0.1:9")
-        assert "hint: " in said
+        assert "hint: Check ROOST_URL" in said
 
 
 @pytest.mark.slow

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from roost.domain.errors import Unauthorized, Unavailable
 from roost.sdk import discovery
 from roost.sdk.discovery import ServerRecord
-from roost.transport.client import Client, Endpoint
+from roost.transport.client import START_ONE, Client, Endpoint
 
 if TYPE_CHECKING:
     from roost.blobs.folder import FolderBlobs
     from roost.transport.carrying import Carrier
 
 URL_VARIABLE, TOKEN_VARIABLE = "ROOST_URL", "ROOST_TOKEN"
+_REMOTE_HINT = f"Check {URL_VARIABLE}; without it the control plane of this machine is used."
 _FIRST_PATIENCE, _WATCH_PATIENCE, _BACKGROUND_PATIENCE = 2.0, 120.0, 0.5
 
 
@@ -28,11 +29,13 @@ class Connection:
     """`client` for what a person asks for: it brings the embedded control plane back. `watcher` for waiting and `background`
     for shipping outlast a restart but undo no `roost down`; the first is patient, the second tries again by itself."""
 
-    def __init__(self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint]) -> None:
+    def __init__(
+        self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint], hint: str = START_ONE
+    ) -> None:
         self.home = home
-        self.client = Client(locate)
-        self.watcher = Client(watch, patience=_WATCH_PATIENCE)
-        self.background = Client(watch, patience=_BACKGROUND_PATIENCE)
+        self.client = Client(locate, hint=hint)
+        self.watcher = Client(watch, patience=_WATCH_PATIENCE, hint=hint)
+        self.background = Client(watch, patience=_BACKGROUND_PATIENCE, hint=hint)
         self._locate = locate
         self.salvaging: threading.Thread | None = None
 
@@ -121,7 +124,7 @@ def _remote(home: Path, url: str, token: str) -> Connection:
             hint=f"Set {TOKEN_VARIABLE}, or unset {URL_VARIABLE} to use the one on this machine.",
         )
     endpoint = Endpoint(url.rstrip("/"), token)
-    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE)
+    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE, hint=_REMOTE_HINT)
     try:
         health = first.call("GET", "/api/health")
     finally:
@@ -129,7 +132,7 @@ def _remote(home: Path, url: str, token: str) -> Connection:
     if not isinstance(health, dict) or health.get("name") != "roost":
         raise Unavailable(f"What answers at {url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
     check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), url)
-    return Connection(home, lambda: endpoint, lambda: endpoint)
+    return Connection(home, lambda: endpoint, lambda: endpoint, _REMOTE_HINT)
 
 
 def _embedded(home: Path) -> Connection:
