@@ -262,6 +262,14 @@ def test_nobody_there_says_where_and_what_to_do() -> None:
     assert "direct cause" not in "".join(traceback.format_exception(caught.value))
 
 
+def test_why_there_is_no_address_is_said_as_it_is() -> None:
+    def locate() -> Endpoint:
+        raise Unavailable("It was shut down.", hint="Bring it back.")
+
+    with pytest.raises(Unavailable, match=r"^It was shut down\.\nhint: Bring it back\.$"):
+        Client(locate, patience=0.0).call("GET", "/api/x")
+
+
 def test_a_patient_call_ends_when_it_is_not_wanted_any_more() -> None:
     asked: list[int] = []
 

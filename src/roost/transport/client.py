@@ -203,6 +203,8 @@ class Client:
                 raise fault.problem from None
             except (*exchanges.BROKEN, Unavailable) as error:
                 if time.monotonic() + pause > deadline or not self._wanted():
+                    if isinstance(error, Unavailable):
+                        raise  # of `locate`: it says why
                     raise Unavailable(
                         f"No control plane answers at {where} ({type(error).__name__}: {error}).", hint=self._hint
                     ) from None  # it says all that the reader of a notebook can use
