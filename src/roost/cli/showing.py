@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from roost.cli import rendering
+from roost.cli import asking, rendering
 from roost.domain import codec, topology
 from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
+from roost.domain.errors import NotFound
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunSpec, RunStatus
@@ -79,6 +80,9 @@ def metrics(run: Run, name: str | None, as_json: bool) -> None:
     if as_json or name is not None:
         params = {"name": name} if name is not None else None
         found = run._connection.client.call("GET", path_of("runs", run.id, "metrics"), params=params)["metrics"]
+        if name is not None and not found:
+            there = [each["name"] for each in _summaries(run)]
+            raise NotFound(f"Run {run.id} has logged no metric {name!r}.", hint=asking.near(name, there))
         if as_json:
             rendering.as_json(found)
             return
@@ -209,7 +213,7 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
     for key, value in sorted(run.tags.items()):
         print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
-    if why and not run.status.is_terminal:
+    if why and not run.status.is_terminal and run.status is not RunStatus.RUNNING:
         print(f"  why         {why}")
 
 
