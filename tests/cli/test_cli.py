@@ -100,6 +100,12 @@ class TestWithoutAControlPlane:
         said = roost("run", "list", code=3)
         assert said.startswith("error: No control plane answers at http://127.0.0.1:9")
         assert "hint: Check ROOST_URL" in said
+        done = subprocess.run([ROOST, "down"], capture_output=True, text=True, timeout=60)
+        assert done.stderr == "ROOST_URL is set: all other commands use http://127.0.0.1:9, not this one.\n"
+
+    def test_a_port_that_is_none(self, home: Path) -> None:
+        assert "--port" in roost("up", "--port", "99999", code=2)
+        assert not home.exists()
 
 
 @pytest.mark.slow

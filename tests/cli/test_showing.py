@@ -53,7 +53,7 @@ def test_the_last_point_of_a_metric(summary: dict[str, Any], text: str) -> None:
 @pytest.mark.slow
 def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
     tree(tmp_path, {"train.py": LOGS})
-    roost("submit", "train.py")
+    roost("submit", "train.py", "--note", "a b", "")
     (run,) = json.loads(roost("run", "list", "--json"))
     lines = {line.split()[0]: line.split()[1:] for line in roost("run", "metrics", run["id"]).splitlines()}
     assert lines["loss"][:2] == ["1", "0.5"]
@@ -75,6 +75,7 @@ def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
     )
 
     shown = roost("run", "show", run["id"])
+    assert "  runs        train.py --note 'a b' ''  on local\n" in shown
     assert "Children: 7 (7 Completed)" in shown
     assert "  Completed  fold 0" in shown
     assert f"… and 2 more children: roost run show {run['id']} --json" in shown

@@ -95,10 +95,11 @@ def test_one_that_hangs_is_named(home: Path, running: discovery.ServerRecord, mo
 
 
 def test_one_that_cannot_start_shows_its_log(home: Path) -> None:
-    home.mkdir()
+    tree(home, {"logs/server.log": "of another day\n"})
     (home / "roost.db").mkdir()
     with pytest.raises(embedded.NotStarted, match="The last lines of its log:\n") as raised:
         embedded.ensure(home)
+    assert "of another day" not in raised.value.message
     assert str(discovery.log_path(home)) in raised.value.hint
 
 

@@ -1,5 +1,7 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
+import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -201,9 +203,10 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
         + (f", exit code {run.exit_code}" if run.exit_code is not None else "")
     )
     print(f"  experiment  {run.experiment} #{run.number}, workspace {run.workspace}")
-    what = run.spec.script or " ".join(run.spec.command)
-    if what:
-        print(f"  runs        {plain(run.spec, what, *run.spec.arguments)}  on {run.spec.target}")
+    words = [run.spec.script, *run.spec.arguments] if run.spec.script else run.spec.command
+    if words:
+        told = plain(run.spec, *(words if run.spec.shell else map(_quoted, words)))
+        print(f"  runs        {told}  on {run.spec.target}")
     if run.spec.environment is not None:
         _with_environment(run.spec.environment)
     for line in data_lines(run.spec, uses, run.id):
@@ -232,6 +235,11 @@ def plain(spec: RunSpec, *words: str) -> str:
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(token(name), f"<{name}>")
     return text
+
+
+def _quoted(word: str) -> str:
+    """A word of a command line, in quotes where it would be read as several or none."""
+    return shlex.quote(word) if not word or re.search(r"[\s'\"]", word) else word
 
 
 def data_lines(

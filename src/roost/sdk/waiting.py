@@ -125,9 +125,11 @@ def _show(tail: Tail, name: str, file: TextIO) -> str:
 
 def describe_failure(run: Run) -> str:
     """Why a run failed, in words: the reason and the last error lines."""
+    if run.reason is Reason.EXIT_CODE and run.message:
+        return run.message  # it says which
     what = run.reason.value.replace("_", " ") or "failed"
     if run.exit_code is not None:
-        what = f"{what} {run.exit_code}" if run.reason.value == "exit_code" else f"{what}, exit code {run.exit_code}"
+        what = f"{what} {run.exit_code}" if run.reason is Reason.EXIT_CODE else f"{what}, exit code {run.exit_code}"
     return f"{what}: {run.message}" if run.message else what
 
 
