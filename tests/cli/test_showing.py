@@ -77,11 +77,14 @@ def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
     shown = roost("run", "show", run["id"])
     assert "  runs        train.py --note 'a b' ''  on local\n" in shown
     assert "Children: 7 (7 Completed)" in shown
+    assert f"Next\n  roost run logs {run['id']}\n" in shown
     assert "  Completed  fold 0" in shown
     assert f"… and 2 more children: roost run show {run['id']} --json" in shown
     children = json.loads(roost("run", "show", run["id"], "--json"))["children"]
     assert [child["display_name"] for child in children] == [f"fold {number}" for number in range(7)]
-    assert f"  parent      {run['id']}, Completed" in roost("run", "show", children[0]["id"])
+    child = roost("run", "show", children[0]["id"])
+    assert f"  parent      {run['id']}, Completed" in child
+    assert "run logs" not in child
     for words in (["--dry-run"], ["--yes"]):
         done = subprocess.run([ROOST, "gc", "--older-than", "0s", *words], capture_output=True, text=True, timeout=90)
         assert "8 runs " in done.stdout, done

@@ -15,7 +15,7 @@ from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import NotFound
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
-from roost.domain.runs import RunEvent, RunSpec, RunStatus
+from roost.domain.runs import RunEvent, RunKind, RunSpec, RunStatus
 from roost.sdk import downloads, records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
@@ -288,10 +288,15 @@ def _more(count: int, what: str, command: str) -> None:
 
 
 def _next(run: RunRecord, has_outputs: bool) -> None:
-    print("Next")
-    if not run.status.is_terminal:
-        print(f"  roost run logs -f {run.id}\n  roost run cancel {run.id}")
-        return
-    print(f"  roost run logs {run.id}")
-    if has_outputs:
-        print(f"  roost run download {run.id} --prefix outputs")
+    going = not run.status.is_terminal
+    commands = {
+        f"logs {'-f ' if going else ''}{run.id}": run.spec.kind
+        is not RunKind.INTERACTIVE,  # whose process prints elsewhere
+        f"cancel {run.id}": going,
+        f"download {run.id} --prefix outputs": has_outputs and not going,
+    }
+    if any(commands.values()):
+        print("Next")
+    for command, helps in commands.items():
+        if helps:
+            print(f"  roost run {command}")
