@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from roost.transport.carrying import Carrier
 
 URL_VARIABLE, TOKEN_VARIABLE = "ROOST_URL", "ROOST_TOKEN"
-_REMOTE_HINT = f"Check {URL_VARIABLE}; without it the control plane of this machine is used."
+CHECK_ADDRESS = f"Check {URL_VARIABLE}; without it the control plane of this machine is used."
 _FIRST_PATIENCE, _WATCH_PATIENCE, _BACKGROUND_PATIENCE = 2.0, 120.0, 0.5
 
 
@@ -103,36 +103,49 @@ _lock = threading.Lock()
 
 def connect() -> Connection:
     """The connection of this process's environment. Starts the embedded control plane if there is none."""
-    url, token = os.environ.get(URL_VARIABLE, ""), os.environ.get(TOKEN_VARIABLE, "")
-    home = discovery.home()
-    key = (url, token, str(home))
+    named, home = elsewhere(), discovery.home()
+    key = (named.url if named else "", named.token if named else "", str(home))
     with _lock:
         found = _connections.get(key)
         if found is None:
-            found = _connections[key] = _remote(home, url, token) if url else _embedded(home)
+            found = _connections[key] = _remote(home, named) if named else _embedded(home)
             atexit.register(found.close)
-            found.salvage(url)
+            found.salvage(key[0])
     return found
 
 
-def _remote(home: Path, url: str, token: str) -> Connection:
-    from roost.sdk.embedded import check_level  # noqa: PLC0415 - starting processes is loaded by those who may do it
+def named_url() -> str:
+    """The address that the variable names; empty for this machine's own control plane."""
+    return os.environ.get(URL_VARIABLE, "").strip().rstrip("/")
 
+
+def elsewhere() -> Endpoint | None:
+    """The control plane that the variables name; None for this machine's own. Unauthorized when the token cannot be one."""
+    url, token = named_url(), os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not url:
+        return None
     if not token:
         raise Unauthorized(
             f"{URL_VARIABLE} names the control plane {url}, but {TOKEN_VARIABLE} is not set.",
             hint=f"Set {TOKEN_VARIABLE}, or unset {URL_VARIABLE} to use the one on this machine.",
         )
-    endpoint = Endpoint(url.rstrip("/"), token)
-    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE, hint=_REMOTE_HINT)
+    if not (token.isascii() and token.isprintable()):
+        raise Unauthorized(f"{TOKEN_VARIABLE} holds characters that no token has.", hint="Copy it again.")
+    return Endpoint(url, token)
+
+
+def _remote(home: Path, endpoint: Endpoint) -> Connection:
+    from roost.sdk.embedded import check_level  # noqa: PLC0415 - starting processes is loaded by those who may do it
+
+    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE, hint=CHECK_ADDRESS)
     try:
         health = first.call("GET", "/api/health")
     finally:
         first.close()
     if not isinstance(health, dict) or health.get("name") != "roost":
-        raise Unavailable(f"What answers at {url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
-    check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), url)
-    return Connection(home, lambda: endpoint, lambda: endpoint, _REMOTE_HINT)
+        raise Unavailable(f"What answers at {endpoint.url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
+    check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), endpoint.url)
+    return Connection(home, lambda: endpoint, lambda: endpoint, CHECK_ADDRESS)
 
 
 def _embedded(home: Path) -> Connection:
