@@ -47,7 +47,7 @@ def text(schema_type: str, name: str, value: Union[str, Mapping[str, Any], Any])
     try:
         return json.dumps(document, default=_plain)
     except (TypeError, ValueError) as error:
-        raise UserErrorException("%s %r cannot be written as JSON: %s." % (_title(schema_type), name, error))
+        raise UserErrorException("%s %r cannot be written as JSON: %s." % (_title(schema_type), name, error)) from None
 
 
 def _given(schema_type: str, name: str, value: Any) -> Mapping[str, Any]:
@@ -66,9 +66,9 @@ def _given(schema_type: str, name: str, value: Any) -> Mapping[str, Any]:
                 content = file.read().decode("utf-8")
         found = json.loads(content)
     except OSError as error:
-        raise UserErrorException("The file %s of %r cannot be read: %s." % (value, name, error.strerror))
+        raise UserErrorException("The file %s of %r cannot be read: %s." % (value, name, error.strerror)) from None
     except ValueError as error:
-        raise UserErrorException("%s %r is not JSON: %s." % (_title(schema_type), name, error))
+        raise UserErrorException("%s %r is not JSON: %s." % (_title(schema_type), name, error)) from None
     if not isinstance(found, dict):
         raise UserErrorException(
             "%s %r must be a JSON object, got %s." % (_title(schema_type), name, type(found).__name__)

@@ -65,12 +65,12 @@ class DoorClient(object):
             raise ServiceException(
                 "The run's agent did not answer `%s` within %s seconds." % (op, patience),
                 hint="Nothing is lost: what was logged is on this node's disk and is sent as soon as it can be.",
-            )
+            ) from None
         except (OSError, EOFError) as error:
             raise ServiceException(
                 "The run's agent cannot be reached at %s: %s." % (self._path or "ROOST_DOOR, which is not set", error),
                 hint="Logging of metrics goes on without it; uploads, tags and downloads need it.",
-            )
+            ) from None
         return _answer(line)
 
     def _exchange(self, question: bytes, patience: "Optional[float]") -> bytes:

@@ -64,7 +64,7 @@ class RunFiles(uploads.Uploads):
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
         except OSError as error:
-            raise UserErrorException("The folder for %s cannot be made: %s." % (target, error.strerror))
+            raise UserErrorException("The folder for %s cannot be made: %s." % (target, error.strerror)) from None
         self._link.ask("download", name=name, path=target)
 
     def _send_one(self, name: str, path_or_stream: Any) -> None:

@@ -14,4 +14,4 @@ def need(module: str, what: str = "A table is read into a pandas DataFrame") -> 
         raise UserErrorException(
             "%s, and %s cannot be imported here: %s." % (what, module, error),
             hint="Add %s to the packages of the run's environment." % module.partition(".")[0],
-        )
+        ) from None

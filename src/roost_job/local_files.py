@@ -13,7 +13,7 @@ def absolute(what: str, given: Any) -> str:
     try:
         return os.path.abspath(os.path.expanduser(os.fsdecode(given)))
     except TypeError:
-        raise UserErrorException("%s must be a path, got %s %.80r." % (what, type(given).__name__, given))
+        raise UserErrorException("%s must be a path, got %s %.80r." % (what, type(given).__name__, given)) from None
 
 
 def folder(src_dir: Any, pattern: Optional[str] = None) -> List[Tuple[str, str]]:
@@ -42,7 +42,7 @@ def _walk(place: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[str]:
     try:
         names = os.listdir(place)
     except OSError as error:
-        raise UserErrorException("Folder %r cannot be read: %s." % (place, error.strerror))
+        raise UserErrorException("Folder %r cannot be read: %s." % (place, error.strerror)) from None
     for name in names:
         path = os.path.join(place, name)
         if os.path.isdir(path):

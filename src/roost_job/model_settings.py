@@ -182,7 +182,9 @@ def local_files(model_path: Any, child_paths: Optional[Sequence[Any]] = None) ->
     try:
         given = os.fsdecode(model_path)
     except TypeError:
-        raise UserErrorException("model_path must be text, got %s %.80r." % (type(model_path).__name__, model_path))
+        raise UserErrorException(
+            "model_path must be text, got %s %.80r." % (type(model_path).__name__, model_path)
+        ) from None
     if "://" in given:
         raise WebserviceException(
             "model_path %.200r is an address; a model is registered from files." % given,
@@ -245,7 +247,7 @@ def _require_file(path: str) -> None:
     try:
         kind = os.stat(path).st_mode
     except OSError as error:
-        raise WebserviceException("%s cannot be read: %s." % (path, error.strerror))
+        raise WebserviceException("%s cannot be read: %s." % (path, error.strerror)) from None
     if not stat.S_ISREG(kind):
         raise WebserviceException("%s is not a file, and cannot be part of a model." % path)
 

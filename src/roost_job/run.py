@@ -151,6 +151,11 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         self._link.ask("annotate", display_name=name)
 
     @property
+    def name(self) -> str:
+        """The older word for `display_name`."""
+        return self.display_name
+
+    @property
     def status(self) -> str:
         return self.get_status()
 

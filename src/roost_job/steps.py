@@ -91,7 +91,7 @@ def _filter(frame: Frame, step: Step) -> Frame:
     try:
         mask = _evaluate(frame, step["expression"])
     except TypeError as error:
-        raise UserErrorException("The dataset cannot be filtered like this: %s." % error)
+        raise UserErrorException("The dataset cannot be filtered like this: %s." % error) from None
     if not hasattr(mask, "fillna"):
         return frame if mask else frame.iloc[:0]
     return frame[mask.fillna(False).astype(bool)]

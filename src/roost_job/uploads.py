@@ -33,7 +33,7 @@ def one_file(path: Any) -> str:
     try:
         absolute = os.path.abspath(os.fsdecode(path))
     except TypeError:
-        raise UserErrorException("A path must be text, got %s %.80r." % (type(path).__name__, path))
+        raise UserErrorException("A path must be text, got %s %.80r." % (type(path).__name__, path)) from None
     if os.path.isdir(absolute):
         raise UserErrorException("%s is a folder, not a file." % absolute, hint="Use `run.upload_folder(name, path)`.")
     if not os.path.isfile(absolute):

@@ -56,7 +56,7 @@ def scalar(name: str, value: Any) -> Any:
         try:
             return float(plain)
         except (OverflowError, ValueError) as error:
-            raise UserErrorException("Metric %r cannot hold %.80r: %s." % (name, plain, error))
+            raise UserErrorException("Metric %r cannot hold %.80r: %s." % (name, plain, error)) from None
     raise UserErrorException(
         "Metric %r cannot hold %s %.80r: it must be one number, text or truth value." % (name, _kind(value), value),
         hint="Log several values with `log_list`, named columns with `log_row` or `log_table`.",
@@ -68,7 +68,7 @@ def number(name: str, value: int) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise UserErrorException("Metric %r cannot hold an integer of %d bits." % (name, value.bit_length()))
+        raise UserErrorException("Metric %r cannot hold an integer of %d bits." % (name, value.bit_length())) from None
 
 
 def sequence(name: str, value: Any) -> List[Any]:

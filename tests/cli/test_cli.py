@@ -99,7 +99,20 @@ class TestWithoutAControlPlane:
         monkeypatch.setenv("ROOST_TOKEN", "t")
         said = roost("run", "list", code=3)
         assert said.startswith("error: No control plane answers at http://127.0.0.1:9")
-        assert "hint: " in said
+        assert "hint: Check ROOST_URL" in said
+        done = subprocess.run([ROOST, "down"], capture_output=True, text=True, timeout=60)
+        assert done.stderr == "ROOST_URL is set: all other commands use http://127.0.0.1:9, not this one.\n"
+
+    def test_what_the_machine_refuses_is_no_stack_trace(self, home: Path) -> None:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([ROOST, "status"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
+        closed = subprocess.run(["bash", "-c", f"{ROOST} status >&-"], stderr=subprocess.PIPE, text=True, timeout=60)
+        assert (closed.returncode, closed.stderr) == (3, "")
+
+    def test_a_port_that_is_none(self, home: Path) -> None:
+        assert "--port" in roost("up", "--port", "99999", code=2)
+        assert not home.exists()
 
 
 @pytest.mark.slow

@@ -37,12 +37,16 @@ class TestWithoutAControlPlane:
     def test_a_disk_that_is_too_full(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ROOST_DISK_LIMIT", "1")
         assert findings(code=1)["disk"]["level"] == "bad"
+        monkeypatch.setenv("ROOST_DISK_LIMIT", "much")
+        assert "% full" in findings()["disk"]["fact"]
 
     def test_a_control_plane_that_does_not_answer(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ROOST_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("ROOST_TOKEN", "t")
         found = findings(code=1)["control plane"]
-        assert "No control plane answers" in found["fact"]
+        assert "No control plane answers" in found["fact"] and "ROOST_URL" in found["hint"]
+        monkeypatch.setenv("ROOST_TOKEN", "to\nken")
+        assert "ROOST_TOKEN" in findings(code=1)["control plane"]["fact"]
 
     def test_containers(self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")

@@ -1,5 +1,7 @@
 """Tables, sizes, sparklines: what they print where nobody watches, and how they fit where somebody does."""
 
+import sys
+
 import pytest
 
 from roost.cli import asking, comparing, rendering
@@ -12,6 +14,16 @@ def test_a_table_in_a_pipe_is_plain_and_whole(capsys: pytest.CaptureFixture[str]
     assert first == "run  status   name"
     assert second == f"r1   Failed   {'x' * 300}"
     assert third == "r22  Running"
+
+
+def test_only_a_status_has_the_colour_of_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    rendering.table(("experiment", "status"), [("bad", "Failed")])
+    assert capsys.readouterr().out.splitlines()[1] == "bad         \x1b[31mFailed\x1b[0m"
 
 
 def test_wide_characters_are_counted_as_a_terminal_does(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def test_the_last_point_of_a_metric(summary: dict[str, Any], text: str) -> None:
 @pytest.mark.slow
 def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
     tree(tmp_path, {"train.py": LOGS})
-    roost("submit", "train.py")
+    roost("submit", "train.py", "--note", "a b", "")
     (run,) = json.loads(roost("run", "list", "--json"))
     lines = {line.split()[0]: line.split()[1:] for line in roost("run", "metrics", run["id"]).splitlines()}
     assert lines["loss"][:2] == ["1", "0.5"]
@@ -67,16 +67,48 @@ def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
     facts = json.loads(roost("run", "compare", run["id"], run["id"], "--json"))[run["id"]]
     assert (facts["metric/word"], facts["metric/flag"], facts["metric/mixed"]) == ("zweites 鳥", "True", "no number")
 
+    said = roost("run", "metrics", run["id"], "--name", "lost", code=1)
+    assert said == f"error: Run {run['id']} has logged no metric 'lost'.\nhint: Did you mean 'loss', 'list'?\n"
+    said = roost("run", "logs", run["id"], "--file", "user_logs/std_log", code=1)
+    assert said.startswith(
+        f"error: Run {run['id']} has no file 'user_logs/std_log'.\nhint: Did you mean 'user_logs/std_log.txt'"
+    )
+
     shown = roost("run", "show", run["id"])
+    assert "  runs        train.py --note 'a b' ''  on local\n" in shown
     assert "Children: 7 (7 Completed)" in shown
+    assert f"Next\n  roost run logs {run['id']}\n" in shown
     assert "  Completed  fold 0" in shown
     assert f"… and 2 more children: roost run show {run['id']} --json" in shown
     children = json.loads(roost("run", "show", run["id"], "--json"))["children"]
     assert [child["display_name"] for child in children] == [f"fold {number}" for number in range(7)]
-    assert f"  parent      {run['id']}, Completed" in roost("run", "show", children[0]["id"])
+    child = roost("run", "show", children[0]["id"])
+    assert f"  parent      {run['id']}, Completed" in child
+    assert "run logs" not in child
     for words in (["--dry-run"], ["--yes"]):
         done = subprocess.run([ROOST, "gc", "--older-than", "0s", *words], capture_output=True, text=True, timeout=90)
         assert "8 runs " in done.stdout, done
+
+
+@pytest.mark.slow
+def test_who_follows_a_run_in_a_queue_is_told_why_it_waits(home: Path, tmp_path: Path) -> None:
+    tree(
+        tmp_path,
+        {"hold.py": "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.1)\n"},
+    )
+    gate = tmp_path / "gate"
+    roost("compute", "create", "one", "--max", "1")
+    first, second, third = (roost("submit", "-d", "--target", "one", "hold.py", str(gate)).strip() for _ in range(3))
+    words = [ROOST, "run", "logs", "-f", third]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline() == (
+            "Queued. The node of cluster one is taken; 1 run is ahead of it. `roost run list --status Running` shows them.\n"
+        )
+        assert roost("run", "cancel", second) == f"{second}: Canceled\n"
+        assert "  why " not in roost("run", "show", first)
+        gate.touch()
+        assert watching.wait(60) == 0
 
 
 @pytest.mark.slow

@@ -92,6 +92,8 @@ class TestScreens:
         assert "* tag model" in plain
         assert "run script" not in plain
         assert "  run script" in roost("run", "compare", "--all", first, second)
+        kinds = [line[2:].split()[0] for line in roost("run", "compare", "--all", second, first).splitlines()[1:]]
+        assert kinds == sorted(kinds, key=["run", "argument", "tag", "metric"].index)
         narrow = on_terminal([ROOST, "run", "compare", first, second], width=80)
         assert max(map(len, narrow.lines)) <= 80
         facts = load("run", "compare", first, second, "--json")

@@ -363,6 +363,8 @@ def test_a_chart_draws_the_numbers_of_lists_and_leaves_the_rest() -> None:
         ("flag", True, "True"),
         ("none", None, "None"),
         ("list", [1, "b"], "b"),
+        ("list", [1, float("nan")], "NaN"),
+        ("row", {"x": float("-inf")}, "x=-Infinity"),
         ("row", {"x": 1, "y": "z"}, "x=1, y=z"),
         ("table", {"x": [1]}, None),
         ("image", "aml://artifact/x", None),

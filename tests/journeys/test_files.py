@@ -27,7 +27,7 @@ def below(folder: Path) -> dict[str, str]:
 
 def test_all_of_them(run: Run, tmp_path: Path) -> None:
     assert run.get_file_names() == sorted(FILES)
-    run.download_files(output_directory=str(tmp_path / "all"))
+    run.download_files(output_directory=str(tmp_path / "all"), timeout_seconds=60)
     assert below(tmp_path / "all") == FILES
 
 

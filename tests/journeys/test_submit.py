@@ -136,7 +136,7 @@ def test_a_script_that_fails(experiment: Experiment, tmp_path: Path, capsys: pyt
         run.wait_for_completion(show_output=True)
     said = capsys.readouterr().out
     assert "about to fail" in said
-    assert "\nError:\n" in said
+    assert "\nError:\nThe script ended with exit code 1.\nTraceback" in said
     assert run.wait_for_completion(raise_on_error=False)["status"] == "Failed"
     assert "outputs/partial.txt" in run.get_file_names()
     assert "ValueError" in run.get_details()["error"]["error"]["message"]

@@ -95,7 +95,8 @@ def test_a_back_up_of_a_home_that_goes_on_becomes_another_home(
     assert (tmp_path / "all.tar").stat().st_mode & 0o077 == 0
     assert "exists already" in roost("backup", "all.tar", code=1)
     assert "error: A control plane runs in" in roost("restore", "all.tar", code=1)
-    assert "Restored 1 run of 1 workspace (default)" in roost("restore", "all.tar", "--into", "new")
+    assert "Restored 1 run of 1 workspace (default)" in (told := roost("restore", "all.tar", "--into", "x/../new"))
+    assert f"Next: ROOST_HOME={tmp_path}/new roost up\n" in told
     model = (home / "blobs").glob("*/*")
     assert any(path.stat().st_size == 3_000_000 for path in model)
 

@@ -117,6 +117,12 @@ def test_a_format_of_later(backup: Path, tmp_path: Path) -> None:
         backups.restore(backup, tmp_path / "new", quiet)
 
 
+def test_a_home_that_cannot_be_made(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidInput, match="/file cannot be made: File exists"):
+        backups.restore(backup, tmp_path / "file", quiet)
+
+
 def test_a_home_that_is_used_is_left_alone(backup: Path, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "roost.db").write_text("mine")

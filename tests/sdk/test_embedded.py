@@ -14,7 +14,7 @@ import pytest
 from tests.sdk.folders import tree
 
 from roost import Experiment, ScriptRunConfig, Workspace
-from roost.domain.errors import Incompatible
+from roost.domain.errors import Incompatible, Unauthorized
 from roost.sdk import connections, discovery, embedded, waiting
 from roost.version import API_LEVEL, VERSION
 
@@ -95,10 +95,11 @@ def test_one_that_hangs_is_named(home: Path, running: discovery.ServerRecord, mo
 
 
 def test_one_that_cannot_start_shows_its_log(home: Path) -> None:
-    home.mkdir()
+    tree(home, {"logs/server.log": "of another day\n"})
     (home / "roost.db").mkdir()
     with pytest.raises(embedded.NotStarted, match="The last lines of its log:\n") as raised:
         embedded.ensure(home)
+    assert "of another day" not in raised.value.message
     assert str(discovery.log_path(home)) in raised.value.hint
 
 
@@ -199,3 +200,13 @@ def test_another_control_plane_by_address(
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert set(Workspace().experiments) == {"there"}
     assert not (tmp_path / "elsewhere" / "server.json").exists()
+    run = Experiment(Workspace(), "there").start_logging()
+    (owner,) = (tmp_path / "elsewhere").glob("spools/*/owner.json")
+    assert f"{json.loads(owner.read_text())['url']}/" == os.environ["ROOST_URL"], "as salvage looks for it"
+    run.complete()
+    monkeypatch.setenv("ROOST_TOKEN", f"{discovery.read_token(home)}\r\n")
+    assert set(Workspace().experiments) == {"there"}
+    for wrong in ("to\nken", "鳥"):
+        monkeypatch.setenv("ROOST_TOKEN", wrong)
+        with pytest.raises(Unauthorized, match="ROOST_TOKEN holds characters that no token has"):
+            Workspace()

@@ -223,8 +223,12 @@ class TestEnvironment:
 
     def test_a_slip_of_the_pen(self) -> None:
         made = Environment("mine")
-        with pytest.raises(UserErrorException, match="user_managed_dependencys"):
+        with pytest.raises(UserErrorException, match="user_managed_dependencys") as caught:
             made.python.user_managed_dependencys = True  # type: ignore[attr-defined]
+        assert caught.value.hint.startswith(
+            "Did you mean 'user_managed_dependencies'? It has: base_conda_environment, "
+        )
+        assert "definition" not in caught.value.hint
         with pytest.raises(UserErrorException, match="conda_dependencies must be"):
             made.python.conda_dependencies = {}  # type: ignore[assignment]
 

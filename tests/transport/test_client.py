@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import re
 import socket
 import ssl
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -184,9 +186,12 @@ def test_an_error_answer_is_the_same_class_here(server: Server, client: Client) 
     assert len(server.seen) == 1, "an answer is not asked for twice"
 
 
-def test_something_that_is_not_roost_is_told_apart(server: Server, client: Client) -> None:
-    server.script = [lambda h: h.reply(500, b"<html>proxy</html>")]
-    with pytest.raises(RoostError, match="not Roost's"):
+@pytest.mark.parametrize("status", [200, 500])
+def test_something_that_is_not_roost_is_told_apart(server: Server, client: Client, status: int) -> None:
+    server.script = [lambda h: h.reply(status, b"<html>\n  proxy\n</html>")]
+    with pytest.raises(
+        RoostError, match=f"answered {status} with something that is not Roost's: '<html> proxy </html>'"
+    ):
         client.call("GET", "/api/x")
 
 
@@ -254,6 +259,15 @@ def test_nobody_there_says_where_and_what_to_do() -> None:
     with pytest.raises(Unavailable, match=url) as caught:
         Client(lambda: Endpoint(url, "t"), patience=0.0).call("GET", "/api/x")
     assert "roost up" in caught.value.hint
+    assert "direct cause" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_why_there_is_no_address_is_said_as_it_is() -> None:
+    def locate() -> Endpoint:
+        raise Unavailable("It was shut down.", hint="Bring it back.")
+
+    with pytest.raises(Unavailable, match=r"^It was shut down\.\nhint: Bring it back\.$"):
+        Client(locate, patience=0.0).call("GET", "/api/x")
 
 
 def test_a_patient_call_ends_when_it_is_not_wanted_any_more() -> None:
@@ -268,9 +282,10 @@ def test_a_patient_call_ends_when_it_is_not_wanted_any_more() -> None:
     assert len(asked) == 3
 
 
-def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="ftp"):
-        Client(lambda: Endpoint("ftp://x", "t")).call("GET", "/x")
+@pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://x:port", "http://x:99999", "http://[::1"])
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(repr(url))):
+        Client(lambda: Endpoint(url, "t")).call("GET", "/x")
 
 
 def test_a_proxy_in_the_environment_is_not_used(

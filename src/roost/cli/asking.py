@@ -97,10 +97,16 @@ def environment_file(text: str) -> Path | None:
 def near_files(path: Path, *suffixes: str) -> str:
     """Which file in the same folder a person may have meant; empty when none is there."""
     folder = path.parent if path.parent.is_dir() else Path()
-    there = sorted(str(each) for suffix in suffixes for each in folder.glob(f"*{suffix}") if each.is_file())
-    near = difflib.get_close_matches(str(path), there, n=3)
-    if near:
-        return f"Did you mean {', '.join(map(repr, near))}?"
+    return near(
+        str(path), sorted(str(each) for suffix in suffixes for each in folder.glob(f"*{suffix}") if each.is_file())
+    )
+
+
+def near(name: str, there: Sequence[str]) -> str:
+    """Which of these a person may have meant, or the first of them; empty when there are none."""
+    alike = difflib.get_close_matches(name, there, n=3)
+    if alike:
+        return f"Did you mean {', '.join(map(repr, alike))}?"
     return f"There are: {', '.join(there[:5])}." if there else ""
 
 

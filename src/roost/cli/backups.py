@@ -1,5 +1,6 @@
 """`roost backup` and `roost restore`: everything a control plane keeps, as one file, and back."""
 
+import shlex
 import sys
 import time
 from dataclasses import asdict
@@ -47,7 +48,7 @@ def restore(
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import backups, discovery  # noqa: PLC0415
 
-    home = into.expanduser().absolute() if into is not None else discovery.home()
+    home = into.expanduser().resolve() if into is not None else discovery.home()
     with rendering.progress("restoring", in_bytes=True) as bar:
         made = backups.restore(file, home, bar)
     if as_json:
@@ -55,7 +56,7 @@ def restore(
         return
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(made.made_at))
     print(f"Restored {_words(made.runs, made.workspaces)} of {day} into {home}.")
-    prefix = "" if home == discovery.home() else f"ROOST_HOME={home} "
+    prefix = "" if home == discovery.home() else f"ROOST_HOME={shlex.quote(str(home))} "
     print(f"Next: {prefix}roost up")
 
 

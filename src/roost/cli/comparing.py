@@ -10,10 +10,13 @@ from roost.sdk import records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
 
+_KINDS = ("run", "argument", "tag", "metric")
+"""What is compared, in the order in which it is shown."""
+
 
 def compare(runs: Sequence[Run], every: bool, as_json: bool) -> None:
     found = {run.id: _facts(run) for run in runs}
-    keys = list(dict.fromkeys(key for facts in found.values() for key in facts))
+    keys = sorted(dict.fromkeys(key for facts in found.values() for key in facts), key=lambda key: _KINDS.index(key[0]))
     if as_json:
         rendering.as_json(
             {run_id: {"/".join(key): value for key, value in facts.items()} for run_id, facts in found.items()}

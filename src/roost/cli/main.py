@@ -76,6 +76,8 @@ def root(
 
 def main() -> None:
     """The console script."""
+    if sys.stdout is None:  # closed by who called
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(
@@ -92,8 +94,17 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # `roost run logs … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         sys.exit(0)
+    except OSError as error:  # of this machine: a full disk behind `>`, a folder that is gone
+        _leave_stdout()
+        where = f": {error.filename}" if error.filename else ""
+        sys.exit(_say(AzureMLException(f"{error.strerror or error}{where}."), 1))
+
+
+def _leave_stdout() -> None:
+    """What is not written yet never is: it cannot be."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(error: AzureMLException, code: int) -> int:

@@ -28,6 +28,8 @@ _STYLES = {
     "warn": "yellow",
     "bad": "red",
 }
+_STYLED = ("status", "state")
+"""Columns whose words have colours: elsewhere the same word is somebody's name for something."""
 _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -50,7 +52,8 @@ def table(
             text = _clipped(line[at], widths[at])
             last = at == shown[-1]
             padding = "" if last else " " * (widths[at] - wide(text))
-            cells.append(styled(text, "bold" if number == 0 else _STYLES.get(line[at], "")) + padding)
+            style = "bold" if number == 0 else _STYLES.get(line[at], "") if columns[at] in _STYLED else ""
+            cells.append(styled(text, style) + padding)
         print((" " * _GAP).join(cells).rstrip())
     hidden = [name for at, name in enumerate(columns) if at not in shown]
     if hidden:

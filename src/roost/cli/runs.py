@@ -122,7 +122,8 @@ def logs(
     file: str = typer.Option("", help="Another of its logs, such as logs/train.log."),
 ) -> None:
     """Print a run's output, or that of its environment's build when there is none. Ctrl-C stops the printing, not the run."""
-    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain.errors import NotFound  # noqa: PLC0415
     from roost.sdk import records, waiting  # noqa: PLC0415
 
     run = session.find(session.workspace(), run_id)
@@ -131,10 +132,14 @@ def logs(
     build = waiting.Tail(client, run.id, waiting.BUILD_LOG)
     about = f"The log of its environment's build, {waiting.BUILD_LOG}:"
     wrote = builds and follow and _print(build, follow, about)
+    if follow:
+        waiting.wait_for_room(client, run.id, sys.stderr)
     tail = waiting.Tail(client, run.id, file or STD_LOG)
     wrote = _print(tail, follow, f"Its own output, {STD_LOG}:" if wrote else "") or wrote
     if not wrote and builds and not follow:
         wrote = _print(build, follow, f"It has written nothing{'' if tail.over else ' yet'}. {about}")
+    if not wrote and file and tail.over and file not in (there := run.get_file_names()):
+        raise NotFound(f"Run {run.id} has no file {file!r}.", hint=asking.near(file, there))
     if not wrote:
         _, why = records.events(client, run.id)
         print(f"It has written nothing{'' if tail.over else ' yet'}. {why}", file=sys.stderr)

@@ -12,7 +12,9 @@ _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
 def up(
-    port: int | None = typer.Option(None, help="Port to listen on; that of the last time, or any free one."),
+    port: int | None = typer.Option(
+        None, min=0, max=65535, help="Port to listen on; that of the last time, or any free one."
+    ),
     install: bool = typer.Option(
         False, "--install", help="As a service of yours (systemd) that comes back with the machine."
     ),
@@ -35,6 +37,7 @@ def up(
         print(json.dumps({**asdict(record), "unit": str(unit) if unit else None}, indent=2))
         return
     print(f"Roost {record.version} answers at {record.url} (process {record.pid}, home {home}).")
+    _say_who_is_used()
     for words in units.words_about(unit) if unit else ():
         print(words)
     if port is not None and not record.url.endswith(f":{port}"):
@@ -83,8 +86,15 @@ def down(as_json: bool = _AS_JSON) -> None:
         print(f"No control plane runs for {home}.")
     else:
         print(f"The control plane at {record.url} has ended. Runs that were going go on.")
+    _say_who_is_used()
     for name, url in serving.items():
         print(f"Endpoint {name} goes on serving at {url}; to end it: roost endpoint delete {name}")
+
+
+def _say_who_is_used() -> None:
+    """That other commands go elsewhere, when they do."""
+    if url := os.environ.get("ROOST_URL"):
+        print(f"ROOST_URL is set: all other commands use {url}, not this one.", file=sys.stderr)
 
 
 def status(as_json: bool = _AS_JSON) -> None:

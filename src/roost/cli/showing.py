@@ -1,18 +1,21 @@
 """One run in full, for people or as JSON: status, why it waits, what happened, metrics, files, and what to do next."""
 
+import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from roost.cli import rendering
+from roost.cli import asking, rendering
 from roost.domain import codec, topology
 from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
+from roost.domain.errors import NotFound
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
-from roost.domain.runs import RunEvent, RunSpec, RunStatus
+from roost.domain.runs import RunEvent, RunKind, RunSpec, RunStatus
 from roost.sdk import downloads, records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
@@ -79,6 +82,9 @@ def metrics(run: Run, name: str | None, as_json: bool) -> None:
     if as_json or name is not None:
         params = {"name": name} if name is not None else None
         found = run._connection.client.call("GET", path_of("runs", run.id, "metrics"), params=params)["metrics"]
+        if name is not None and not found:
+            there = [each["name"] for each in _summaries(run)]
+            raise NotFound(f"Run {run.id} has logged no metric {name!r}.", hint=asking.near(name, there))
         if as_json:
             rendering.as_json(found)
             return
@@ -197,9 +203,10 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
         + (f", exit code {run.exit_code}" if run.exit_code is not None else "")
     )
     print(f"  experiment  {run.experiment} #{run.number}, workspace {run.workspace}")
-    what = run.spec.script or " ".join(run.spec.command)
-    if what:
-        print(f"  runs        {plain(run.spec, what, *run.spec.arguments)}  on {run.spec.target}")
+    words = [run.spec.script, *run.spec.arguments] if run.spec.script else run.spec.command
+    if words:
+        told = plain(run.spec, *(words if run.spec.shell else map(_quoted, words)))
+        print(f"  runs        {told}  on {run.spec.target}")
     if run.spec.environment is not None:
         _with_environment(run.spec.environment)
     for line in data_lines(run.spec, uses, run.id):
@@ -209,7 +216,7 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
     for key, value in sorted(run.tags.items()):
         print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
-    if why and not run.status.is_terminal:
+    if why and not run.status.is_terminal and run.status is not RunStatus.RUNNING:
         print(f"  why         {why}")
 
 
@@ -228,6 +235,11 @@ def plain(spec: RunSpec, *words: str) -> str:
     for name in sorted(names, key=len, reverse=True):
         text = text.replace(token(name), f"<{name}>")
     return text
+
+
+def _quoted(word: str) -> str:
+    """A word of a command line, in quotes where it would be read as several or none."""
+    return shlex.quote(word) if not word or re.search(r"[\s'\"]", word) else word
 
 
 def data_lines(
@@ -276,10 +288,15 @@ def _more(count: int, what: str, command: str) -> None:
 
 
 def _next(run: RunRecord, has_outputs: bool) -> None:
-    print("Next")
-    if not run.status.is_terminal:
-        print(f"  roost run logs -f {run.id}\n  roost run cancel {run.id}")
-        return
-    print(f"  roost run logs {run.id}")
-    if has_outputs:
-        print(f"  roost run download {run.id} --prefix outputs")
+    going = not run.status.is_terminal
+    commands = {
+        f"logs {'-f ' if going else ''}{run.id}": run.spec.kind
+        is not RunKind.INTERACTIVE,  # whose process prints elsewhere
+        f"cancel {run.id}": going,
+        f"download {run.id} --prefix outputs": has_outputs and not going,
+    }
+    if any(commands.values()):
+        print("Next")
+    for command, helps in commands.items():
+        if helps:
+            print(f"  roost run {command}")

@@ -154,6 +154,8 @@ def follow(run: "Run", detach: bool, as_json: bool) -> None:
         raise
     if as_json:
         rendering.as_json(codec.encode(ended))
+    if ended.status.value == "Canceled":
+        print("The run was canceled.", file=sys.stderr)
     if ended.status.value != "Completed":
         raise typer.Exit(1)
 

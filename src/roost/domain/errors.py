@@ -209,4 +209,8 @@ def raise_for(status: int, body: object) -> NoReturn:
         cls = BY_CODE.get(str(error.get("code")), RoostError)
         hints = {name: str(error.get(name, "")) for name in ("hint", "cli_hint")}
         raise cls(str(error.get("message", "")), **hints)
-    raise RoostError(f"The control plane answered {status} with something that is not Roost's: {str(body)[:200]!r}.")
+    words = " ".join(str(body).split())
+    raise RoostError(
+        f"The control plane answered {status} with something that is not Roost's: {words[:100]!r}.",
+        hint="Check the address: something else answers there, or a proxy on the way.",
+    )

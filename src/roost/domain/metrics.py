@@ -170,7 +170,9 @@ def _in_words(kind: str, value: Any) -> str | None:
         return _short(", ".join(f"{name}={_in_words('item', cell)}" for name, cell in value.items()))
     if kind not in ("text", "flag", "none", "item"):
         return None
-    return _short(value if isinstance(value, str) else "None" if value is None else str(value))
+    if isinstance(value, float):
+        return json.dumps(value)  # NaN and Infinity, as they are called everywhere else
+    return _short(str(value))
 
 
 def _short(text: str) -> str:

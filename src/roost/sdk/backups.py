@@ -58,7 +58,10 @@ def restore(path: Path, home: Path, progress: Progress) -> Summary:
     with _opened(path) as file, _reading(path):
         _check_empty(home)
         head = _head(path, file)
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInput(f"The folder {home} cannot be made: {error.strerror}.") from None
         rows, vault = home / ".restored.db", home / ".restored.key"
         try:
             count = _unpack(path, file, home, {_ROWS: rows, _VAULT: vault}, progress)

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from roost.domain.errors import RoostError
 from roost.environments.containers import engine as container_engine
 from roost.sdk import discovery, embedded, units
-from roost.sdk.connections import TOKEN_VARIABLE, URL_VARIABLE
-from roost.transport.client import Client, Endpoint
+from roost.sdk.connections import CHECK_ADDRESS, elsewhere
+from roost.transport.client import START_ONE, Client, Endpoint
 from roost.version import API_LEVEL, VERSION
 from roost_job import neighbours
 from roost_job.exceptions import AzureMLException
@@ -110,7 +110,8 @@ def _disk() -> Iterator[Check]:
         place = place.parent
     total, used, free = shutil.disk_usage(place)
     percent = 100 * used / max(1, used + free)
-    limit = int(os.environ.get("ROOST_DISK_LIMIT") or _NEARLY_FULL)
+    given = os.environ.get("ROOST_DISK_LIMIT") or str(_NEARLY_FULL)
+    limit = int(given) if given.isdecimal() else _NEARLY_FULL  # the control plane says what is wrong with it
     fact = f"{percent:.0f} % full, {free / 1e9:.1f} GB of {total / 1e9:.1f} GB free"
     if limit and percent >= limit:
         yield Check("disk", BAD, f"{fact}; from {limit} % on no new run is taken in.", "roost du, then roost gc")
@@ -119,12 +120,12 @@ def _disk() -> Iterator[Check]:
 
 
 def _control_plane() -> Iterator[Check]:
-    url = os.environ.get(URL_VARIABLE, "")
-    if url:
-        yield from _answering(url.rstrip("/"), os.environ.get(TOKEN_VARIABLE, ""))
-        return
     home = discovery.home()
     try:
+        named = elsewhere()
+        if named is not None:
+            yield from _answering(named, CHECK_ADDRESS)
+            return
         record = embedded.find(home)
     except AzureMLException as error:
         yield Check("control plane", BAD, error.message, error.hint)
@@ -133,7 +134,7 @@ def _control_plane() -> Iterator[Check]:
         yield Check("control plane", OK, "None runs; the first command that needs one starts it.")
         yield from _port(home)
         return
-    yield from _answering(record.url, discovery.read_token(home), record.pid)
+    yield from _answering(Endpoint(record.url, discovery.read_token(home)), START_ONE, record.pid)
 
 
 def _port(home: Path) -> Iterator[Check]:
@@ -151,8 +152,8 @@ def _port(home: Path) -> Iterator[Check]:
             yield Check("port", WARN, f"{place.port}, that of the last time, is taken; another one will be used.")
 
 
-def _answering(url: str, token: str, pid: int | None = None) -> Iterator[Check]:
-    client = Client(lambda: Endpoint(url, token), patience=0.0)
+def _answering(endpoint: Endpoint, hint: str, pid: int | None = None) -> Iterator[Check]:
+    client = Client(lambda: endpoint, patience=0.0, hint=hint)
     try:
         asked = time.time()
         facts = client.call("GET", "/api/server", timeout=10.0)
@@ -163,7 +164,7 @@ def _answering(url: str, token: str, pid: int | None = None) -> Iterator[Check]:
     finally:
         client.close()
     of = f", process {pid}" if pid else ""
-    fact = f"{facts['version']} answers at {url}{of}, {facts['active_runs']} runs going on"
+    fact = f"{facts['version']} answers at {endpoint.url}{of}, {facts['active_runs']} runs going on"
     if facts["api_level"] != API_LEVEL:
         hint = "roost down; roost up" if pid else "Install the version that the control plane has."
         yield Check(

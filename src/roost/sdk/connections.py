@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from roost.domain.errors import Unauthorized, Unavailable
 from roost.sdk import discovery
 from roost.sdk.discovery import ServerRecord
-from roost.transport.client import Client, Endpoint
+from roost.transport.client import START_ONE, Client, Endpoint
 
 if TYPE_CHECKING:
     from roost.blobs.folder import FolderBlobs
     from roost.transport.carrying import Carrier
 
 URL_VARIABLE, TOKEN_VARIABLE = "ROOST_URL", "ROOST_TOKEN"
+CHECK_ADDRESS = f"Check {URL_VARIABLE}; without it the control plane of this machine is used."
 _FIRST_PATIENCE, _WATCH_PATIENCE, _BACKGROUND_PATIENCE = 2.0, 120.0, 0.5
 
 
@@ -28,11 +29,13 @@ class Connection:
     """`client` for what a person asks for: it brings the embedded control plane back. `watcher` for waiting and `background`
     for shipping outlast a restart but undo no `roost down`; the first is patient, the second tries again by itself."""
 
-    def __init__(self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint]) -> None:
+    def __init__(
+        self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint], hint: str = START_ONE
+    ) -> None:
         self.home = home
-        self.client = Client(locate)
-        self.watcher = Client(watch, patience=_WATCH_PATIENCE)
-        self.background = Client(watch, patience=_BACKGROUND_PATIENCE)
+        self.client = Client(locate, hint=hint)
+        self.watcher = Client(watch, patience=_WATCH_PATIENCE, hint=hint)
+        self.background = Client(watch, patience=_BACKGROUND_PATIENCE, hint=hint)
         self._locate = locate
         self.salvaging: threading.Thread | None = None
 
@@ -100,36 +103,49 @@ _lock = threading.Lock()
 
 def connect() -> Connection:
     """The connection of this process's environment. Starts the embedded control plane if there is none."""
-    url, token = os.environ.get(URL_VARIABLE, ""), os.environ.get(TOKEN_VARIABLE, "")
-    home = discovery.home()
-    key = (url, token, str(home))
+    named, home = elsewhere(), discovery.home()
+    key = (named.url if named else "", named.token if named else "", str(home))
     with _lock:
         found = _connections.get(key)
         if found is None:
-            found = _connections[key] = _remote(home, url, token) if url else _embedded(home)
+            found = _connections[key] = _remote(home, named) if named else _embedded(home)
             atexit.register(found.close)
-            found.salvage(url)
+            found.salvage(key[0])
     return found
 
 
-def _remote(home: Path, url: str, token: str) -> Connection:
-    from roost.sdk.embedded import check_level  # noqa: PLC0415 - starting processes is loaded by those who may do it
+def named_url() -> str:
+    """The address that the variable names; empty for this machine's own control plane."""
+    return os.environ.get(URL_VARIABLE, "").strip().rstrip("/")
 
+
+def elsewhere() -> Endpoint | None:
+    """The control plane that the variables name; None for this machine's own. Unauthorized when the token cannot be one."""
+    url, token = named_url(), os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not url:
+        return None
     if not token:
         raise Unauthorized(
             f"{URL_VARIABLE} names the control plane {url}, but {TOKEN_VARIABLE} is not set.",
             hint=f"Set {TOKEN_VARIABLE}, or unset {URL_VARIABLE} to use the one on this machine.",
         )
-    endpoint = Endpoint(url.rstrip("/"), token)
-    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE)
+    if not (token.isascii() and token.isprintable()):
+        raise Unauthorized(f"{TOKEN_VARIABLE} holds characters that no token has.", hint="Copy it again.")
+    return Endpoint(url, token)
+
+
+def _remote(home: Path, endpoint: Endpoint) -> Connection:
+    from roost.sdk.embedded import check_level  # noqa: PLC0415 - starting processes is loaded by those who may do it
+
+    first = Client(lambda: endpoint, patience=_FIRST_PATIENCE, hint=CHECK_ADDRESS)
     try:
         health = first.call("GET", "/api/health")
     finally:
         first.close()
     if not isinstance(health, dict) or health.get("name") != "roost":
-        raise Unavailable(f"What answers at {url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
-    check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), url)
-    return Connection(home, lambda: endpoint, lambda: endpoint)
+        raise Unavailable(f"What answers at {endpoint.url} is not Roost.", hint=f"Check {URL_VARIABLE}.")
+    check_level(int(health.get("api_level", 0)), str(health.get("version", "?")), endpoint.url)
+    return Connection(home, lambda: endpoint, lambda: endpoint, CHECK_ADDRESS)
 
 
 def _embedded(home: Path) -> Connection:

@@ -188,16 +188,17 @@ def _start(home: Path, port: int | None) -> ServerRecord:
         )
     first = not (home / "token").exists()
     log = _open_log(home)
+    begin = os.fstat(log).st_size
     try:
         words = f" Its files are in {home}." if first else ""
         print(f"Roost: starting the control plane on this machine.{words}", file=sys.stderr)
-        _spawn(home, port, log)
+        _spawn(home, port, log, begin)
     finally:
         os.close(log)
     deadline = time.monotonic() + _ANSWER_SECONDS
     while (record := find(home)) is None:  # at once, unless someone else is starting one by hand right now
         if time.monotonic() > deadline:
-            raise _failure(home, "ended right after it was ready")
+            raise _failure(home, begin, "ended right after it was ready")
         time.sleep(0.05)
     return record
 
@@ -226,7 +227,7 @@ def _open_log(home: Path) -> int:
         raise NotStarted(f"The log {path} cannot be written: {error.strerror or error}.") from None
 
 
-def _spawn(home: Path, port: int | None, log: int) -> None:
+def _spawn(home: Path, port: int | None, log: int, begin: int) -> None:
     """Starts the server and returns when it says that it is ready."""
     ready, tell = os.pipe()
     argv = [sys.executable, "-P", "-m", "roost.server", "--home", str(home), "--ready-fd", str(tell)]
@@ -252,15 +253,16 @@ def _spawn(home: Path, port: int | None, log: int) -> None:
         os.close(ready)
     if said is None:
         process.terminate()
-        raise _failure(home, f"was not ready after {_READY_SECONDS:.0f} s")
+        raise _failure(home, begin, f"was not ready after {_READY_SECONDS:.0f} s")
     if not said and process.wait() != _ANOTHER_HOLDS_THE_HOME:
-        raise _failure(home, f"ended with code {process.returncode} before it was ready")
+        raise _failure(home, begin, f"ended with code {process.returncode} before it was ready")
 
 
-def _failure(home: Path, what: str) -> NotStarted:
+def _failure(home: Path, begin: int, what: str) -> NotStarted:
+    """What it said itself: before byte `begin` of the log others did."""
     path = discovery.log_path(home)
     try:
-        last = path.read_text(encoding="utf-8", errors="replace").splitlines()[-15:]
+        last = path.read_bytes()[begin:].decode("utf-8", "replace").splitlines()[-15:]
     except OSError:
         last = []
     lines = "".join(f"\n    {line}" for line in last)

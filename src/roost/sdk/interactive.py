@@ -21,7 +21,7 @@ from roost.domain import codec
 from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.sdk import discovery
-from roost.sdk.connections import URL_VARIABLE, Connection
+from roost.sdk.connections import Connection, named_url
 from roost.sdk.locks import FileLock
 from roost.transport.client import Client, path_of
 from roost.transport.shipping import SPOOL_SUFFIX, Shipper
@@ -73,7 +73,7 @@ class Session:
         owner = {
             "pid": pid,
             "pid_started": discovery.process_started(pid),
-            "url": os.environ.get(URL_VARIABLE, ""),
+            "url": named_url(),
             "run_id": self._run_id,
             "owns": self.owns,
         }

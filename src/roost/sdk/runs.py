@@ -262,8 +262,10 @@ class Run(job.Run):
         output_paths: Sequence[str] | None = None,
         batch_size: int = 100,
         append_prefix: bool = True,
+        timeout_seconds: int | None = None,
     ) -> None:
-        """Downloads the run's files, or those below the folder `prefix`; see `roost_job.files`. Several at once here."""
+        """Downloads the run's files, or those below the folder `prefix`; see `roost_job.files`. Several at once here, for as long
+        as it takes: `batch_size` and `timeout_seconds` mean nothing."""
         if self._reach is None:
             super().download_files(prefix, output_directory, output_paths, append_prefix)
         else:

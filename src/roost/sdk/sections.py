@@ -18,8 +18,13 @@ class Section:
 
     def __setattr__(self, name: str, value: object) -> None:
         if not name.startswith("_") and not hasattr(type(self), name):
-            known = sorted(each for each in dir(type(self)) if not each.startswith("_"))
-            raise InvalidInput(f"{type(self).__name__} has no {name!r}.", hint=f"It has: {', '.join(known)}.")
+            import difflib  # noqa: PLC0415 - for those who mistyped
+
+            public = (each for each in dir(type(self)) if not each.startswith("_"))
+            known = sorted(each for each in public if not callable(getattr(type(self), each)))
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"Did you mean {near[0]!r}? " if near else ""
+            raise InvalidInput(f"{type(self).__name__} has no {name!r}.", hint=f"{meant}It has: {', '.join(known)}.")
         super().__setattr__(name, value)
 
 

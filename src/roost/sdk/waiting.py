@@ -12,6 +12,8 @@ from roost.transport.client import Client, path_of
 from roost_job.exceptions import ActivityFailedException
 
 LONGEST_POLL = 25.0
+_QUIET = 2.0
+"""So many seconds in a queue need no words."""
 _AT_ONCE = 1024 * 1024
 _OWN_BUILD = (Reason.BUILDING_ENVIRONMENT, Reason.BUILD_LOST)
 
@@ -56,6 +58,7 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
         _wait_for_builder(client, run_id, file)
         built = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file)
         last = built or last
+    wait_for_room(client, run_id, file)
     last = _show(Tail(client, run_id, STD_LOG), STD_LOG, file) or last
     run = until_end(client, run_id)
     file.write("" if last == "\n" else "\n")
@@ -78,6 +81,21 @@ def _wait_for_builder(client: Client, run_id: str, file: TextIO) -> None:
             file.flush()
             told = waits
         run = records.get(client, run_id, after=run.revision, wait=LONGEST_POLL)
+
+
+def wait_for_room(client: Client, run_id: str, file: TextIO) -> None:
+    """Until it has left the queue; why it stands there is said when it stays, and again when it is something else."""
+    run = records.get(client, run_id)
+    told = ""
+    while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING, RunStatus.QUEUED):
+        before = run.revision
+        run = records.get(client, run_id, after=before, wait=LONGEST_POLL if told else _QUIET)
+        if run.revision == before and run.status is RunStatus.QUEUED:
+            _, why = records.events(client, run_id)
+            if why != told:
+                file.write(f"{run.status.value}. {why}\n")
+                file.flush()
+                told = why
 
 
 def _summary(run: Run, told: bool) -> str:
@@ -107,9 +125,11 @@ def _show(tail: Tail, name: str, file: TextIO) -> str:
 
 def describe_failure(run: Run) -> str:
     """Why a run failed, in words: the reason and the last error lines."""
+    if run.reason is Reason.EXIT_CODE and run.message:
+        return run.message  # it says which
     what = run.reason.value.replace("_", " ") or "failed"
     if run.exit_code is not None:
-        what = f"{what} {run.exit_code}" if run.reason.value == "exit_code" else f"{what}, exit code {run.exit_code}"
+        what = f"{what} {run.exit_code}" if run.reason is Reason.EXIT_CODE else f"{what}, exit code {run.exit_code}"
     return f"{what}: {run.message}" if run.message else what
 
 

@@ -173,8 +173,13 @@ def why_queued(house: House, run: Run) -> str:
             f"{compute.max_nodes} are free, and nobody overtakes it."
         )
     if busy >= compute.max_nodes:
-        return f"All {compute.max_nodes} nodes of cluster {target} are taken; {words.lower()} ahead of it. {look}"
-    return f"{words} ahead of it on cluster {target}, which has {nodes} nodes of at most {compute.max_nodes}."
+        taken = (
+            f"All {compute.max_nodes} nodes of cluster {target} are"
+            if compute.max_nodes > 1
+            else f"The node of cluster {target} is"
+        )
+        return f"{taken} taken; {words.lower()} ahead of it. {look}"
+    return f"{words} ahead of it on cluster {target}, which has {nodes} of at most {compute.max_nodes} nodes."
 
 
 def _status(house: House, compute: Compute) -> ComputeStatus:

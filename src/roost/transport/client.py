@@ -28,6 +28,7 @@ Progress = Callable[[int, int], None]
 
 T = TypeVar("T")
 
+START_ONE = "`roost status` shows what is known of it; `roost up` starts the embedded one."
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _MOST_IDLE = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -61,11 +62,13 @@ class Client:
         *,
         patience: float = 10.0,
         wanted: Callable[[], bool] = lambda: True,
+        hint: str = START_ONE,
     ) -> None:
-        """`wanted` is asked between tries: when it says no, a patient call gives up."""
+        """`wanted` is asked between tries: when it says no, a patient call gives up. `hint` is what to do when nobody answers."""
         self._locate = locate
         self._patience = patience
         self._wanted = wanted
+        self._hint = hint
         self._lock = threading.Lock()
         self._idle: list[tuple[str, HTTPConnection]] = []
         self._pid = os.getpid()
@@ -84,7 +87,12 @@ class Client:
         """The JSON value of the answer; raises the class of `domain.errors` that an error answer stands for. `during` is called
         while a large file is sent, and what it raises ends the call."""
         response = self.fetch(method, path, params=params, json=json, body=body, timeout=timeout, during=during)
-        return jsonlib.loads(response.body) if response.body else None
+        if not response.body:
+            return None
+        try:
+            return jsonlib.loads(response.body)
+        except ValueError:
+            _raise(response.status, response.body)
 
     def fetch(
         self,
@@ -195,10 +203,11 @@ class Client:
                 raise fault.problem from None
             except (*exchanges.BROKEN, Unavailable) as error:
                 if time.monotonic() + pause > deadline or not self._wanted():
+                    if isinstance(error, Unavailable):
+                        raise  # of `locate`: it says why
                     raise Unavailable(
-                        f"No control plane answers at {where} ({type(error).__name__}: {error}).",
-                        hint="`roost status` shows what is known of it; `roost up` starts the embedded one.",
-                    ) from error
+                        f"No control plane answers at {where} ({type(error).__name__}: {error}).", hint=self._hint
+                    ) from None  # it says all that the reader of a notebook can use
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -36,13 +36,17 @@ class FileFault(Exception):
 
 def connect(url: str) -> HTTPConnection:
     """A new connection, not open yet."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:  # brackets that do not match, a port that is no number
+        scheme, host, port = "", None, None
+    if scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{url!r} is not the address of a control plane.", hint="It looks like http://host:port.")
-    if parts.scheme == "http":
-        return HTTPConnection(parts.hostname, parts.port, timeout=_CONNECT_TIMEOUT, blocksize=BLOCK)
+    if scheme == "http":
+        return HTTPConnection(host, port, timeout=_CONNECT_TIMEOUT, blocksize=BLOCK)
     context = ssl.create_default_context()
-    return HTTPSConnection(parts.hostname, parts.port, timeout=_CONNECT_TIMEOUT, blocksize=BLOCK, context=context)
+    return HTTPSConnection(host, port, timeout=_CONNECT_TIMEOUT, blocksize=BLOCK, context=context)
 
 
 def send(
