@@ -37,8 +37,8 @@ _GLANCE = 100
 class Wanted(object):
     """What of each file is to be read."""
 
-    def __init__(self, definition: Mapping[str, Any], strict: bool = False) -> None:
-        self.strict = strict
+    def __init__(self, definition: Mapping[str, Any], strict: bool = False, bounded: bool = False) -> None:
+        self.strict, self.bounded = strict, bounded
         self.form: Mapping[str, Any] = definition.get("format") or {}
         self.steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
         self.columns: Optional[Sequence[str]] = steps.wanted_columns(self.steps)
@@ -73,14 +73,14 @@ def needs_all(definition: Mapping[str, Any]) -> bool:
     return steps.row_limit(definition.get("steps") or ()) is None
 
 
-def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = False) -> Frame:
+def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = False, bounded: bool = False) -> Frame:
     """The table that a definition (as JSON has it) means, of these files, as one frame. What is not needed is not asked for.
-    `strict`: a value that does not fit the type of its column is refused."""
+    `strict`: a value that does not fit the type of its column is refused; `bounded`: so is a time that pandas cannot hold."""
     pandas = need("pandas")
     kind = (definition.get("format") or {}).get("type")
     if kind not in _READERS:
         raise UserErrorException("A table of the type %r cannot be read." % (kind,))
-    wanted = Wanted(definition, strict)
+    wanted = Wanted(definition, strict, bounded)
     frame = _together(pandas, wanted, files, _READERS[kind])
     if wanted.columns is not None and not set(wanted.columns) <= set(frame.columns):
         wanted = Wanted(definition)
@@ -88,7 +88,7 @@ def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = Fa
         frame = _together(pandas, wanted, files, _READERS[kind])
     _check_types(wanted, frame)
     if wanted.infer and kind == "delimited":
-        frame = columns.infer_times(frame, wanted.types)
+        frame = columns.infer_times(frame, wanted.types, bounded)
     return steps.apply(frame, wanted.steps)
 
 
@@ -123,7 +123,7 @@ def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> 
         elif wanted.header == _SAME and wanted.form["type"] == "delimited":
             _check_same(name, first, frame)
         frame = _with_places(frame, wanted, name, source, values)
-        yield columns.convert(frame, wanted.types, wanted.strict)
+        yield columns.convert(frame, wanted.types, wanted.strict, wanted.bounded)
         if left is not None and left <= 0:
             return
 
