@@ -114,7 +114,7 @@ class FileDataset(JobDataset):
         found: List[str] = self._link.ask("dataset_download", **asked)
         if not found and not ignore_not_found:
             raise UserErrorException(
-                "The dataset has no files now at %s." % _whereabouts(self._definition),
+                "The dataset has no files now at %s." % frames.whereabouts(self._definition),
                 hint="Look at its path or pattern; give ignore_not_found=True when that is all right.",
             )
         return found
@@ -296,11 +296,3 @@ def _time(value: Any) -> str:
     if not hasattr(value, "isoformat"):
         raise UserErrorException("A time must be a datetime, got %s." % type(value).__name__)
     return str(value.isoformat())
-
-
-def _whereabouts(definition: Mapping[str, Any]) -> str:
-    """Where its data is: the first of its places."""
-    sources = definition.get("sources") or [{}]
-    url = (sources[0].get("url") or "").partition("?")[0]
-    place = url or "%s/%s" % (sources[0].get("datastore") or "", sources[0].get("path") or "")
-    return place + (" and %d more" % (len(sources) - 1) if len(sources) > 1 else "")

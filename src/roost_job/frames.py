@@ -39,6 +39,7 @@ class Wanted(object):
 
     def __init__(self, definition: Mapping[str, Any], strict: bool = False, bounded: bool = False) -> None:
         self.strict, self.bounded = strict, bounded
+        self.place = whereabouts(definition)
         self.form: Mapping[str, Any] = definition.get("format") or {}
         self.steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
         self.columns: Optional[Sequence[str]] = steps.wanted_columns(self.steps)
@@ -68,6 +69,14 @@ class Coming(object):
             yield self._here[at]
 
 
+def whereabouts(definition: Mapping[str, Any]) -> str:
+    """Where its data is: the first of its places."""
+    sources = definition.get("sources") or [{}]
+    url = (sources[0].get("url") or "").partition("?")[0]
+    place = url or "%s/%s" % (sources[0].get("datastore") or "", sources[0].get("path") or "")
+    return place + (" and %d more" % (len(sources) - 1) if len(sources) > 1 else "")
+
+
 def needs_all(definition: Mapping[str, Any]) -> bool:
     """Whether every file is read; else the first ones may do, and `Coming` is for them."""
     return steps.row_limit(definition.get("steps") or ()) is None
@@ -95,7 +104,10 @@ def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = Fa
 def _together(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> Frame:
     frames = list(_frames(pandas, wanted, files, reader))
     if not frames:
-        return pandas.DataFrame()
+        raise UserErrorException(
+            "The table has no files now at %s." % wanted.place,
+            hint="Look at its path or pattern, and whether its files are there.",
+        )
     return frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True, sort=False)
 
 

@@ -20,6 +20,9 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
     )
     assert "hint: Give one of --folder" in roost("datastore", "register", "ab", code=1)
     assert "error: --kind cannot be 'xls'." in roost("data", "register", "x", "y:z", "--kind", "xls", code=1)
+    assert "error: --tag is KEY=VALUE, got 'k'." in roost("data", "register", "x", "y:z", "--tag", "k", code=1)
+    assert "error: --tag is KEY=VALUE" in roost("data", "upload", ".", "--name", "x", "--tag", "k", code=1)
+    assert "are of the dataset that --name registers" in roost("data", "upload", ".", "--tag", "k=v", code=1)
     assert not home.exists()
 
 

@@ -136,8 +136,7 @@ class TestDelimited:
         with pytest.raises(UserErrorException, match=r"(?s)no column 'd'.*'a', 'b', 'c'"):
             read(given, {"op": "keep_columns", "columns": ["d"]}, header="only_first_file_has_headers")
 
-    def test_nothing_at_all(self, files: Make) -> None:
-        assert len(read([])) == 0
+    def test_an_empty_file(self, files: Make) -> None:
         assert len(read(files({"empty.csv": ""}))) == 0
 
 
@@ -475,3 +474,12 @@ def test_a_job_reads_with_the_same_choices_as_the_sdk() -> None:
 def test_a_format_that_is_none() -> None:
     with pytest.raises(UserErrorException, match="'%Q' is no format of times"):
         DataType.to_datetime("%Q")
+
+
+def test_a_table_whose_files_are_gone_is_not_an_empty_one() -> None:
+    definition = {"format": CSV, "sources": [{"datastore": "own", "path": "d/gone.csv"}]}
+    with pytest.raises(UserErrorException, match=r"no files now at own/d/gone\.csv"):
+        frames.read(definition, [])
+    limited = {**definition, "steps": [{"op": "take", "count": 1}]}
+    with pytest.raises(UserErrorException, match="no files now"):
+        frames.read(limited, frames.Coming([], lambda some: []))

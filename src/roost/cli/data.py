@@ -117,6 +117,7 @@ def register(
 
     if kind not in _KINDS:
         raise InvalidInput(f"--kind cannot be {kind!r}.", hint=f"It is one of: {', '.join(_KINDS)}.")
+    tagged = _tagged(tags)
     ws = session.workspace()
     given = [_source(ws, each) for each in sources]
     made: Any
@@ -128,7 +129,7 @@ def register(
         made = Dataset.Tabular.from_json_lines_files(given)
     else:
         made = Dataset.File.from_files(given)
-    done = made.register(ws, name, description, _tagged(tags), create_new_version=new_version)
+    done = made.register(ws, name, description, tagged, create_new_version=new_version)
     if as_json:
         rendering.as_json(_plain(done))
     else:
@@ -155,6 +156,12 @@ def upload(
     from roost.sdk import datastore_files  # noqa: PLC0415
     from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
 
+    tagged = _tagged(tags)
+    if not name and (tags or description or new_version):
+        raise InvalidInput(
+            "--tag, --description and --new-version are of the dataset that --name registers.",
+            hint="Give --name, or leave them out.",
+        )
     ws = session.workspace()
     here = Path(source)
     files = datastore_files.folder(here) if here.is_dir() else datastore_files.chosen([here], None)
@@ -168,7 +175,7 @@ def upload(
     if name:
         where = folder if here.is_dir() else f"{folder}/{here.name}".lstrip("/")
         made = Dataset.File.from_files((datastore, where))
-        done = made.register(ws, name, description, _tagged(tags), create_new_version=new_version)
+        done = made.register(ws, name, description, tagged, create_new_version=new_version)
     if as_json:
         told = {"datastore": datastore.name, "path": folder, "uploaded": going}
         rendering.as_json({**told, **({"dataset": _plain(done)} if done else {})})
