@@ -1,5 +1,6 @@
 """`roost data` and `roost datastore`: there and back, in the words of the command line; credentials from stdin or a prompt."""
 
+import copy
 import json
 import subprocess
 from pathlib import Path
@@ -135,6 +136,9 @@ def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Pat
     run.wait_for_completion()
     (told,) = run.get_details()["inputDatasets"]
     assert told["dataset"] == {"id": birds.dataset.id, "name": "birds", "version": 1}
+    assert (told["dataset"].to_path(), told["dataset"].name) == (["/a.txt"], "birds"), "it is the dataset too"
+    assert run.get_details()["outputDatasets"][0]["dataset"].to_path() == run.output_datasets["made"].to_path()
+    assert json.loads(json.dumps(told))["dataset"] == copy.deepcopy(told)["dataset"]
     for name in ("birds", "made"):
         roost("data", "unregister", name, "--yes")
     shown = roost("run", "show", run.id)
