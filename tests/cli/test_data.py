@@ -122,6 +122,34 @@ def test_unregistering_names_the_runs_that_read_it(home: Path, tmp_path: Path) -
     assert "was unregistered. Datasets that cannot be read any more: birds, others." in said
 
 
+GIVEN = """
+import os, sys
+from azureml.core import Run
+given = Run.get_context().input_datasets
+print(sys.argv[1] == given["birds"] == os.environ["birds"], sorted(os.listdir(given["birds"])), given["table"].version)
+"""
+
+
+@pytest.mark.slow
+def test_datasets_given_to_submit(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store", {"birds/a.txt": "bird", "birds/b.txt": "bird", "table.csv": "x\n1\n"})
+    tree(tmp_path / "code", {"given.py": GIVEN})
+    script = "code/given.py"
+    for wrong in ("birds", "birds=", "=birds"):
+        roost("submit", "--input", wrong, script, code=1)
+    assert "error: 'new' is not a version" in roost("submit", "--input", "a=birds:new", script, code=1)
+    assert "error: Two inputs are named 'a'." in roost("submit", "--input", "a=x", "--input", "a=y", script, code=1)
+    assert not home.exists()
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "birds", "mine:birds")
+    roost("data", "register", "table", "mine:table.csv", "--kind", "csv")
+    roost("data", "register", "table", "mine:birds", "--new-version")
+    assert "has version 1 only" in roost("submit", "--input", "birds=birds:2", script, code=1)
+    said = roost("submit", "--input", "birds=birds", "--input", "table=table:1", script, "$birds")
+    assert "True ['a.txt', 'b.txt'] 1" in said
+    assert "birds, mount: dataset birds, version 1" in roost("run", "show", "@latest")
+
+
 @pytest.mark.slow
 def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Path) -> None:
     tree(tmp_path / "store/birds", {"a.txt": "bird"})

@@ -2,7 +2,7 @@
 
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -239,6 +239,36 @@ def readers(datasets: "Sequence[AbstractDataset]") -> str:
         return ""
     more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
     return f" Runs that read it: {', '.join(runs[:_NAMED])}{more}."
+
+
+def wanted(given: Sequence[str]) -> "dict[str, tuple[str, int | None]]":
+    """NAME=DATASET[:VERSION] each: the dataset and version by the input's name."""
+    from roost.domain.datasets import checked_name  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.consumption import checked_input  # noqa: PLC0415
+
+    found: dict[str, tuple[str, int | None]] = {}
+    for text in given:
+        name, equals, dataset = text.partition("=")
+        if not equals or not dataset:
+            raise InvalidInput(
+                f"--input is NAME=DATASET or NAME=DATASET:VERSION, got {text!r}.", hint="--input training=birds:2"
+            )
+        if checked_input(name) in found:
+            raise InvalidInput(f"Two inputs are named {name!r}.", hint="Give each a name of its own.")
+        plain, colon, number = dataset.rpartition(":")
+        if colon and not number.isdecimal():
+            raise InvalidInput(f"{number!r} is not a version of a dataset.", hint=f"--input {name}={plain}:1")
+        found[name] = (checked_name(plain if colon else dataset), int(number) if colon else None)
+    return found
+
+
+def chosen(ws: "Workspace", inputs: "Mapping[str, tuple[str, int | None]]") -> dict[str, object]:
+    """Inputs of a run: files are mounted, a table is the script's to read."""
+    made: dict[str, object] = {}
+    for name, (dataset, version) in inputs.items():
+        found = _get(ws, dataset, version).as_named_input(name)
+        made[name] = found.as_mount() if found.dataset._definition.kind.value == "file" else found
+    return made
 
 
 def _newest(dataset: "AbstractDataset") -> "list[AbstractDataset]":
