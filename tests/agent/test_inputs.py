@@ -49,6 +49,22 @@ def of(web: Web, *names: str) -> Definition:
     return Definition(sources=tuple(Source(url=f"{web.url}/{name}") for name in names))
 
 
+@pytest.mark.parametrize(
+    ("path", "found", "is_file"),
+    [
+        ("a/only.csv", ["only.csv"], True),
+        ("only.csv", ["only.csv"], True),
+        ("a", ["only.csv"], False),
+        ("", ["only.csv"], False),
+        ("a/*.csv", ["only.csv"], False),
+        ("a", ["only.csv", "other.csv"], False),
+    ],
+)
+def test_a_folder_of_one_file_is_a_folder(path: str, found: list[str], is_file: bool) -> None:
+    given = Input(name="x", definition=Definition(sources=(Source(datastore="own", path=path),)), mode=Mode.MOUNT)
+    assert inputs._is_file(given, [Item(name=name) for name in found]) is is_file
+
+
 class TestLayingOut:
     @pytest.mark.parametrize("mode", [Mode.MOUNT, Mode.DOWNLOAD])
     @pytest.mark.parametrize("contained", [False, True])

@@ -57,7 +57,7 @@ class Mount:
 
     @property
     def path(self) -> Path:
-        """What a script is given: a dataset of one file is that file, of many the folder."""
+        """Of one file that file, of many the folder."""
         return self.folder / self._single if self._single else self.folder
 
     @property
