@@ -118,12 +118,16 @@ class TestLayingOut:
         data = Datasets(folder, plan, NOWHERE, Link(folder, NOWHERE, patience=0), lambda: None, teller.say, Path)
         monkeypatch.setattr(data, "items", lambda _: [item])
         spec = RunSpec(inputs=(Input(name="birds", definition=of(web, "a"), mode=Mode.MOUNT),))
-        Path(inputs.lay_out(folder, spec, data, teller)["birds"]).write_text("OVERWRITTEN")
+        given = Path(inputs.lay_out(folder, spec, data, teller)["birds"])
+        (given.parent / "made").mkdir()
+        (given.parent / "made/b.txt").write_text("new")
+        given.write_text("OVERWRITTEN")
         data.close()
-        assert folder.std_log.read_text().splitlines()[-1] == (
+        assert folder.std_log.read_text().splitlines()[-2:] == [
+            "Input birds: made/b.txt was written there and reached no datastore: a mount is for reading, write to an output.",
             "Input birds: a.txt was changed while the run was going: a mount of files of this machine is the files "
-            "themselves; as_download() gives copies."
-        )
+            "themselves; as_download() gives copies.",
+        ]
 
     def test_it_does_not_cover_the_snapshot(self, folder: Folder, data: Datasets, web: Web) -> None:
         (folder.work / "data").mkdir()
