@@ -248,14 +248,23 @@ def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
 def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Frame:  # noqa: ARG001 - as the others
     try:
         if wanted.columns is None:
-            return pandas.read_parquet(path)
+            return _unindexed(pandas.read_parquet(path))
         inside = [each for each in wanted.columns if each in _parquet_columns(path, wanted.columns)]
-        return pandas.read_parquet(path, columns=inside)
+        frame = _unindexed(pandas.read_parquet(path, columns=inside))
+        return frame[[each for each in frame.columns if wanted.wants(each)]]
     except ImportError:
         raise UserErrorException(
             "Parquet is read by pyarrow, which this environment does not have.",
             hint="Add pyarrow to the packages of the run's environment.",
         ) from None
+
+
+def _unindexed(frame: Frame) -> Frame:
+    """What pandas wrote as a frame's index are columns of the file, and of the table, the last; without a name they only numbered
+    the rows."""
+    names = [each for each in frame.index.names if each is not None]
+    whole = list(frame.columns) + names
+    return frame.reset_index()[whole] if names else frame.reset_index(drop=True)
 
 
 def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:

@@ -483,3 +483,36 @@ def test_a_table_whose_files_are_gone_is_not_an_empty_one() -> None:
     limited = {**definition, "steps": [{"op": "take", "count": 1}]}
     with pytest.raises(UserErrorException, match="no files now"):
         frames.read(limited, frames.Coming([], lambda some: []))
+
+
+class TestParquetWithAnIndex:
+    """Written by pandas: `frame.set_index("day").to_parquet(…)`."""
+
+    @pytest.fixture
+    def given(self, files: Make, tmp_path: Path) -> list[tuple[str, str, str]]:
+        days = pandas.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])
+        pandas.DataFrame({"x": [1, 2, 3], "y": [4, 5, 6]}, index=pandas.Index(days, name="day")).to_parquet(
+            tmp_path / "p"
+        )
+        return files({"a.parquet": (tmp_path / "p").read_bytes(), "b.parquet": (tmp_path / "p").read_bytes()})
+
+    def test_it_is_a_column(self, given: list[tuple[str, str, str]]) -> None:
+        both = read(given, type="parquet")
+        assert (list(both.columns), len(both)) == (["x", "y", "day"], 6)
+        assert list(read(given[:1], type="parquet").columns) == ["x", "y", "day"]
+        kept = read(given, {"op": "keep_columns", "columns": ["day"]}, type="parquet")
+        assert list(kept.columns) == ["day"]
+        assert list(read(given, {"op": "keep_columns", "columns": ["y"]}, type="parquet").columns) == ["y"]
+        step = {"op": "timestamps", "fine": "day", "coarse": None}
+        after = {"op": "time_after", "time": "2020-01-03T00:00:00", "inclusive": True}
+        assert read(given, step, after, type="parquet")["x"].tolist() == [3, 3]
+
+    def test_one_that_counts_is_a_column_too(self, files: Make, tmp_path: Path) -> None:
+        pandas.DataFrame({"id": [1, 2, 3], "x": [4, 5, 6]}).set_index("id").to_parquet(tmp_path / "q")
+        frame = read(files({"q.parquet": (tmp_path / "q").read_bytes()}), {"op": "skip", "count": 1}, type="parquet")
+        assert frame.to_dict("list") == {"x": [5, 6], "id": [2, 3]}
+
+    def test_numbers_of_rows_are_none(self, files: Make, tmp_path: Path) -> None:
+        pandas.DataFrame({"x": [1, 2, 3]})[1:].set_index(pandas.Index([7, 9])).to_parquet(tmp_path / "q")
+        frame = read(files({"q.parquet": (tmp_path / "q").read_bytes()}), type="parquet")
+        assert (list(frame.columns), list(frame.index), frame["x"].tolist()) == (["x"], [0, 1], [2, 3])
