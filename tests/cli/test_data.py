@@ -47,6 +47,8 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
         json.loads(roost("data", "show", "table", "--version", "1", "--json"))["definition"]["format"]["separator"]
         == "\t"
     )
+    shown = roost("data", "show", "table", "--version", "1")
+    assert r"read with    separator = '\t'" in shown and shown.count("read with") == 1, "what is as always is not told"
     assert "hint: Did you mean 'birds'?" in roost("data", "show", "bird", code=1)
     assert "hint: 'table' has versions 1 to 2." in roost("data", "show", "table", "--version", "9", code=1)
     assert "hint: Its version is apart: table --version 1" in roost("data", "show", "table:1", code=1)

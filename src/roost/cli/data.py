@@ -80,6 +80,8 @@ def show(
     print(f"Dataset {record.name}, version {record.version}{among}, {_kind(found)}")
     for source in _places(found):
         print(f"  from         {source}")
+    for line in _reading(record.definition):
+        print(f"  read with    {line}")
     for step in record.definition.steps:
         print(f"  step         {_step(step)}")
     if record.description:
@@ -370,6 +372,22 @@ def _plain(dataset: "AbstractDataset") -> Any:
 def _kind(dataset: "AbstractDataset") -> str:
     definition = dataset._definition
     return f"table ({definition.format['type']})" if definition.kind.value == "tabular" else "files"
+
+
+def _reading(definition: Any) -> list[str]:
+    """How its files are read, where that is not as tables are read by themselves."""
+    from roost_job import dataset_types  # noqa: PLC0415 - loaded when called: main.py
+
+    usual = dataset_types.table(dataset_types.delimited(",", True, "utf8", True, False, False), False, None)
+    usual["invalid_lines"] = "error"
+    told = [
+        f"{key} = {value!r}"
+        for key, value in definition.format.items()
+        if key not in ("type", "column_types") and value != usual.get(key)
+    ]
+    types = definition.format.get("column_types") or {}
+    told += [" ".join([f"{name} as {kind['type']}", *kind.get("formats", ())]) for name, kind in types.items()]
+    return told + ([f"partition_format = {definition.partition_format!r}"] if definition.partition_format else [])
 
 
 def _places(dataset: "AbstractDataset") -> list[str]:
