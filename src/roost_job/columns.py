@@ -1,32 +1,48 @@
 """The types of a table's columns: those that were asked for, and times that are written as such."""
 
-import re
 from typing import Any, Mapping
 
-from roost_job import steps
+from roost_job import times
 from roost_job.exceptions import UserErrorException
 from roost_job.libraries import need
 
 Frame = Any
 _LOOKED_AT = 200
-_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?$")
-_TRUE, _FALSE = ("true", "1", "yes", "t", "y"), ("false", "0", "no", "f", "n")
+_TRUE, _FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n")
 
 
-def convert(frame: Frame, types: Mapping[str, Any], strict: bool = False) -> Frame:
-    """The frame with those types; what does not fit a type is empty, or when `strict` a UserErrorException."""
+def convert(frame: Frame, types: Mapping[str, Any], strict: bool = False, bounded: bool = False) -> Frame:
+    """The frame with those types; what does not fit a type is empty, or when `strict` a UserErrorException. Times that pandas
+    cannot hold are empty, or when `bounded` a UserErrorException."""
     made = {}
     for name, kind in types.items():
         if name in frame.columns:
             made[name] = _converted(frame[name], kind)
-            lost: Any = frame[name][frame[name].notnull() & made[name].isnull()] if strict else ()
-            if len(lost):
-                raise UserErrorException(
-                    "Column %r has %d value%s that cannot be of the type %r; the first is '%.100s'."
-                    % (name, len(lost), "s" * (len(lost) != 1), kind["type"], lost.iloc[0]),
-                    hint="With on_error='null' they are empty.",
-                )
+            if strict or bounded:
+                _refuse_lost(frame[name][frame[name].notnull() & made[name].isnull()], kind, strict, bounded)
     return frame.assign(**made) if made else frame
+
+
+def _refuse_lost(lost: Any, kind: Mapping[str, Any], strict: bool, bounded: bool) -> None:
+    """For values that became empty: of times, those out of range are apart from those that are none."""
+    far = list(times.beyond(lost, kind.get("formats") or ())) if kind["type"] == "datetime" else [False] * len(lost)
+    if bounded and any(far):
+        _refuse_far(lost[far])
+    wrong = lost[[not each for each in far]]
+    if strict and len(wrong):
+        raise UserErrorException(
+            "Column %r has %d value%s that cannot be of the type %r; the first is '%.100s'."
+            % (lost.name, len(wrong), "s" * (len(wrong) != 1), kind["type"], wrong.iloc[0]),
+            hint="With on_error='null' they are empty.",
+        )
+
+
+def _refuse_far(far: Any) -> None:
+    raise UserErrorException(
+        "Column %r has %d time%s out of the range of this pandas; the first is '%.100s'."
+        % (far.name, len(far), "s" * (len(far) != 1), far.iloc[0]),
+        hint="With out_of_range_datetime='null' they are empty.",
+    )
 
 
 def _converted(column: Any, kind: Mapping[str, Any]) -> Any:
@@ -41,43 +57,34 @@ def _converted(column: Any, kind: Mapping[str, Any]) -> Any:
         return known.astype(bool) if known.notnull().all() else known
     if name in ("integer", "float"):
         numbers = pandas.to_numeric(column, errors="coerce")
-        whole = name == "integer" and numbers.notnull().all()
-        return numbers.astype("int64") if whole else numbers.astype("float64")
+        return _whole(numbers) if name == "integer" else numbers.astype("float64")
     if name == "datetime":
-        return _times(pandas, column, kind.get("formats") or ())
+        formats = kind.get("formats") or ()
+        return times.written(column, formats) if formats else times.of(column)
     raise UserErrorException("A column cannot be of the type %r." % (name,))
 
 
-def _times(pandas: Any, column: Any, formats: Any) -> Any:
-    if not formats:
-        return steps.as_times(column)
-    found = None
-    for form in formats:
-        some = pandas.to_datetime(column, format=form, errors="coerce", utc=True)
-        found = some if found is None else found.fillna(some)
-    return found.dt.tz_convert(None)  # type: ignore[union-attr]
+def _whole(numbers: Any) -> Any:
+    """Numbers of 64 bits; others, and those with a part behind the point, are empty."""
+    fit = numbers.where((numbers == numbers.round()) & (numbers >= -(2**63)) & (numbers < 2**63))
+    return fit.astype("int64") if fit.notnull().all() else fit.astype("float64")
 
 
-def infer_times(frame: Frame, types: Mapping[str, Any]) -> Frame:
+def infer_times(frame: Frame, types: Mapping[str, Any], bounded: bool = False) -> Frame:
     """Columns of text whose values are all written as times (ISO 8601) become times of UTC; the first values are looked at, and
-    one further down that is none leaves the column a text."""
+    one further down that is none leaves the column a text. Those that pandas cannot hold are as in `convert`."""
     made = {}
     for name in frame.columns:
         column = frame[name]
         if name in types or str(column.dtype) not in ("object", "str", "string"):
             continue
         some = column.dropna().head(_LOOKED_AT)
-        if not len(some) or not all(isinstance(each, str) and _TIME.match(each) for each in some):
+        if not len(some) or not all(isinstance(each, str) and times.ISO.match(each) for each in some):
             continue
-        times = _iso(column)
-        if times.notnull().sum() == column.notnull().sum():
-            made[name] = times
+        found = times.iso(column)
+        lost = column[column.notnull() & found.isnull()]
+        if all(times.beyond(lost)):
+            if bounded and len(lost):
+                _refuse_far(lost)
+            made[name] = found
     return frame.assign(**made) if made else frame
-
-
-def _iso(column: Any) -> Any:
-    pandas = need("pandas")
-
-    # Newer ones take the form of the first value for that of all, unless told that each may be written in its own way.
-    more = {"format": "ISO8601"} if int(pandas.__version__.partition(".")[0]) >= 2 else {}
-    return pandas.to_datetime(column, errors="coerce", utc=True, **more).dt.tz_convert(None)

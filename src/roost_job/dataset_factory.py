@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NoReturn, Optional, Tuple
 
 from roost_job import datapaths, dataset_types, local_files, outside
 from roost_job.context import experiment_of, job_here
-from roost_job.datasets import link_of, make
+from roost_job.datasets import JobDatasets, link_of, make
 from roost_job.exceptions import RunEnvironmentException, UserErrorException
 
 MANAGED = "managed-dataset"
@@ -139,6 +139,8 @@ class Dataset(object, metaclass=_Factory):
     @staticmethod
     def get_by_name(workspace: Any, name: str, version: Any = "latest", **kwargs: Any) -> Any:  # noqa: ARG004
         """The registered dataset of that name; its newest version when none is given."""
+        if isinstance(version, bool) or not (version in (None, "latest") or str(version).isdecimal()):
+            raise UserErrorException("version must be a whole number or 'latest', got %r." % (version,))
         wanted = None if version in (None, "latest") else int(version)
         record = link_of(workspace).ask("dataset", name=name, version=wanted)
         return make(link_of(workspace), record["definition"], record)
@@ -152,6 +154,11 @@ class Dataset(object, metaclass=_Factory):
                 return make(link, each["definition"])
         record = link.ask("dataset", id=str(id))
         return make(link, record["definition"], record)
+
+    @staticmethod
+    def get_all(workspace: Any) -> Any:
+        """The newest version of each, by name: as `workspace.datasets`."""
+        return JobDatasets(link_of(workspace))
 
 
 def table(

@@ -2,8 +2,9 @@
 and outside: what a job makes, anybody can read.
 """
 
+import datetime
 from enum import Enum
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from roost_job.exceptions import UserErrorException
 
@@ -58,6 +59,8 @@ class DataType(object):
             raise UserErrorException(
                 "formats must be a text or a list of texts, got %r." % (formats,), hint="'%Y-%m-%d'"
             )
+        for each in every:
+            _check_format(each)
         return DataType("datetime", list(every))
 
     @staticmethod
@@ -65,6 +68,14 @@ class DataType(object):
         raise UserErrorException(
             "Columns of streams are not in Roost.", hint="Read the paths as text, and open the files."
         )
+
+
+def _check_format(form: str) -> None:
+    try:
+        datetime.datetime.strptime("", form)
+    except ValueError as error:
+        if "directive" in str(error) or "stray" in str(error):
+            raise UserErrorException("%r is no format of times: %s." % (form, error), hint="'%Y-%m-%d'") from None
 
 
 _ENCODINGS = {
@@ -141,3 +152,11 @@ def json_lines(invalid_lines: Any, encoding_is: Any) -> Dict[str, Any]:
 def table(form: Mapping[str, Any], include_path: Any, types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """What every table says beside that."""
     return dict(form, include_path=bool(include_path), column_types=column_types(types))
+
+
+def failing(**choices: Any) -> List[bool]:
+    """Of choices what to do with values that do not fit, whether each is to fail: `failing(on_error='null')`."""
+    for name, choice in choices.items():
+        if choice not in ("null", "fail"):
+            raise UserErrorException("%s must be 'null' or 'fail', got %r." % (name, choice))
+    return [choice == "fail" for choice in choices.values()]

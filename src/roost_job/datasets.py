@@ -8,7 +8,7 @@ import os
 import random
 from typing import Any, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from roost_job import frames, outside
+from roost_job import dataset_types, frames, outside
 from roost_job.exceptions import UserErrorException
 
 D = TypeVar("D", bound="JobDataset")
@@ -114,7 +114,7 @@ class FileDataset(JobDataset):
         found: List[str] = self._link.ask("dataset_download", **asked)
         if not found and not ignore_not_found:
             raise UserErrorException(
-                "The dataset has no files now at %s." % _whereabouts(self._definition),
+                "The dataset has no files now at %s." % frames.whereabouts(self._definition),
                 hint="Look at its path or pattern; give ignore_not_found=True when that is all right.",
             )
         return found
@@ -164,19 +164,17 @@ class TabularDataset(JobDataset):
     def to_pandas_dataframe(
         self,
         on_error: str = "null",
-        out_of_range_datetime: str = "null",  # noqa: ARG002
+        out_of_range_datetime: str = "null",
     ) -> Any:
         """All of it, in pandas. Its files stay in the node's cache for whoever reads them next. Where its first rows are enough,
         files come one after another until those are here. What does not fit the type of its column is empty, or an error with
-        `on_error='fail'`."""
-        if on_error not in ("null", "fail"):
-            raise UserErrorException("on_error must be 'null' or 'fail', got %r." % (on_error,))
-        strict = on_error == "fail"
+        `on_error='fail'`; so are times that pandas cannot hold, with `out_of_range_datetime='fail'`."""
+        fails = dataset_types.failing(on_error=on_error, out_of_range_datetime=out_of_range_datetime)
         if frames.needs_all(self._definition):
-            return frames.read(self._definition, self._files(), strict)
+            return frames.read(self._definition, self._files(), *fails)
         items = self._link.ask("dataset_items", definition=self._definition)
         coming = frames.Coming(items, lambda some: self._files(names=[name for name, _ in some]))
-        return frames.read(self._definition, coming, strict)
+        return frames.read(self._definition, coming, *fails)
 
     def _files(self, **which: Any) -> Any:
         return self._link.ask("dataset_files", definition=self._definition, **which)
@@ -195,23 +193,35 @@ class TabularDataset(JobDataset):
         self,
         timestamp: Optional[str] = None,
         partition_timestamp: Optional[str] = None,
-        validate: bool = False,  # noqa: ARG002 - the SDK's signature
-        **kwargs: Any,  # noqa: ARG002
+        validate: bool = False,  # noqa: ARG002 - the SDK's signature, here and below: what is not there is seen when it is read
+        **kwargs: Any,
     ) -> "TabularDataset":
         """Says which columns are its times."""
-        return self._with(op="timestamps", fine=timestamp, coarse=partition_timestamp)
+        fine = timestamp or kwargs.pop("fine_grain_timestamp", None)
+        coarse = partition_timestamp or kwargs.pop("coarse_grain_timestamp", None)
+        if kwargs:
+            raise UserErrorException(
+                "%s are not known." % sorted(kwargs), hint="timestamp= and partition_timestamp= are."
+            )
+        return self._with(op="timestamps", fine=fine, coarse=coarse)
 
-    def time_before(self, end_time: Any, include_boundary: bool = True) -> "TabularDataset":
+    def time_before(self, end_time: Any, include_boundary: bool = True, validate: bool = True) -> "TabularDataset":  # noqa: ARG002
         return self._with(op="time_before", time=_time(end_time), inclusive=bool(include_boundary))
 
-    def time_after(self, start_time: Any, include_boundary: bool = True) -> "TabularDataset":
+    def time_after(self, start_time: Any, include_boundary: bool = True, validate: bool = True) -> "TabularDataset":  # noqa: ARG002
         return self._with(op="time_after", time=_time(start_time), inclusive=bool(include_boundary))
 
-    def time_between(self, start_time: Any, end_time: Any, include_boundary: bool = True) -> "TabularDataset":
+    def time_between(
+        self,
+        start_time: Any,
+        end_time: Any,
+        include_boundary: bool = True,
+        validate: bool = True,  # noqa: ARG002
+    ) -> "TabularDataset":
         given = {"start": _time(start_time), "end": _time(end_time)}
         return self._with(op="time_between", inclusive=bool(include_boundary), **given)
 
-    def time_recent(self, time_delta: Any, include_boundary: bool = True) -> "TabularDataset":
+    def time_recent(self, time_delta: Any, include_boundary: bool = True, validate: bool = True) -> "TabularDataset":  # noqa: ARG002
         """The last stretch of time, counted back from now: the moment of this call."""
         if not isinstance(time_delta, datetime.timedelta) or time_delta < datetime.timedelta(0):
             raise UserErrorException("time_delta must be a timedelta that is not negative, got %r." % (time_delta,))
@@ -286,11 +296,3 @@ def _time(value: Any) -> str:
     if not hasattr(value, "isoformat"):
         raise UserErrorException("A time must be a datetime, got %s." % type(value).__name__)
     return str(value.isoformat())
-
-
-def _whereabouts(definition: Mapping[str, Any]) -> str:
-    """Where its data is: the first of its places."""
-    sources = definition.get("sources") or [{}]
-    url = (sources[0].get("url") or "").partition("?")[0]
-    place = url or "%s/%s" % (sources[0].get("datastore") or "", sources[0].get("path") or "")
-    return place + (" and %d more" % (len(sources) - 1) if len(sources) > 1 else "")

@@ -10,9 +10,9 @@ _LOG_FOLDERS = ("user_logs/", "azureml-logs/", "logs/", "system_logs/")
 
 
 def details(
-    record: Mapping[str, Any], file_names: Sequence[str], uses: Sequence[Mapping[str, Any]] = ()
+    record: Mapping[str, Any], file_names: Sequence[str], uses: Sequence[Mapping[str, Any]], make: run_data.Make
 ) -> Dict[str, Any]:
-    """From the run's record as it crosses the wire, the names of its files, and what it used of data."""
+    """From the run's record as it crosses the wire, the names of its files, and what it used of data, which `make` makes."""
     spec = record.get("spec") or {}
     found = {
         "runId": record["id"],
@@ -21,8 +21,8 @@ def details(
         "startTimeUtc": utc(record.get("started_at")),
         "endTimeUtc": utc(record.get("ended_at")),
         "properties": dict(record.get("properties") or {}),
-        "inputDatasets": run_data.inputs(spec, uses),
-        "outputDatasets": run_data.outputs(uses),
+        "inputDatasets": run_data.inputs(spec, uses, make),
+        "outputDatasets": run_data.outputs(uses, make),
         "runDefinition": {
             "script": spec.get("script", ""),
             "command": list(spec.get("command") or []),

@@ -37,8 +37,9 @@ _GLANCE = 100
 class Wanted(object):
     """What of each file is to be read."""
 
-    def __init__(self, definition: Mapping[str, Any], strict: bool = False) -> None:
-        self.strict = strict
+    def __init__(self, definition: Mapping[str, Any], strict: bool = False, bounded: bool = False) -> None:
+        self.strict, self.bounded = strict, bounded
+        self.place = whereabouts(definition)
         self.form: Mapping[str, Any] = definition.get("format") or {}
         self.steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
         self.columns: Optional[Sequence[str]] = steps.wanted_columns(self.steps)
@@ -68,19 +69,27 @@ class Coming(object):
             yield self._here[at]
 
 
+def whereabouts(definition: Mapping[str, Any]) -> str:
+    """Where its data is: the first of its places."""
+    sources = definition.get("sources") or [{}]
+    url = (sources[0].get("url") or "").partition("?")[0]
+    place = url or "%s/%s" % (sources[0].get("datastore") or "", sources[0].get("path") or "")
+    return place + (" and %d more" % (len(sources) - 1) if len(sources) > 1 else "")
+
+
 def needs_all(definition: Mapping[str, Any]) -> bool:
     """Whether every file is read; else the first ones may do, and `Coming` is for them."""
     return steps.row_limit(definition.get("steps") or ()) is None
 
 
-def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = False) -> Frame:
+def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = False, bounded: bool = False) -> Frame:
     """The table that a definition (as JSON has it) means, of these files, as one frame. What is not needed is not asked for.
-    `strict`: a value that does not fit the type of its column is refused."""
+    `strict`: a value that does not fit the type of its column is refused; `bounded`: so is a time that pandas cannot hold."""
     pandas = need("pandas")
     kind = (definition.get("format") or {}).get("type")
     if kind not in _READERS:
         raise UserErrorException("A table of the type %r cannot be read." % (kind,))
-    wanted = Wanted(definition, strict)
+    wanted = Wanted(definition, strict, bounded)
     frame = _together(pandas, wanted, files, _READERS[kind])
     if wanted.columns is not None and not set(wanted.columns) <= set(frame.columns):
         wanted = Wanted(definition)
@@ -88,14 +97,17 @@ def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = Fa
         frame = _together(pandas, wanted, files, _READERS[kind])
     _check_types(wanted, frame)
     if wanted.infer and kind == "delimited":
-        frame = columns.infer_times(frame, wanted.types)
+        frame = columns.infer_times(frame, wanted.types, bounded)
     return steps.apply(frame, wanted.steps)
 
 
 def _together(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> Frame:
     frames = list(_frames(pandas, wanted, files, reader))
     if not frames:
-        return pandas.DataFrame()
+        raise UserErrorException(
+            "The table has no files now at %s." % wanted.place,
+            hint="Look at its path or pattern, and whether its files are there.",
+        )
     return frames[0] if len(frames) == 1 else pandas.concat(frames, ignore_index=True, sort=False)
 
 
@@ -123,7 +135,7 @@ def _frames(pandas: Any, wanted: Wanted, files: Iterable[File], reader: Any) -> 
         elif wanted.header == _SAME and wanted.form["type"] == "delimited":
             _check_same(name, first, frame)
         frame = _with_places(frame, wanted, name, source, values)
-        yield columns.convert(frame, wanted.types, wanted.strict)
+        yield columns.convert(frame, wanted.types, wanted.strict, wanted.bounded)
         if left is not None and left <= 0:
             return
 
@@ -236,14 +248,23 @@ def _empty(form: Mapping[str, Any], infer: bool) -> List[str]:
 def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Frame:  # noqa: ARG001 - as the others
     try:
         if wanted.columns is None:
-            return pandas.read_parquet(path)
+            return _unindexed(pandas.read_parquet(path))
         inside = [each for each in wanted.columns if each in _parquet_columns(path, wanted.columns)]
-        return pandas.read_parquet(path, columns=inside)
+        frame = _unindexed(pandas.read_parquet(path, columns=inside))
+        return frame[[each for each in frame.columns if wanted.wants(each)]]
     except ImportError:
         raise UserErrorException(
             "Parquet is read by pyarrow, which this environment does not have.",
             hint="Add pyarrow to the packages of the run's environment.",
         ) from None
+
+
+def _unindexed(frame: Frame) -> Frame:
+    """What pandas wrote as a frame's index are columns of the file, and of the table, the last; without a name they only numbered
+    the rows."""
+    names = [each for each in frame.index.names if each is not None]
+    whole = list(frame.columns) + names
+    return frame.reset_index()[whole] if names else frame.reset_index(drop=True)
 
 
 def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:

@@ -77,7 +77,6 @@ REFERENCE: Mapping[str, str] = {
     "to_config": _BEFORE,
 }
 FACTORY: Mapping[str, str] = {
-    "get_all": "workspace.datasets names them, and workspace.datasets[name] is one.",
     "get_versions": "Dataset.get_by_name(workspace, name, version) finds one. Or: %s" % _BEFORE,
     "from_sql_query": "Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe.",
     "register_spark_dataframe": "Write the frame as Parquet, and use from_parquet_files.",

@@ -164,7 +164,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     def get_details(self) -> Dict[str, Any]:
         """What is known of the run, under the names that scripts read."""
-        return details(self._record_now(), self.get_file_names(), self._link.ask("uses"))
+        return details(self._record_now(), self.get_file_names(), self._link.ask("uses"), self._data)
 
     def get_portal_url(self) -> str:
         """Where a browser shows it."""

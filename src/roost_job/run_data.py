@@ -1,7 +1,7 @@
 """A run's data as its script finds it: `run.input_datasets`, `run.output_datasets`, and both as `get_details` shows them."""
 
 import os
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from roost_job.exceptions import UserErrorException
 
@@ -56,12 +56,30 @@ class RunData(object):
         return make(self._link, given["definition"])
 
 
-def inputs(spec: Mapping[str, Any], uses: Sequence[Mapping[str, Any]] = ()) -> List[Dict[str, Any]]:
+class UsedDataset(Dict[str, Any]):
+    """A dataset in a run's details: id, name and version, as JSON has them, and with `.` the dataset itself, as in
+    `details['inputDatasets'][0]['dataset'].to_path()`."""
+
+    def __init__(self, plain: Mapping[str, Any], make: Callable[[], Any]) -> None:
+        super().__init__(plain)
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._make(), name)
+
+
+Make = Callable[[Mapping[str, Any]], Any]
+"""The dataset of an input or of a use."""
+
+
+def inputs(spec: Mapping[str, Any], uses: Sequence[Mapping[str, Any]], make: Make) -> List[Dict[str, Any]]:
     """As `get_details` has them."""
     read = {use["name"]: use for use in uses if use["direction"] == "input"}
     return [
         {
-            "dataset": _dataset(read.get(each["name"], each)),
+            "dataset": _dataset(read.get(each["name"], each), make),
             "consumptionDetails": {
                 "type": "RunInput",
                 "inputName": each["name"],
@@ -73,21 +91,21 @@ def inputs(spec: Mapping[str, Any], uses: Sequence[Mapping[str, Any]] = ()) -> L
     ]
 
 
-def _dataset(use: Mapping[str, Any]) -> Dict[str, Any]:
+def _dataset(use: Mapping[str, Any], make: Make) -> Dict[str, Any]:
     """The id as the SDK has it; name and version, which stay when the dataset is unregistered, where that is said too."""
     found: Dict[str, Any] = {"id": use.get("dataset_id") or None}
     if use.get("dataset_name"):
         found.update(name=use["dataset_name"], version=use["dataset_version"])
     if use.get("unregistered"):
         found["unregistered"] = True
-    return found
+    return UsedDataset(found, lambda: make(use))
 
 
-def outputs(uses: Sequence[Mapping[str, Any]]) -> List[Dict[str, Any]]:
+def outputs(uses: Sequence[Mapping[str, Any]], make: Make) -> List[Dict[str, Any]]:
     """Those that are written, as `get_details` has them; what a script wrote or registered on its own too."""
     return [
         {
-            "dataset": _dataset(each),
+            "dataset": _dataset(each, make),
             "identifier": {"savedId": each.get("dataset_id") or None},
             "outputType": "RunOutput",
             "outputDetails": {"outputName": each["name"], "mechanism": _MECHANISMS[each.get("mode") or "upload"]},

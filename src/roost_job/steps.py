@@ -2,9 +2,9 @@
 frame. Rows that a step picks by chance are the same each time, and the two parts of a split have none in common.
 """
 
-import warnings
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
+from roost_job import times
 from roost_job.exceptions import UserErrorException
 from roost_job.libraries import need
 
@@ -170,16 +170,6 @@ def plain_time(value: Any) -> Any:
     return value.tz_convert("UTC").tz_localize(None) if value.tzinfo is not None else value
 
 
-def as_times(column: Any) -> Any:
-    """A column as times of UTC; what is none becomes empty."""
-    if str(column.dtype).startswith("datetime64[") and "," not in str(column.dtype):
-        return column
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # pandas says how it reads texts that are no times
-        found = need("pandas").to_datetime(column, errors="coerce", utc=True)
-    return found.dt.tz_convert(None)
-
-
 def _timestamps(frame: Frame, step: Step) -> Any:
     named = [name for name in (step["fine"], step["coarse"]) if name]
     _require(frame, named)
@@ -191,17 +181,17 @@ def _times_of(frame: Frame, name: str) -> Any:
     """A column that is to hold times, as times; numbers and texts that are none are refused, for filters would be wrong."""
     given = frame[name].dropna()
     if not len(given):
-        return as_times(frame[name])
+        return times.of(frame[name])
     kind = str(given.dtype)
     numbers = kind.lower().startswith(("int", "uint", "float", "bool", "complex"))
-    times = None if numbers else as_times(frame[name])
-    if times is None or not times.notnull().any():
+    found = None if numbers else times.of(frame[name])
+    if found is None or not found.notnull().any():
         raise UserErrorException(
             "Column %r does not hold times; its first value is %.100r." % (name, _plain(given.iloc[0])),
             hint="Name a column of times, or read this one as such: set_column_types={%r: DataType.to_datetime(...)}."
             % (name,),
         )
-    return times
+    return found
 
 
 def _plain(value: Any) -> Any:

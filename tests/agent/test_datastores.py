@@ -173,7 +173,7 @@ def test_made_registered_and_read(agent: Agent, desk: Desk) -> None:
     with pytest.raises(LookupError, match=rf"(?s)There is no file at {OWN}/none\..*validate=False"):
         agent.ask("dataset_make", definition=none, validate=True)
     agent.ask("dataset_make", definition=none)
-    with pytest.raises(LookupError, match="There is no datastore 'workspaceblobstor'"):
+    with pytest.raises(LookupError, match=rf"(?s)There is no datastore 'workspaceblobstor'.*Did you mean '{OWN}'"):
         agent.ask("dataset_make", definition={"sources": [{"datastore": "workspaceblobstor", "path": "x"}]})
 
 

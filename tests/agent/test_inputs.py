@@ -49,6 +49,22 @@ def of(web: Web, *names: str) -> Definition:
     return Definition(sources=tuple(Source(url=f"{web.url}/{name}") for name in names))
 
 
+@pytest.mark.parametrize(
+    ("path", "found", "is_file"),
+    [
+        ("a/only.csv", ["only.csv"], True),
+        ("only.csv", ["only.csv"], True),
+        ("a", ["only.csv"], False),
+        ("", ["only.csv"], False),
+        ("a/*.csv", ["only.csv"], False),
+        ("a", ["only.csv", "other.csv"], False),
+    ],
+)
+def test_a_folder_of_one_file_is_a_folder(path: str, found: list[str], is_file: bool) -> None:
+    given = Input(name="x", definition=Definition(sources=(Source(datastore="own", path=path),)), mode=Mode.MOUNT)
+    assert inputs._is_file(given, [Item(name=name) for name in found]) is is_file
+
+
 class TestLayingOut:
     @pytest.mark.parametrize("mode", [Mode.MOUNT, Mode.DOWNLOAD])
     @pytest.mark.parametrize("contained", [False, True])
@@ -102,12 +118,16 @@ class TestLayingOut:
         data = Datasets(folder, plan, NOWHERE, Link(folder, NOWHERE, patience=0), lambda: None, teller.say, Path)
         monkeypatch.setattr(data, "items", lambda _: [item])
         spec = RunSpec(inputs=(Input(name="birds", definition=of(web, "a"), mode=Mode.MOUNT),))
-        Path(inputs.lay_out(folder, spec, data, teller)["birds"]).write_text("OVERWRITTEN")
+        given = Path(inputs.lay_out(folder, spec, data, teller)["birds"])
+        (given.parent / "made").mkdir()
+        (given.parent / "made/b.txt").write_text("new")
+        given.write_text("OVERWRITTEN")
         data.close()
-        assert folder.std_log.read_text().splitlines()[-1] == (
+        assert folder.std_log.read_text().splitlines()[-2:] == [
+            "Input birds: made/b.txt was written there and reached no datastore: a mount is for reading, write to an output.",
             "Input birds: a.txt was changed while the run was going: a mount of files of this machine is the files "
-            "themselves; as_download() gives copies."
-        )
+            "themselves; as_download() gives copies.",
+        ]
 
     def test_it_does_not_cover_the_snapshot(self, folder: Folder, data: Datasets, web: Web) -> None:
         (folder.work / "data").mkdir()

@@ -201,7 +201,7 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
         "azureml.data.azure_storage_datastore": "AzureBlobDatastore AzureFileDatastore",
         "azureml.data.data_reference": "DataReference",
         "azureml.data.datapath": "DataPath DataPathComputeBinding",
-        "azureml.data.dataset_factory": "FileDatasetFactory TabularDatasetFactory",
+        "azureml.data.dataset_factory": "FileDatasetFactory TabularDatasetFactory DataType PromoteHeadersBehavior FileEncoding",
         "azureml.data.dataset_type_definitions": "PromoteHeadersBehavior FileEncoding",
     }
     text = (

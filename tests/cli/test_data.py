@@ -1,5 +1,6 @@
 """`roost data` and `roost datastore`: there and back, in the words of the command line; credentials from stdin or a prompt."""
 
+import copy
 import json
 import subprocess
 from pathlib import Path
@@ -20,6 +21,9 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
     )
     assert "hint: Give one of --folder" in roost("datastore", "register", "ab", code=1)
     assert "error: --kind cannot be 'xls'." in roost("data", "register", "x", "y:z", "--kind", "xls", code=1)
+    assert "error: --tag is KEY=VALUE, got 'k'." in roost("data", "register", "x", "y:z", "--tag", "k", code=1)
+    assert "error: --tag is KEY=VALUE" in roost("data", "upload", ".", "--name", "x", "--tag", "k", code=1)
+    assert "are of the dataset that --name registers" in roost("data", "upload", ".", "--tag", "k=v", code=1)
     assert not home.exists()
 
 
@@ -43,6 +47,8 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
         json.loads(roost("data", "show", "table", "--version", "1", "--json"))["definition"]["format"]["separator"]
         == "\t"
     )
+    shown = roost("data", "show", "table", "--version", "1")
+    assert r"read with    separator = '\t'" in shown and shown.count("read with") == 1, "what is as always is not told"
     assert "hint: Did you mean 'birds'?" in roost("data", "show", "bird", code=1)
     assert "hint: 'table' has versions 1 to 2." in roost("data", "show", "table", "--version", "9", code=1)
     assert "hint: Its version is apart: table --version 1" in roost("data", "show", "table:1", code=1)
@@ -118,6 +124,34 @@ def test_unregistering_names_the_runs_that_read_it(home: Path, tmp_path: Path) -
     assert "was unregistered. Datasets that cannot be read any more: birds, others." in said
 
 
+GIVEN = """
+import os, sys
+from azureml.core import Run
+given = Run.get_context().input_datasets
+print(sys.argv[1] == given["birds"] == os.environ["birds"], sorted(os.listdir(given["birds"])), given["table"].version)
+"""
+
+
+@pytest.mark.slow
+def test_datasets_given_to_submit(home: Path, tmp_path: Path) -> None:
+    tree(tmp_path / "store", {"birds/a.txt": "bird", "birds/b.txt": "bird", "table.csv": "x\n1\n"})
+    tree(tmp_path / "code", {"given.py": GIVEN})
+    script = "code/given.py"
+    for wrong in ("birds", "birds=", "=birds"):
+        roost("submit", "--input", wrong, script, code=1)
+    assert "error: 'new' is not a version" in roost("submit", "--input", "a=birds:new", script, code=1)
+    assert "error: Two inputs are named 'a'." in roost("submit", "--input", "a=x", "--input", "a=y", script, code=1)
+    assert not home.exists()
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "store"))
+    roost("data", "register", "birds", "mine:birds")
+    roost("data", "register", "table", "mine:table.csv", "--kind", "csv")
+    roost("data", "register", "table", "mine:birds", "--new-version")
+    assert "has version 1 only" in roost("submit", "--input", "birds=birds:2", script, code=1)
+    said = roost("submit", "--input", "birds=birds", "--input", "table=table:1", script, "$birds")
+    assert "True ['a.txt', 'b.txt'] 1" in said
+    assert "birds, mount: dataset birds, version 1" in roost("run", "show", "@latest")
+
+
 @pytest.mark.slow
 def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Path) -> None:
     tree(tmp_path / "store/birds", {"a.txt": "bird"})
@@ -132,6 +166,9 @@ def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Pat
     run.wait_for_completion()
     (told,) = run.get_details()["inputDatasets"]
     assert told["dataset"] == {"id": birds.dataset.id, "name": "birds", "version": 1}
+    assert (told["dataset"].to_path(), told["dataset"].name) == (["/a.txt"], "birds"), "it is the dataset too"
+    assert run.get_details()["outputDatasets"][0]["dataset"].to_path() == run.output_datasets["made"].to_path()
+    assert json.loads(json.dumps(told))["dataset"] == copy.deepcopy(told)["dataset"]
     for name in ("birds", "made"):
         roost("data", "unregister", name, "--yes")
     shown = roost("run", "show", run.id)

@@ -175,7 +175,8 @@ said = {"kind": type(files).__name__, "version": files.version, "paths": sorted(
         "here": sorted(os.path.relpath(path) for path in here), "listed": listed,
         "again": Dataset.get_by_id(workspace, files.id).name,
         "first": files.take(1).to_path(), "python": sys.version_info[:2],
-        "names": sorted(workspace.datasets), "by_name": workspace.datasets["texts"].id == files.id,
+        "names": sorted(workspace.datasets), "all": sorted(Dataset.get_all(workspace)),
+        "by_name": workspace.datasets["texts"].id == files.id,
         "direct": type(run.input_datasets["table"]).__name__, "argument": sys.argv[1]}
 try:
     Dataset.get_by_name(workspace, "absent")
@@ -210,6 +211,7 @@ def test_datasets_inside_a_job(version: str, workspace: Workspace, experiment: E
         "listed": ["one.txt", "two.txt"],
         "again": "texts",
         "names": ["texts"],
+        "all": ["texts"],
         "by_name": True,
         "first": ["/one.txt"],
         "direct": "TabularDataset",

@@ -1,7 +1,9 @@
 """Tables into pandas: every form of file, every step, what is wrong with them in words."""
 
 import gzip
+import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pandas
 import pytest
 
 from roost_job import columns, frames, partitions, steps
+from roost_job.dataset_types import DataType
 from roost_job.datasets import TabularDataset
 from roost_job.exceptions import UserErrorException
 
@@ -133,8 +136,7 @@ class TestDelimited:
         with pytest.raises(UserErrorException, match=r"(?s)no column 'd'.*'a', 'b', 'c'"):
             read(given, {"op": "keep_columns", "columns": ["d"]}, header="only_first_file_has_headers")
 
-    def test_nothing_at_all(self, files: Make) -> None:
-        assert len(read([])) == 0
+    def test_an_empty_file(self, files: Make) -> None:
         assert len(read(files({"empty.csv": ""}))) == 0
 
 
@@ -396,3 +398,121 @@ def test_a_type_for_a_column_that_is_not_there(files: Make) -> None:
     )
     lines = files({"a.jsonl": '{"c": 1}\n'})
     assert len(read(lines, type="json_lines", column_types=types)) == 1, "other rows may have it"
+
+
+MIXED = ["2020-01-02", "2020-01-02T03:04:05Z", "2020-01-03 03:04", "2020-01-04T03:04:05.5+02:00"]
+
+
+def test_times_each_written_in_its_own_way(files: Make) -> None:
+    expected = [pandas.Timestamp(each) for each in ("2020-01-02", "2020-01-02T03:04:05", "2020-01-03T03:04")]
+    expected.append(pandas.Timestamp("2020-01-04T01:04:05.5"))
+    given = files(
+        {"a.csv": "at\n" + "\n".join(MIXED), "b.jsonl": "\n".join(json.dumps({"at": each}) for each in MIXED)}
+    )
+    asked = read(given[:1], column_types={"at": {"type": "datetime", "formats": []}})
+    assert asked["at"].tolist() == expected, "all of them are times, whatever the form of the first"
+    step = {"op": "timestamps", "fine": "at", "coarse": None}
+    after = {"op": "time_after", "time": "2020-01-01T00:00:00", "inclusive": True}
+    assert read(given[1:], step, after, type="json_lines")["at"].tolist() == expected
+
+
+def test_times_of_other_forms_keep_their_fractions(files: Make) -> None:
+    text = "at\n01/02/2020 10:00:00.25\n01/03/2020 10:00:00.5\n2020-01-04\n"
+    frame = read(files({"a.csv": text}), column_types={"at": {"type": "datetime", "formats": []}})
+    stamps = ("2020-01-02T10:00:00.25", "2020-01-03T10:00:00.5", "2020-01-04")
+    assert frame["at"].tolist() == [pandas.Timestamp(each) for each in stamps]
+
+
+def test_truth_values_that_are_numbers_in_a_column_with_gaps(files: Make) -> None:
+    frame = read(files({"a.csv": "ok,x\n1,a\n0,b\n,c\n"}), column_types={"ok": {"type": "boolean"}})
+    assert frame["ok"].tolist() == [True, False, None]
+
+
+@pytest.mark.parametrize("bad", ["1.7", "inf", "9223372036854775808"])
+def test_what_is_no_whole_number_of_64_bits(files: Make, bad: str) -> None:
+    given, types = files({"a.csv": f"n\n{bad}\n2\n"}), {"n": {"type": "integer"}}
+    assert read(given, column_types=types)["n"].isnull().tolist() == [True, False]
+    with pytest.raises(UserErrorException, match="has 1 value that cannot be of the type 'integer'"):
+        frames.read({"format": {**CSV, "column_types": types}}, given, strict=True)
+
+
+class TestTimesOutOfRange:
+    """A value with nine digits behind the point makes a column of nanoseconds, which hold the years 1678 to 2261 only."""
+
+    TEXT = "at\n2020-01-01T00:00:00.123456789\n9999-12-31\n2020-01-03\n"
+
+    @pytest.mark.parametrize("types", [{}, {"at": {"type": "datetime", "formats": []}}])
+    def test_they_are_empty_or_refused(self, files: Make, types: Mapping[str, Any]) -> None:
+        given, definition = files({"a.csv": self.TEXT}), {"format": {**CSV, "column_types": types}}
+        frame = frames.read(definition, given, strict=True)
+        assert str(frame["at"].dtype).startswith("datetime64"), "one sentinel leaves the others times"
+        assert frame["at"].isnull().tolist() == [False, True, False]
+        with pytest.raises(UserErrorException, match=r"'at' has 1 time out of the range .* '9999-12-31'") as caught:
+            frames.read(definition, given, bounded=True)
+        assert "out_of_range_datetime='null'" in str(caught.value)
+
+    def test_what_is_no_time_at_all_is_not_out_of_range(self, files: Make) -> None:
+        given = files({"a.csv": "at,x\n2020-01-01,1\n9999-13-31,2\n"})
+        assert frames.read({"format": CSV}, given, bounded=True)["at"].tolist() == ["2020-01-01", "9999-13-31"]
+        definition = {"format": {**CSV, "column_types": {"at": {"type": "datetime", "formats": ["%Y-%m-%d"]}}}}
+        assert frames.read(definition, given, bounded=True)["at"].isnull().tolist() == [False, True]
+
+
+def test_a_job_reads_with_the_same_choices_as_the_sdk() -> None:
+    table = TabularDataset(None, {"kind": "tabular"})
+    with pytest.raises(UserErrorException, match="out_of_range_datetime must be 'null' or 'fail', got 'x'"):
+        table.to_pandas_dataframe(out_of_range_datetime="x")
+    old = table.with_timestamp_columns(fine_grain_timestamp="day").time_before(datetime(2020, 1, 1), validate=False)
+    assert [(each["op"], each.get("fine")) for each in old._definition["steps"]] == [
+        ("timestamps", "day"),
+        ("time_before", None),
+    ]
+    with pytest.raises(UserErrorException, match="are not known"):
+        table.with_timestamp_columns(coarse="day")
+
+
+def test_a_format_that_is_none() -> None:
+    with pytest.raises(UserErrorException, match="'%Q' is no format of times"):
+        DataType.to_datetime("%Q")
+
+
+def test_a_table_whose_files_are_gone_is_not_an_empty_one() -> None:
+    definition = {"format": CSV, "sources": [{"datastore": "own", "path": "d/gone.csv"}]}
+    with pytest.raises(UserErrorException, match=r"no files now at own/d/gone\.csv"):
+        frames.read(definition, [])
+    limited = {**definition, "steps": [{"op": "take", "count": 1}]}
+    with pytest.raises(UserErrorException, match="no files now"):
+        frames.read(limited, frames.Coming([], lambda some: []))
+
+
+class TestParquetWithAnIndex:
+    """Written by pandas: `frame.set_index("day").to_parquet(…)`."""
+
+    @pytest.fixture
+    def given(self, files: Make, tmp_path: Path) -> list[tuple[str, str, str]]:
+        days = pandas.to_datetime(["2020-01-01", "2020-01-02", "2020-01-03"])
+        pandas.DataFrame({"x": [1, 2, 3], "y": [4, 5, 6]}, index=pandas.Index(days, name="day")).to_parquet(
+            tmp_path / "p"
+        )
+        return files({"a.parquet": (tmp_path / "p").read_bytes(), "b.parquet": (tmp_path / "p").read_bytes()})
+
+    def test_it_is_a_column(self, given: list[tuple[str, str, str]]) -> None:
+        both = read(given, type="parquet")
+        assert (list(both.columns), len(both)) == (["x", "y", "day"], 6)
+        assert list(read(given[:1], type="parquet").columns) == ["x", "y", "day"]
+        kept = read(given, {"op": "keep_columns", "columns": ["day"]}, type="parquet")
+        assert list(kept.columns) == ["day"]
+        assert list(read(given, {"op": "keep_columns", "columns": ["y"]}, type="parquet").columns) == ["y"]
+        step = {"op": "timestamps", "fine": "day", "coarse": None}
+        after = {"op": "time_after", "time": "2020-01-03T00:00:00", "inclusive": True}
+        assert read(given, step, after, type="parquet")["x"].tolist() == [3, 3]
+
+    def test_one_that_counts_is_a_column_too(self, files: Make, tmp_path: Path) -> None:
+        pandas.DataFrame({"id": [1, 2, 3], "x": [4, 5, 6]}).set_index("id").to_parquet(tmp_path / "q")
+        frame = read(files({"q.parquet": (tmp_path / "q").read_bytes()}), {"op": "skip", "count": 1}, type="parquet")
+        assert frame.to_dict("list") == {"x": [5, 6], "id": [2, 3]}
+
+    def test_numbers_of_rows_are_none(self, files: Make, tmp_path: Path) -> None:
+        pandas.DataFrame({"x": [1, 2, 3]})[1:].set_index(pandas.Index([7, 9])).to_parquet(tmp_path / "q")
+        frame = read(files({"q.parquet": (tmp_path / "q").read_bytes()}), type="parquet")
+        assert (list(frame.columns), list(frame.index), frame["x"].tolist()) == (["x"], [0, 1], [2, 3])

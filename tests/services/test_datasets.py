@@ -56,6 +56,17 @@ def test_names_are_relative_to_the_folder_that_all_sources_share(house: House, t
     assert names(house, both) == [f"{OWN}/a.csv", "more/a.csv"]
 
 
+def test_a_place_that_it_names_and_that_is_gone(house: House) -> None:
+    put(house, "d/a.csv", "d/b.csv")
+    with pytest.raises(InvalidInput, match=f"names {OWN}/d/gone.csv and 1 more, and there is no file"):
+        names(house, of("d/a.csv", "d/gone.csv", "e"))
+    web = Definition(sources=(Source(url="http://127.0.0.1:1/x"), Source(datastore=OWN, path="e")))
+    with pytest.raises(InvalidInput, match=f"names {OWN}/e, and"):
+        names(house, web)
+    assert names(house, of("d/a.csv", "e/*.csv")) == ["d/a.csv"], "a pattern means what is there"
+    assert names(house, of("d/gone.csv", "e")) == [], "none of it is there: who reads it says so"
+
+
 def test_addresses_are_the_readers_own(house: House) -> None:
     put(house, "a")
     mixed = Definition(sources=(Source(url="http://127.0.0.1:1/x"), Source(datastore=OWN, path="a")))

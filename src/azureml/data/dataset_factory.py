@@ -7,4 +7,6 @@ lend(
     FileDatasetFactory="FileDatasetFactory",
     TabularDatasetFactory="TabularDatasetFactory",
     DataType="DataType",
+    PromoteHeadersBehavior="PromoteHeadersBehavior",
+    FileEncoding="FileEncoding",
 )

@@ -125,6 +125,8 @@ class Datasets:
                 shared.mount.at_change = lambda what, why: self._tell(
                     f"{called or target}: {what} while the run was going: {why}; as_download() gives copies."
                 )
+                if called:  # its folder goes with the run
+                    shared.mount.at_left = lambda names: self._tell(f"{called}: {_lost(names)}")
             elif shared.definition != definition:
                 raise Conflict(f"Another dataset is mounted at {target}.", hint="Give a new folder.")
             shared.users += 1
@@ -251,6 +253,11 @@ def _chosen(items: Sequence[Item], names: object) -> Sequence[Item]:
     if gone := [name for name in names if name not in known]:
         raise NotFound(f"{gone[0]} is not there any more.", hint="It was when the dataset was listed.")
     return [known[name] for name in names]
+
+
+def _lost(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more were" if len(names) > 1 else " was"
+    return f"{names[0]}{more} written there and reached no datastore: a mount is for reading, write to an output."
 
 
 def clear(folder: Folder) -> None:

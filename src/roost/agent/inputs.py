@@ -4,7 +4,7 @@ container only, for what is elsewhere on a machine belongs to all of its runs.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from roost.agent.variables import passed
 from roost.data.mounting import Way
 from roost.domain import names
 from roost.domain.datasets import Input, Mode, token, whereabouts
+from roost.domain.datastores import Item
 from roost.domain.errors import InvalidInput, NotFound, RoostError
+from roost.domain.globs import is_pattern
 from roost.domain.runs import RunSpec
 from roost.launch.expansion import fill
 
@@ -88,7 +90,15 @@ def _laid(folder: Folder, given: Input, data: Datasets, teller: Teller) -> str:
             f"Input {given.name} is at {seen}, not at {given.path_on_compute}: without a container an absolute path would "
             "belong to all runs of the machine. Its argument and its variable say where it is."
         )
-    return str(seen / items[0].name if len(items) == 1 else seen)
+    return str(seen / items[0].name if _is_file(given, items) else seen)
+
+
+def _is_file(given: Input, items: Sequence[Item]) -> bool:
+    """Whether one file was named: a folder or pattern stays a folder when it means one file now."""
+    if len(items) != 1 or len(given.definition.sources) != 1:
+        return False
+    source = given.definition.sources[0]
+    return bool(source.url) or (not is_pattern(source.path) and items[0].name == source.path.rpartition("/")[2])
 
 
 def _place(folder: Folder, given: Input) -> Path:

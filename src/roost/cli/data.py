@@ -2,7 +2,7 @@
 
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,8 @@ def show(
     print(f"Dataset {record.name}, version {record.version}{among}, {_kind(found)}")
     for source in _places(found):
         print(f"  from         {source}")
+    for line in _reading(record.definition):
+        print(f"  read with    {line}")
     for step in record.definition.steps:
         print(f"  step         {_step(step)}")
     if record.description:
@@ -117,6 +119,7 @@ def register(
 
     if kind not in _KINDS:
         raise InvalidInput(f"--kind cannot be {kind!r}.", hint=f"It is one of: {', '.join(_KINDS)}.")
+    tagged = _tagged(tags)
     ws = session.workspace()
     given = [_source(ws, each) for each in sources]
     made: Any
@@ -128,7 +131,7 @@ def register(
         made = Dataset.Tabular.from_json_lines_files(given)
     else:
         made = Dataset.File.from_files(given)
-    done = made.register(ws, name, description, _tagged(tags), create_new_version=new_version)
+    done = made.register(ws, name, description, tagged, create_new_version=new_version)
     if as_json:
         rendering.as_json(_plain(done))
     else:
@@ -155,6 +158,12 @@ def upload(
     from roost.sdk import datastore_files  # noqa: PLC0415
     from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
 
+    tagged = _tagged(tags)
+    if not name and (tags or description or new_version):
+        raise InvalidInput(
+            "--tag, --description and --new-version are of the dataset that --name registers.",
+            hint="Give --name, or leave them out.",
+        )
     ws = session.workspace()
     here = Path(source)
     files = datastore_files.folder(here) if here.is_dir() else datastore_files.chosen([here], None)
@@ -168,7 +177,7 @@ def upload(
     if name:
         where = folder if here.is_dir() else f"{folder}/{here.name}".lstrip("/")
         made = Dataset.File.from_files((datastore, where))
-        done = made.register(ws, name, description, _tagged(tags), create_new_version=new_version)
+        done = made.register(ws, name, description, tagged, create_new_version=new_version)
     if as_json:
         told = {"datastore": datastore.name, "path": folder, "uploaded": going}
         rendering.as_json({**told, **({"dataset": _plain(done)} if done else {})})
@@ -232,6 +241,36 @@ def readers(datasets: "Sequence[AbstractDataset]") -> str:
         return ""
     more = f" and {len(runs) - _NAMED} more" if len(runs) > _NAMED else ""
     return f" Runs that read it: {', '.join(runs[:_NAMED])}{more}."
+
+
+def wanted(given: Sequence[str]) -> "dict[str, tuple[str, int | None]]":
+    """NAME=DATASET[:VERSION] each: the dataset and version by the input's name."""
+    from roost.domain.datasets import checked_name  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.consumption import checked_input  # noqa: PLC0415
+
+    found: dict[str, tuple[str, int | None]] = {}
+    for text in given:
+        name, equals, dataset = text.partition("=")
+        if not equals or not dataset:
+            raise InvalidInput(
+                f"--input is NAME=DATASET or NAME=DATASET:VERSION, got {text!r}.", hint="--input training=birds:2"
+            )
+        if checked_input(name) in found:
+            raise InvalidInput(f"Two inputs are named {name!r}.", hint="Give each a name of its own.")
+        plain, colon, number = dataset.rpartition(":")
+        if colon and not number.isdecimal():
+            raise InvalidInput(f"{number!r} is not a version of a dataset.", hint=f"--input {name}={plain}:1")
+        found[name] = (checked_name(plain if colon else dataset), int(number) if colon else None)
+    return found
+
+
+def chosen(ws: "Workspace", inputs: "Mapping[str, tuple[str, int | None]]") -> dict[str, object]:
+    """Inputs of a run: files are mounted, a table is the script's to read."""
+    made: dict[str, object] = {}
+    for name, (dataset, version) in inputs.items():
+        found = _get(ws, dataset, version).as_named_input(name)
+        made[name] = found.as_mount() if found.dataset._definition.kind.value == "file" else found
+    return made
 
 
 def _newest(dataset: "AbstractDataset") -> "list[AbstractDataset]":
@@ -333,6 +372,22 @@ def _plain(dataset: "AbstractDataset") -> Any:
 def _kind(dataset: "AbstractDataset") -> str:
     definition = dataset._definition
     return f"table ({definition.format['type']})" if definition.kind.value == "tabular" else "files"
+
+
+def _reading(definition: Any) -> list[str]:
+    """How its files are read, where that is not as tables are read by themselves."""
+    from roost_job import dataset_types  # noqa: PLC0415 - loaded when called: main.py
+
+    usual = dataset_types.table(dataset_types.delimited(",", True, "utf8", True, False, False), False, None)
+    usual["invalid_lines"] = "error"
+    told = [
+        f"{key} = {value!r}"
+        for key, value in definition.format.items()
+        if key not in ("type", "column_types") and value != usual.get(key)
+    ]
+    types = definition.format.get("column_types") or {}
+    told += [" ".join([f"{name} as {kind['type']}", *kind.get("formats", ())]) for name, kind in types.items()]
+    return told + ([f"partition_format = {definition.partition_format!r}"] if definition.partition_format else [])
 
 
 def _places(dataset: "AbstractDataset") -> list[str]:

@@ -27,6 +27,12 @@ def submit(
     environment: str = typer.Option(
         "", "--environment", help="A registered or curated environment, or a requirements or conda file."
     ),
+    inputs: list[str] = typer.Option(
+        [],
+        "--input",
+        help="A registered dataset; its files are mounted, and the variable NAME is their path. Repeated.",
+        metavar="NAME=DATASET[:VERSION]",
+    ),
     nodes: int = typer.Option(1, "--nodes", help="How many nodes it gets, all at once."),
     processes: int = typer.Option(1, "--processes-per-node", help="How many processes each node has."),
     launch: str = typer.Option("", "--launch", help="How they find each other: pytorch, mpi or tensorflow."),
@@ -38,7 +44,7 @@ def submit(
     as_json: bool = typer.Option(False, "--json", help="Print the run as JSON; its log goes to stderr."),
 ) -> None:
     """Run a script and stream its output. Exit code 1 when it does not complete; Ctrl-C leaves it running."""
-    from roost.cli import asking, environments, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import asking, data, environments, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.experiments import Experiment  # noqa: PLC0415
     from roost.sdk.submissions import ScriptRunConfig  # noqa: PLC0415
 
@@ -48,6 +54,7 @@ def submit(
             hint="Options of the script stand after it: roost submit train.py --epochs 3. Those of submit: roost submit --help",
         )
     tags = asking.tags(tag)
+    wanted = data.wanted(inputs) if inputs else {}
     if environment:
         asking.environment_file(environment)
     job = _distributed(launch, nodes, processes, servers)
@@ -67,6 +74,7 @@ def submit(
     ws = session.workspace()
     if environment:
         config.run_config.environment = environments.chosen(ws, environment)
+    config.run_config.data = data.chosen(ws, wanted)
     run = Experiment(ws, experiment or _experiment(script)).submit(config, tags=tags, display_name=name)
     follow(run, detach, as_json)
 

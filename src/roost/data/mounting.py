@@ -25,6 +25,8 @@ from roost.domain.errors import Conflict
 
 Changed = Callable[[str, str], None]
 """Told what was changed through the links of a mount, and why it could be: `a.txt and 2 more were changed`, `a mount of …`."""
+Left = Callable[[Sequence[str]], None]
+"""Told the names of what a script wrote into the folder of a mount."""
 _OWN_FILES = "a mount of files of this machine is the files themselves"
 _CACHED = "a mount of what is in this node's cache is the cache's own files, fetched anew for the next run"
 _LOOK_SECONDS, _LOOK_EVERY = 2.0, 256
@@ -52,12 +54,14 @@ class Mount:
         self._linked: Sequence[tuple[Item, Path]] = ()
         self.at_change: Changed = lambda *_: None
         """Called when it is closed and files were changed through its links."""
+        self.at_left: Left = lambda _: None
+        """Called when it is closed and there are files among its links that are none of it."""
         self.at_end: list[Callable[[], None]] = []
         """Called once it is closed."""
 
     @property
     def path(self) -> Path:
-        """What a script is given: a dataset of one file is that file, of many the folder."""
+        """Of one file that file, of many the folder."""
         return self.folder / self._single if self._single else self.folder
 
     @property
@@ -80,8 +84,8 @@ class Mount:
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None
-        elif self.folder.is_dir():
-            _unlink_all(self.folder)
+        elif self.folder.is_dir() and (left := _unlink_all(self.folder)):
+            self.at_left(left)
         if self._made:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
@@ -194,10 +198,14 @@ def _as_listed(seen: os.stat_result, item: Item) -> bool:
     return item.size in (None, seen.st_size) and (item.modified_at is None or seen.st_mtime == item.modified_at)
 
 
-def _unlink_all(folder: Path) -> None:
-    """Links and the folders they are in; what a script put there itself stays."""
+def _unlink_all(folder: Path) -> list[str]:
+    """Links and the folders they are in; what a script put there itself stays, and is named."""
+    left = []
     for root, folders, files in os.walk(folder, topdown=False):
         for name in (*files, *folders):
+            place = os.path.join(root, name)
             with contextlib.suppress(OSError):
-                place = os.path.join(root, name)
                 os.unlink(place) if os.path.islink(place) else os.rmdir(place)
+            if os.path.isfile(place):
+                left.append(os.path.relpath(place, folder))
+    return sorted(left)

@@ -195,8 +195,12 @@ class Dataset:
         return _made(workspace, workspace._connection.client.call("GET", route))
 
     @staticmethod
-    def get_all(workspace: "Workspace") -> "dict[str, FileDataset | TabularDataset]":
+    def get_all(workspace: "Workspace | JobWorkspace") -> "Mapping[str, FileDataset | TabularDataset]":
         """The newest version of each, by name."""
+        if isinstance(workspace, JobWorkspace):
+            there: Mapping[str, FileDataset | TabularDataset] = job.Dataset.get_all(workspace)
+            return there
+        require_workspace(workspace)
         answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "datasets"))
         found = [_made(workspace, each) for each in answer["datasets"]]
         return {str(each.name): each for each in found}

@@ -74,9 +74,9 @@ def _warn(what: str, why: str) -> None:
     warnings.warn(f"{what} while the dataset was mounted: {why}; download() gives copies.", UserWarning, stacklevel=3)
 
 
-def frame(dataset: "AbstractDataset", *, strict: bool = False) -> Any:
-    """The table, in pandas; `strict` refuses values that do not fit the type of their column. Where its first rows are enough,
-    files come one after another until those are here."""
+def frame(dataset: "AbstractDataset", *, strict: bool = False, bounded: bool = False) -> Any:
+    """The table, in pandas; `strict` refuses values that do not fit the type of their column, `bounded` times that pandas cannot
+    hold. Where its first rows are enough, files come one after another until those are here."""
     from roost.data.fetching import fetch  # noqa: PLC0415 - loaded by those who fetch
     from roost_job import frames  # noqa: PLC0415
 
@@ -88,7 +88,7 @@ def frame(dataset: "AbstractDataset", *, strict: bool = False) -> Any:
             return [(item.name, str(path), whole(item)) for item, path in zip(some, paths, strict=True)]
 
         files = bring(items) if frames.needs_all(definition) else frames.Coming(items, bring)
-        return frames.read(definition, files, strict)
+        return frames.read(definition, files, strict, bounded)
 
 
 def partition_values(dataset: "AbstractDataset", item: Item) -> Mapping[str, Any]:

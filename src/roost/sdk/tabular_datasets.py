@@ -14,7 +14,7 @@ from roost.sdk import dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
 from roost.sdk.partitioning import partition_keys_of, write_parquet
-from roost_job import datapaths
+from roost_job import datapaths, dataset_types
 from roost_job.dataset_factory import MANAGED
 
 if TYPE_CHECKING:
@@ -40,20 +40,15 @@ class TabularDataset(AbstractDataset):
         overwrite_download: bool = False,
     ) -> Any:
         """All of it, read now, into pandas. A value that does not fit the type that its column was given is empty; with
-        `on_error='fail'` it is a UserErrorException."""
-        if on_error not in ("null", "fail"):
-            raise InvalidInput(f"on_error must be 'null' or 'fail', got {on_error!r}.")
-        if out_of_range_datetime != "null":
-            raise InvalidInput(
-                f"out_of_range_datetime can only be 'null' in Roost, got {out_of_range_datetime!r}.",
-                hint="on_error='fail' refuses every value that does not fit the type of its column, times too.",
-            )
+        `on_error='fail'` it is a UserErrorException. So is a time that pandas cannot hold, with
+        `out_of_range_datetime='fail'`."""
+        strict, bounded = dataset_types.failing(on_error=on_error, out_of_range_datetime=out_of_range_datetime)
         if file_handling_option is not None or target_path is not None or overwrite_download:
             raise InvalidInput(
                 "file_handling_option, target_path and overwrite_download are for columns of streams, which Roost does not have.",
                 hint="Read the table, and fetch the files it names with a FileDataset.",
             )
-        return dataset_files.frame(self, strict=on_error == "fail")
+        return dataset_files.frame(self, strict=strict, bounded=bounded)
 
     # ---- steps
 

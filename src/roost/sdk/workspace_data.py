@@ -1,5 +1,6 @@
 """The part of `Workspace` that is about data."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roost.domain.datastores import checked_name
@@ -20,7 +21,7 @@ class DataOfWorkspace:
         raise NotImplementedError
 
     @property
-    def datasets(self) -> "dict[str, FileDataset | TabularDataset]":
+    def datasets(self) -> "Mapping[str, FileDataset | TabularDataset]":
         """The newest version of each registered dataset, by name."""
         from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - loaded by those who use data
 

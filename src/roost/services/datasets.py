@@ -145,7 +145,8 @@ def delete(house: House, workspace: str, name: str) -> int:
 
 def items(house: House, caller: Caller, workspace: str, definition: Definition, *, shared: bool) -> Listing:
     """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
-    its sources are in; of several, below a folder of each datastore's name."""
+    its sources are in; of several, below a folder of each datastore's name. InvalidInput where some of it is there and a path
+    that it names is not: a part would be taken for the whole."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
     data_access.require_workspace(house, caller, place)
     wanted = _known(house, place, definition)
@@ -154,6 +155,7 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
     several = len(stores) > 1
     found: list[Item] = []
     odd: list[str] = []
+    gone: list[str] = []
     for name, datastore in stores.items():
         paths = [source.path for source in wanted.sources if source.datastore == name]
         reach = data_access.reach(house, caller, datastore)
@@ -161,9 +163,16 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
         for path in paths:
             some = datastores.items_in(house, reach, datastore, path, shared=shared, below=below)
             odd += some.odd
+            gone += [] if some.items or some.odd or globs.is_pattern(path) else [f"{name}/{path}"]
             found += [replace(each, name=f"{name}/{each.name}") for each in some.items] if several else some.items
     once = list({item.source: item for item in found}.values())
     urls = tuple(i for i, each in enumerate(wanted.sources) if each.url)
+    if gone and (once or urls):
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise InvalidInput(
+            f"The dataset names {gone[0]}{more}, and there is no file.",
+            hint="Put it back, or make the dataset anew without it; a pattern such as `2024/*.csv` means what is there.",
+        )
     return Listing(items=tuple(once), urls=urls, left_out=names.left_out(list(dict.fromkeys(odd))))
 
 

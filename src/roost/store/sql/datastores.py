@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from roost.domain.datastores import Datastore, DatastoreKind
+from roost.domain.datastores import OWN, Datastore, DatastoreKind
 from roost.domain.errors import DataConflict, DataNotFound
 from roost.store.sql import rows
 from roost.store.sql import tables as t
@@ -53,7 +53,7 @@ class SqlDatastores:
     def get(self, workspace: str, name: str) -> Datastore:
         row = self._database.read(lambda connection: connection.execute(_of(workspace, name)).one_or_none())
         if row is None:
-            near = difflib.get_close_matches(name, [each.name for each in self.list(workspace)], n=2)
+            near = difflib.get_close_matches(name, [*OWN, *(each.name for each in self.list(workspace))], n=2)
             meant = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
             raise DataNotFound(
                 f"There is no datastore {name!r} in workspace {workspace!r}.",
