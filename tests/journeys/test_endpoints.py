@@ -20,7 +20,7 @@ from roost import Experiment, Model, Workspace
 from roost.agent.folder import Folder
 from roost.cli.main import app
 from roost.cli.session import find
-from roost.domain.endpoints import Auth, EndpointState, Limits
+from roost.domain.endpoints import Auth, EndpointKind, EndpointState, Limits
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, RoostError, TooLarge
 from roost.sdk import embedded
 from roost.serving.asking import ask
@@ -350,9 +350,10 @@ def _ready_of(service: Service) -> dict[str, Any]:
 
 
 def test_roost_down_ends_the_control_plane_and_no_endpoint(service: Service) -> None:
-    endpoint = service.deploy(echo("one "))
+    endpoint = service.deploy(echo("one "), kind=EndpointKind.AKS)
     shown = CliRunner().invoke(app, ["down"])
-    assert f"Endpoint birds goes on serving at http://127.0.0.1:{endpoint.port}/score" in shown.output
+    address = f"http://127.0.0.1:{endpoint.port}/api/v1/service/birds/score"
+    assert f"Endpoint birds goes on serving at {address};" in shown.output
     assert "roost endpoint delete birds" in shown.output
     assert score(endpoint.port).status == 200
     assert service.get().state is EndpointState.HEALTHY

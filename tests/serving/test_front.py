@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.serving.conftest import ECHO, Answered, Host
 
-from roost.domain.endpoints import Auth
+from roost.domain.endpoints import Auth, EndpointKind
 from roost.domain.errors import InvalidInput, Unavailable
 from roost.serving import asking, configuration, keys, records
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
@@ -416,6 +416,7 @@ def test_a_configuration_reads_back_as_written(tmp_path: Path) -> None:
     config = FrontConfig(
         workspace="w",
         name="birds",
+        kind=EndpointKind.AKS,
         auth=Auth.KEY,
         keys=("aa",),
         versions=(FrontVersion(models=("a:1", "b:2"), replicas=(FrontReplica(socket="/s", run="r"),)),),

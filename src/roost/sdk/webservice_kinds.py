@@ -228,9 +228,6 @@ class AksWebservice(Webservice):
             description=description,
         )
 
-    def _score_path(self) -> str:
-        return f"/api/v1/service/{self._record.name}/score"
-
     def _take(self, record: Endpoint) -> None:
         super()._take(record)
         limits, settings = self._version.limits, record.spec.settings

@@ -332,11 +332,8 @@ class Webservice(AskingOfService):
         self.token_auth_enabled = spec.auth is Auth.TOKEN
         self.image = self.image_id = self.image_digest = None
         base = f"http://{endpoints.HOST}:{record.port}" if record.port else ""
-        self.scoring_uri = f"{base}{self._score_path()}" if base else None
+        self.scoring_uri = f"{base}{spec.kind.score_path(record.name)}" if base else None
         self.swagger_uri = f"{self.scoring_uri.removesuffix('score')}swagger.json" if self.scoring_uri else None
-
-    def _score_path(self) -> str:
-        return "/score"
 
     def __repr__(self) -> str:
         return (
