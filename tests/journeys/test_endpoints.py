@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -139,6 +140,20 @@ def test_the_log_has_what_was_printed_by_the_time_of_the_call(service: Service) 
     for number in range(10):
         assert score(endpoint.port, str(number)).status == 200
         assert f"asked for {number}\n" in service.call("GET", "/logs")["text"]
+
+
+def test_the_log_is_of_each_replica_that_serves(service: Service) -> None:
+    script = "import os, time\n\ndef init():\n    print('loaded')\n\ndef run(data):\n    print('asked', data)\n"
+    endpoint = service.deploy(f"{script}    time.sleep(0.01)\n    return os.getpid()\n", limits=TWO)
+    with ThreadPoolExecutor(2) as pool:
+        asked = list(pool.map(lambda number: score(endpoint.port, str(number)).text, range(50)))
+    assert len(set(asked)) == 2
+    said = service.call("GET", "/logs")
+    ids = [each.run_id for each in service.replicas()]
+    assert all(f"Replica {run_id}:\nloaded\n" in said["text"] for run_id in ids) and said["run_id"] in ids
+    assert all(f"asked {number}\n" in said["text"] for number in range(50))
+    one = service.call("GET", "/logs", params={"replica": ids[0], "lines": 1})
+    assert one["run_id"] == ids[0] and one["text"].startswith("asked ") and one["text"].count("\n") == 1
 
 
 def test_lists_of_peoples_work_leave_replicas_out_unless_they_are_asked_for(

@@ -145,13 +145,18 @@ def logs(
     follow: bool = typer.Option(False, "--follow", "-f", help="Print what comes, until the replica ends."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Print what a replica has printed: the one with which the last change failed, else one that serves, else the newest."""
+    """Print what a replica has printed: the one with which the last change failed, else each that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
     from roost.sdk.webservices import found_or_told  # noqa: PLC0415
 
     ws = session.workspace()
     if follow and (run_id := found_or_told(ws, name, lambda: endpoints.telling(ws, name, replica))):
+        others = [each.run_id for each in endpoints.replicas(ws, name) if each.ready and each.run_id != run_id]
+        if others and not replica:
+            print(
+                f"Follows {run_id}. Of those that serve beside it: --replica {others[-1]}", file=sys.stderr, flush=True
+            )
         _follow_log(ws, run_id, lines)
         return
     said = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))

@@ -207,7 +207,7 @@ class Webservice(AskingOfService):
 
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
         """The last lines that a replica printed, while it started and since: the one with which the last update failed, after a
-        line that says so, else one that serves, else the newest."""
+        line that says so, else each that serves, below its name where they are several, else the newest."""
         said = found_or_told(self.workspace, self.name, lambda: endpoints.logs(self.workspace, self.name, num_lines))
         return f"{said['note']}\n{said['text']}" if said["note"] else said["text"]
 
