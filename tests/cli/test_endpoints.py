@@ -133,6 +133,9 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     made = roost("endpoint", "deploy", "birds", "-m", "words", "-s", "serve/score.py", "--record", "1", "-t", "team=x")
     assert "Endpoint birds serves at http://127.0.0.1:" in made
     assert "Try it: roost endpoint test birds" in made
+    none = subprocess.run([ROOST, "endpoint", "records", "birds"], capture_output=True, text=True, timeout=90)
+    assert none.stderr == "Nothing is recorded yet: 100 % of the requests to come will be.\n"
+    assert roost("endpoint", "records", "birdz", code=1).startswith("error: WebserviceNotFound")
     row = roost("endpoint", "list").splitlines()[1].split()
     assert row[:3] == ["birds", "Healthy", "words:1"]
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"hello you"'
@@ -177,6 +180,7 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     roost("model", "register", "words", "words.txt")
     assert "was changed and serves" in roost("endpoint", "update", "birds", "-m", "words", "--auth", "none")
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
+    assert "callers show nothing" in roost("endpoint", "show", "birds")
     assert "asks for no key" in roost("endpoint", "keys", "birds", code=1)
     roost("endpoint", "update", "birds", "--auth", "token")
     assert "no key to renew" in roost("endpoint", "keys", "birds", "--renew", "primary", code=1)

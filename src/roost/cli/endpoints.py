@@ -343,12 +343,16 @@ def records(
     """Print recorded requests and answers, the newest first. What is recorded: roost endpoint update NAME --record 0.1"""
     from roost.cli import endpoint_showing, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
+    from roost.sdk.webservices import Webservice  # noqa: PLC0415
 
-    found = endpoints.records(session.workspace(), name, limit)
+    service = Webservice(session.workspace(), name)
+    found = endpoints.records(service.workspace, name, limit)
     if as_json:
         rendering.as_json(found)
     elif found:
         endpoint_showing.records(found)
+    elif share := service._record.spec.recorded:
+        print(f"Nothing is recorded yet: {share * 100:g} % of the requests to come will be.", file=sys.stderr)
     else:
         print(f"Nothing is recorded. Begin with: roost endpoint update {name} --record 0.1", file=sys.stderr)
 

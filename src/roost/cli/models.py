@@ -230,7 +230,7 @@ def delete(
     going = Model.list(ws, base) if every else []
     going = going or [find(ws, name)]
     words = ", ".join(model.id for model in going[:_SHOWN])
-    asking.confirm(f"{words}{' …' if len(going) > _SHOWN else ''}: will be deleted for good.", yes)
+    asking.confirm(f"{words}{' …' if len(going) > _SHOWN else ''} will be deleted for good.", yes)
     for model in going:
         model.delete()
     if as_json:
