@@ -80,7 +80,9 @@ def records(found: Sequence[Mapping[str, Any]]) -> None:
 def _collected(each: Mapping[str, Any]) -> tuple[str, ...]:
     """What a script collected, in the row of a request."""
     said = each["collected"]
-    words = f"{said.get('designation')} of {said.get('model')}, {said.get('row_count')} rows: {said.get('rows')}"
+    number = said.get("row_count")
+    rows = f"{number} row{'' if number == 1 else 's'}: {said.get('rows')}"
+    words = f"{said.get('designation')} of {said.get('model')}, {rows}"
     return rendering.clock(float(each["time"])), "collected", "", str(each.get("models", "")), words[:_LONGEST], ""
 
 
