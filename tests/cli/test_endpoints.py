@@ -57,6 +57,7 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
         ("--record is 0 to 1, got 5", ("deploy", "birds", "-m", "net", "--record", "5")),
         ("--record is 0 to 1, got -1", ("update", "birds", "--record", "-1")),
         ("There is nothing to change", ("update", "birds")),
+        ("--environment and --source go with a script", ("update", "birds", "--environment", "sk.yml")),
         ("nowhere.json cannot be read", ("test", "birds", "--data", "@nowhere.json")),
         ("--connections is 1 to 1000, got 0", ("bench", "birds", "--data", "1", "--connections", "0")),
         ("--seconds is above 0", ("bench", "birds", "--data", "1", "--seconds", "0")),
@@ -178,6 +179,8 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
 
     (tmp_path / "words.txt").write_text("bye ")
     roost("model", "register", "words", "words.txt")
+    assert "error: Model words:1 is deployed: birds." in roost("model", "delete", "words", "--all", "--yes", code=1)
+    assert "words:2" in roost("model", "show", "words:2"), "all of them go, or none"
     assert "was changed and serves" in roost("endpoint", "update", "birds", "-m", "words", "--auth", "none")
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
     assert "callers show nothing" in roost("endpoint", "show", "birds")

@@ -242,10 +242,10 @@ def update(
         tags={key: value or "" for key, value in asking.tags(tag).items()},
         description=description,
     )
-    if not change and not models and not script:
-        raise InvalidEndpoint("There is nothing to change.", hint="Give --model, --script, --replicas, …")
     if (environment or source) and not script:
         raise InvalidEndpoint("--environment and --source go with a script.", hint="Give --script as well.")
+    if not change and not models and not script:
+        raise InvalidEndpoint("There is nothing to change.", hint="Give --model, --script, --replicas, …")
     ws = session.workspace()
     service = Webservice(ws, name)
     inference = _inference(ws, script, source, environment)
