@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
 
@@ -185,7 +186,8 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
     assert "callers show nothing" in roost("endpoint", "show", "birds")
     assert "asks for no key" in roost("endpoint", "keys", "birds", code=1)
-    roost("endpoint", "update", "birds", "--auth", "token")
+    screen = on_terminal([ROOST, "endpoint", "update", "birds", "--auth", "token"])
+    assert screen.lines[0].rstrip(".") == "Endpoint birds is on its way"
     assert "no key to renew" in roost("endpoint", "keys", "birds", "--renew", "primary", code=1)
     assert "token" in roost("endpoint", "keys", "birds")
     argv = [ROOST, "endpoint", "update", "birds", "-s", "broken.py"]

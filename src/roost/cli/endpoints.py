@@ -394,6 +394,7 @@ def _follow(service: "Webservice", detach: bool, as_json: bool, deed: str) -> No
 
     if not detach:
         telling = waiting.Told if sys.stderr.isatty() else waiting.ToldInLines
+        sys.stderr.write(f"Endpoint {service.name} is on its way" if sys.stderr.isatty() else "")  # dots follow
         try:
             told = telling(service.workspace, service.name, sys.stderr)
             record = waiting.until_settled(service.workspace, service.name, told)
