@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         AutoScaler,
         ContainerResourceRequirements,
         DataCollection,
+        LivenessProbeRequirements,
         LocalWebserviceDeploymentConfiguration,
         WebserviceDeploymentConfiguration,
     )
@@ -139,6 +140,7 @@ __all__ = [
     "InteractiveLoginAuthentication",
     "Keyvault",
     "KubernetesCompute",
+    "LivenessProbeRequirements",
     "LocalWebservice",
     "LocalWebserviceDeploymentConfiguration",
     "MMLBaseEstimator",
@@ -232,6 +234,7 @@ _HOMES = {
     "InteractiveLoginAuthentication": "roost.sdk.authentication",
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
+    "LivenessProbeRequirements": "roost.sdk.webservice_settings",
     "LocalWebservice": "roost.sdk.webservice_kinds",
     "LocalWebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "MMLBaseEstimator": "roost.sdk.estimators",

@@ -429,7 +429,7 @@ def described(**given: Any) -> Dict[str, Any]:
 
 
 def _find(
-    link: Any, name: Optional[str], model_id: Optional[str], version: Optional[int], given: Mapping[str, Any]
+    link: Any, name: Optional[str], model_id: Optional[str], version: Any, given: Mapping[str, Any]
 ) -> Dict[str, Any]:
     if not name and not model_id:
         raise WebserviceException("Error, one of id or name must be provided.")
@@ -441,6 +441,8 @@ def _find(
                 hint="Ids are NAME:VERSION, such as net:3.",
             )
         version = int(number)
+    if isinstance(version, str) and version.isdecimal():  # of a script's arguments, as Azure's service took it
+        version = int(version)
     if version is not None or not any(given.values()):
         return dict(link.ask("model", name=name, version=version))
     found = link.ask("models", name=name, limit=1, **given)

@@ -4,15 +4,27 @@ In a service the worker gives it to the front (`keep_with`), which keeps it wher
 Python 3.6 and later, standard library only; NumPy and pandas are known by what they can do.
 """
 
+import datetime
 import json
 import math
 import sys
+import uuid
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from roost_job.exceptions import UserErrorException
 
 MAX_BYTES = 64 * 1024
 """Of the rows of one call; those beyond it are counted only."""
+CORRELATION = "$aml_dc_correlation_id"
+_CORRELATIONS = (
+    CORRELATION,
+    "$aml_dc_scoring_timestamp",
+    "$aml_workspace",
+    "$aml_service_name",
+    "$aml_model_name",
+    "$aml_model_version",
+)
+"""Columns, as Azure's files have them, by which rows of one request are brought together."""
 _DESIGNATIONS = ("default", "inputs", "predictions", "labels", "signals", "general")
 _sink: Optional[Callable[[bytes], bool]] = None
 
@@ -56,9 +68,11 @@ class ModelDataCollector(object):
         self.model_version = model_version
         self.collection_name = collection_name
 
-    def collect(self, input_data: Any, user_correlation_id: str = "") -> None:
-        """Keeps these rows: a list, a NumPy array, or a pandas frame. It never fails for what it is given."""
-        columns, rows = table(input_data)
+    def collect(self, input_data: Any, user_correlation_id: str = "") -> Dict[str, Any]:
+        """Keeps these rows: a list, a NumPy array, or a pandas frame. It never fails for what it is given. Returns what
+        `add_correlations` adds to other rows of the same request."""
+        columns, rows = self._table(input_data)
+        correlation_id = str(user_correlation_id or _shared_id(input_data, columns, rows) or uuid.uuid4())
         kept, size = [], 0
         for row in rows:
             size += len(json.dumps(row))
@@ -70,8 +84,8 @@ class ModelDataCollector(object):
             "model_version": str(self.model_version),
             "designation": self.designation,
             "collection": str(self.collection_name),
-            "correlation_id": str(user_correlation_id or ""),
-            "columns": self.feature_names or columns,
+            "correlation_id": correlation_id,
+            "columns": columns,
             "rows": kept,
             "row_count": len(rows),
         }
@@ -79,10 +93,49 @@ class ModelDataCollector(object):
         if _sink is None or not _sink(text.encode("utf-8")):
             print("Collected of %s, %s (not kept): %.2000s" % (self.model_name, self.designation, text))
             sys.stdout.flush()
+        now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None).isoformat()
+        whose = (self.workspace, self.webservice_name, self.model_name, self.model_version)
+        return dict(zip(_CORRELATIONS, (correlation_id, now) + whose))
+
+    def add_correlations(self, input_data: Any, correlations: Optional[Mapping[str, Any]]) -> Any:
+        """The data with what `collect` returned for other data of the request as further columns, to be collected in its turn:
+        a frame of a frame, else a list of rows."""
+        if not correlations:
+            return input_data
+        if callable(getattr(input_data, "assign", None)):  # a pandas frame
+            return input_data.assign(**correlations)
+        values = list(correlations.values())
+        return _Correlated(correlations, [row + values for row in self._table(input_data)[1]])
+
+    def _table(self, data: Any) -> Tuple[Optional[List[str]], List[List[Any]]]:
+        """Columns and rows; the names that were given are those of the first columns."""
+        names = self.feature_names or []
+        columns, rows = table(data, len(names))
+        if isinstance(data, _Correlated):
+            columns = names + list(data.correlations) if names else None
+        elif names:
+            columns = names + (columns or [])[len(names) :]
+        return columns, rows
 
 
-def table(data: Any) -> Tuple[Optional[List[str]], List[List[Any]]]:
-    """The names of the columns, where the data has any, and its rows, as JSON has them."""
+class _Correlated(list):  # type: ignore[type-arg]  # of Python 3.6 too
+    """Rows that end with these values."""
+
+    def __init__(self, correlations: Mapping[str, Any], rows: Sequence[List[Any]]) -> None:
+        super(_Correlated, self).__init__(rows)
+        self.correlations = dict(correlations)
+
+
+def _shared_id(data: Any, columns: Optional[List[str]], rows: Sequence[List[Any]]) -> str:
+    """The id that was added to the data; empty for none."""
+    if isinstance(data, _Correlated):
+        return str(data.correlations.get(CORRELATION, ""))
+    return str(rows[0][columns.index(CORRELATION)]) if columns and rows and CORRELATION in columns else ""
+
+
+def table(data: Any, width: int = 0) -> Tuple[Optional[List[str]], List[List[Any]]]:
+    """The names of the columns, where the data has any, and its rows, as JSON has them. Plain values are a row each, or one row
+    where they are as many as `width`, more than one."""
     columns = None
     if hasattr(data, "columns") and hasattr(data, "values"):  # a pandas frame
         columns, data = [str(each) for each in data.columns], data.values
@@ -98,7 +151,8 @@ def table(data: Any) -> Tuple[Optional[List[str]], List[List[Any]]]:
         return names, [[_plain(each.get(name)) for name in names] for each in lines]
     rows = [each.tolist() if callable(getattr(each, "tolist", None)) else each for each in data]
     if not any(isinstance(each, (list, tuple)) for each in rows):
-        return columns, [[_plain(each)] for each in rows]
+        cells = [_plain(each) for each in rows]
+        return columns, [cells] if 1 < width == len(cells) else [[each] for each in cells]
     return columns, [[_plain(cell) for cell in (row if isinstance(row, (list, tuple)) else [row])] for row in rows]
 
 

@@ -53,7 +53,12 @@ PATHS = {
         "LocalWebservice",
     ],
     "azureml.core.webservice.aci": ["AciWebservice", "AciServiceDeploymentConfiguration"],
-    "azureml.core.webservice.aks": ["AksWebservice", "AksEndpoint", "AksServiceDeploymentConfiguration"],
+    "azureml.core.webservice.aks": [
+        "AksWebservice",
+        "AksEndpoint",
+        "AksServiceDeploymentConfiguration",
+        "LivenessProbeRequirements",
+    ],
     "azureml.core.webservice.local": ["LocalWebservice", "LocalWebserviceDeploymentConfiguration"],
     "azureml.core.webservice.webservice": ["Webservice", "WebserviceDeploymentConfiguration", "AutoScaler"],
     "azureml.core.profile": ["ModelProfile"],

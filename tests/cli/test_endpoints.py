@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import ROOST, roost
 from tests.sdk.folders import tree
 
@@ -57,6 +58,7 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
         ("--record is 0 to 1, got 5", ("deploy", "birds", "-m", "net", "--record", "5")),
         ("--record is 0 to 1, got -1", ("update", "birds", "--record", "-1")),
         ("There is nothing to change", ("update", "birds")),
+        ("--environment and --source go with a script", ("update", "birds", "--environment", "sk.yml")),
         ("nowhere.json cannot be read", ("test", "birds", "--data", "@nowhere.json")),
         ("--connections is 1 to 1000, got 0", ("bench", "birds", "--data", "1", "--connections", "0")),
         ("--seconds is above 0", ("bench", "birds", "--data", "1", "--seconds", "0")),
@@ -133,6 +135,9 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     made = roost("endpoint", "deploy", "birds", "-m", "words", "-s", "serve/score.py", "--record", "1", "-t", "team=x")
     assert "Endpoint birds serves at http://127.0.0.1:" in made
     assert "Try it: roost endpoint test birds" in made
+    none = subprocess.run([ROOST, "endpoint", "records", "birds"], capture_output=True, text=True, timeout=90)
+    assert none.stderr == "Nothing is recorded yet: 100 % of the requests to come will be.\n"
+    assert roost("endpoint", "records", "birdz", code=1).startswith("error: WebserviceNotFound")
     row = roost("endpoint", "list").splitlines()[1].split()
     assert row[:3] == ["birds", "Healthy", "words:1"]
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"hello you"'
@@ -175,10 +180,14 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
 
     (tmp_path / "words.txt").write_text("bye ")
     roost("model", "register", "words", "words.txt")
+    assert "error: Model words:1 is deployed: birds." in roost("model", "delete", "words", "--all", "--yes", code=1)
+    assert "words:2" in roost("model", "show", "words:2"), "all of them go, or none"
     assert "was changed and serves" in roost("endpoint", "update", "birds", "-m", "words", "--auth", "none")
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
+    assert "callers show nothing" in roost("endpoint", "show", "birds")
     assert "asks for no key" in roost("endpoint", "keys", "birds", code=1)
-    roost("endpoint", "update", "birds", "--auth", "token")
+    screen = on_terminal([ROOST, "endpoint", "update", "birds", "--auth", "token"])
+    assert screen.lines[0].rstrip(".") == "Endpoint birds is on its way"
     assert "no key to renew" in roost("endpoint", "keys", "birds", "--renew", "primary", code=1)
     assert "token" in roost("endpoint", "keys", "birds")
     argv = [ROOST, "endpoint", "update", "birds", "-s", "broken.py"]

@@ -73,6 +73,7 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
     assert "hint: Give --overwrite" in roost("model", "download", "net:1", "here", code=1)
     roost("model", "download", "net:1", "here", "--overwrite")
     assert "models" in roost("du")
+    assert "error: net:2 will be deleted for good." in roost("model", "delete", "net:2", code=1)
     assert "Deleted: net:2" in roost("model", "delete", "net:2", "--yes")
     assert "Deleted: net:1" in roost("model", "delete", "net", "--all", "--yes")
     assert "hint: Did you mean 'trained'?" in roost("model", "show", "traine", code=1)

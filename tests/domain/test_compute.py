@@ -141,10 +141,11 @@ def test_a_new_node_gets_the_gpus_that_fewest_have(
 
 def test_a_replicas_size_that_the_machine_has_not_got_is_a_wish() -> None:
     machine = Machine(cores=2, memory_gb=8.0, gpus=0)
-    assert beyond(2, 8, machine) == ""
+    assert beyond(2, 8, 0, machine) == ""
     there = "is a wish here: replicas share this machine (2 cores, 8 GB, no GPU)."
-    assert beyond(400, 1000, machine) == f"400 cores and 1000 GB {there}"
-    assert beyond(0.1, 9, machine) == f"9 GB {there}"
+    assert beyond(400, 1000, 0, machine) == f"400 cores and 1000 GB {there}"
+    assert beyond(0.1, 9, 0, machine) == f"9 GB {there}"
+    assert beyond(0.1, 9, 2, machine) == f"9 GB and 2 GPUs {there}"
 
 
 def test_logical_nodes_split_the_gpus_of_their_machine() -> None:

@@ -273,12 +273,14 @@ def test_a_service_on_aks_with_tokens(ws: Workspace) -> None:
     target.wait_for_completion(show_output=True)
     assert isinstance(ComputeTarget(ws, "aks"), AksCompute)
     config = AksWebservice.deploy_configuration(
-        num_replicas=1, token_auth_enabled=True, auth_enabled=False, collect_model_data=True
+        num_replicas=1, token_auth_enabled=True, auth_enabled=False, collect_model_data=True, period_seconds=20
     )
     service = Model.deploy(ws, "line-svc", [brought(ws, 2.0)], InferenceConfig("serve/score.py"), config, target)
     service.wait_for_deployment()
     assert isinstance(service, AksWebservice)
     assert (service.compute_name, service.num_replicas) == ("aks", 1)
+    probe = service.liveness_probe_requirements
+    assert (probe.period_seconds, probe.failure_threshold) == (20, 3)
     assert service.scoring_uri.endswith("/api/v1/service/line-svc/score")
     token, refresh = service.get_token()
     assert token

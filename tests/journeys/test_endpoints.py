@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from roost import Experiment, Model, Workspace
 from roost.agent.folder import Folder
 from roost.cli.main import app
 from roost.cli.session import find
-from roost.domain.endpoints import Auth, EndpointState, Limits
+from roost.domain.endpoints import Auth, EndpointKind, EndpointState, Limits
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, RoostError, TooLarge
 from roost.sdk import embedded
 from roost.serving.asking import ask
@@ -139,6 +140,20 @@ def test_the_log_has_what_was_printed_by_the_time_of_the_call(service: Service) 
     for number in range(10):
         assert score(endpoint.port, str(number)).status == 200
         assert f"asked for {number}\n" in service.call("GET", "/logs")["text"]
+
+
+def test_the_log_is_of_each_replica_that_serves(service: Service) -> None:
+    script = "import os, time\n\ndef init():\n    print('loaded')\n\ndef run(data):\n    print('asked', data)\n"
+    endpoint = service.deploy(f"{script}    time.sleep(0.01)\n    return os.getpid()\n", limits=TWO)
+    with ThreadPoolExecutor(2) as pool:
+        asked = list(pool.map(lambda number: score(endpoint.port, str(number)).text, range(50)))
+    assert len(set(asked)) == 2
+    said = service.call("GET", "/logs")
+    ids = [each.run_id for each in service.replicas()]
+    assert all(f"Replica {run_id}:\nloaded\n" in said["text"] for run_id in ids) and said["run_id"] in ids
+    assert all(f"asked {number}\n" in said["text"] for number in range(50))
+    one = service.call("GET", "/logs", params={"replica": ids[0], "lines": 1})
+    assert one["run_id"] == ids[0] and one["text"].startswith("asked ") and one["text"].count("\n") == 1
 
 
 def test_lists_of_peoples_work_leave_replicas_out_unless_they_are_asked_for(
@@ -350,9 +365,10 @@ def _ready_of(service: Service) -> dict[str, Any]:
 
 
 def test_roost_down_ends_the_control_plane_and_no_endpoint(service: Service) -> None:
-    endpoint = service.deploy(echo("one "))
+    endpoint = service.deploy(echo("one "), kind=EndpointKind.AKS)
     shown = CliRunner().invoke(app, ["down"])
-    assert f"Endpoint birds goes on serving at http://127.0.0.1:{endpoint.port}/score" in shown.output
+    address = f"http://127.0.0.1:{endpoint.port}/api/v1/service/birds/score"
+    assert f"Endpoint birds goes on serving at {address};" in shown.output
     assert "roost endpoint delete birds" in shown.output
     assert score(endpoint.port).status == 200
     assert service.get().state is EndpointState.HEALTHY

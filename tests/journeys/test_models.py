@@ -136,7 +136,7 @@ def test_models_inside_a_job(version: str, workspace: Workspace, experiment: Exp
     assert trained.run is not None and trained.run.id == run.id
     assert repr(trained.resource_configuration) == "ResourceConfiguration(cpu=1.0, memory_in_gb=0.5, gpu=None)"
     assert Path(trained.download("here")).read_text() == "model"
-    assert Model(workspace, "net", version=1).url == Model(workspace, "net", version=2).url
+    assert Model(workspace, "net", version=1).url == Model(workspace, "net", version="2").url  # type: ignore[arg-type]
     route = f"/api/runs/{run.id}/models"
     found = workspace._connection.client.call("GET", route)
     assert {f"{each['name']}:{each['version']}" for each in found["registered"]} == {

@@ -3,6 +3,8 @@
 import base64
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from tests.contracts.engine import eventually
@@ -230,17 +232,26 @@ def test_models_and_endpoints(browser: Browser, workspace: Workspace, tmp_path: 
     browser.shows("Runs")
     browser.click("a.back", "Models and endpoints")
     browser.shows("No endpoints yet", "No models yet")
-    model = Model.register(workspace, "words.txt", "words", description=EVIL)
+    run = Experiment(workspace, "birds").start_logging()
+    run.upload_file("outputs/words.txt", "words.txt")
+    run.complete()
+    model = run.register_model("words", "outputs/words.txt", description=EVIL, model_framework="ONNX")
     service = Model.deploy(workspace, "birds", [model], InferenceConfig("serve/score.py"))
     service.wait_for_deployment()
     assert service.run("1") == "1"
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(f"{service.scoring_uri}/none", timeout=30)
     browser.shows("birds", "words:1")
     browser.shows("Healthy", "default 100 %", "ready", place="#endpoint-birds")
-    browser.shows(f":{service._record.port}/score", "1, 0 failed", place="#endpoint-birds")
+    browser.shows(f":{service._record.port}/score", "2, 0 failed, 1 refused", place="#endpoint-birds")
     browser.shows("words", "version 1", place="#models")
     assert fits(browser)
     browser.emulate("setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
     assert fits(browser)
+    framework, made_by = browser.run(
+        "return [...document.querySelectorAll('#models .exp')].map((each) => each.getBoundingClientRect().top)"
+    )
+    assert framework < made_by, "one below the other"
     browser.click("a.back", "Data")
     browser.shows("Datastores", "workspaceblobstore")
     assert fits(browser)

@@ -62,6 +62,38 @@ def test_what_is_said_of_them(kept: list[dict[str, Any]]) -> None:
     assert (kept[0]["model"], kept[0]["columns"], kept[0]["correlation_id"]) == ("net", ["p"], "req-1")
 
 
+def test_as_many_values_as_features_are_one_row(kept: list[dict[str, Any]]) -> None:
+    inputs = ModelDataCollector("net", "inputs", feature_names=["a", "b"])
+    for data in ([1, 2], Array([1, 2]), [[1], [2]], [1, 2, 3]):
+        inputs.collect(data)
+    assert [each["rows"] for each in kept] == [[[1, 2]], [[1, 2]], [[1], [2]], [[1], [2], [3]]]
+
+
+class Assignable(Frame):
+    """As pandas' frames, as far as correlations go."""
+
+    def assign(self, **more: Any) -> "Frame":
+        made = Frame()
+        made.columns = (*self.columns, *more)  # type: ignore[assignment]
+        made.values = Array([[*row, *more.values()] for row in self.values.tolist()])
+        return made
+
+
+@pytest.mark.parametrize("names", [None, ["p", "q"]])
+@pytest.mark.parametrize("data", [[[1, 2], [3, 4]], Array([[1, 2], [3, 4]]), Assignable()])
+def test_rows_of_one_request_are_brought_together(data: object, names: object, kept: list[dict[str, Any]]) -> None:
+    predictions = ModelDataCollector("net", "predictions", feature_names=names)
+    for own in ("req-1", ""):
+        correlations = ModelDataCollector("net", "inputs").collect([[1]], user_correlation_id=own)
+        predictions.collect(predictions.add_correlations(data, correlations))
+    first, second, third, fourth = (each["correlation_id"] for each in kept)
+    assert first == second == "req-1" and third == fourth != ""
+    assert kept[1]["rows"][1][2] == "req-1" and len(kept[1]["rows"][1]) == 2 + len(correlations)
+    if names:
+        assert kept[1]["columns"] == ["p", "q", *correlations]
+    assert predictions.add_correlations(data, None) is data
+
+
 def test_many_rows_are_counted_and_the_first_are_kept(kept: list[dict[str, Any]]) -> None:
     ModelDataCollector("net", "inputs").collect([["x" * 1000]] * 1000)
     assert 50 < len(kept[0]["rows"]) < 70 and kept[0]["row_count"] == 1000

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.serving.conftest import ECHO, Answered, Host
 
-from roost.domain.endpoints import Auth
+from roost.domain.endpoints import Auth, EndpointKind
 from roost.domain.errors import InvalidInput, Unavailable
 from roost.serving import asking, configuration, keys, records
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
@@ -108,6 +108,9 @@ def test_traffic_is_shared_by_percent_and_a_header_chooses(host: Host) -> None:
     shares = Counter(host.score({}).headers["x-roost-model"] for _ in range(50))
     assert shares == {"net:one": 40, "net:two": 10}
     assert host.score({}, **{"azureml-model-deployment": "none"}).headers["x-roost-model"] == "net:none"
+    missed = host.score({}, **{"azureml-model-deployment": "three"})
+    assert missed.status == 404
+    assert missed.json["message"] == "There is no version 'three' here; there are: one, two, none."
     told = host.ask("status")["by_version"]
     assert [told[name]["requests"] for name in ("one", "two", "none")] == [40, 10, 1]
 
@@ -202,6 +205,27 @@ def test_what_it_tells_of_itself(served: Host) -> None:
     assert served.request("GET", "/").body == b"Healthy"
     head = served.request("HEAD", "/")
     assert (head.status, head.body, head.headers["content-length"]) == (200, b"", "7")
+
+
+def test_what_is_turned_away_is_counted_and_what_only_looks_is_not(host: Host) -> None:
+    host.start(
+        ready=False, versions=(FrontVersion(replicas=(host.worker(),)),), auth=Auth.KEY, keys=(keys.digest("k"),)
+    )
+    host.await_ready(1)
+    known = {"Authorization": "Bearer k"}
+    assert host.score({}).status == 401
+    assert host.request("PUT", "/score", headers=known).status == 405
+    assert host.raw(b"rubbish\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert host.score({}, **known).status == 200
+    host.workers["a"].kill()
+    while host.request("GET", "/healthz/ready").status != 503:
+        pass
+    status = host.ask("status")
+    assert (status["requests"], status["refused"], status["errors"]) == (4, 3, 0)
+    assert status["by_version"]["default"]["requests"] == 1
+    text = host.request("GET", "/metrics", headers=known).body.decode()
+    assert 'roost_endpoint_requests_total{endpoint="birds",version="",status="401"} 1\n' in text
+    assert 'roost_endpoint_worker_restarts_total{endpoint="birds",version="default"} 1\n' in text
 
 
 def test_options_of_a_script_that_does_not_want_it(served: Host) -> None:
@@ -392,6 +416,7 @@ def test_a_configuration_reads_back_as_written(tmp_path: Path) -> None:
     config = FrontConfig(
         workspace="w",
         name="birds",
+        kind=EndpointKind.AKS,
         auth=Auth.KEY,
         keys=("aa",),
         versions=(FrontVersion(models=("a:1", "b:2"), replicas=(FrontReplica(socket="/s", run="r"),)),),

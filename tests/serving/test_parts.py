@@ -108,8 +108,13 @@ def test_prometheus_text() -> None:
     counts = Counts()
     counts.add(200, 0.003, 10, 20)
     counts.add(503, 100.0, 1, 2)
-    gauges = Gauges(version='a"b', in_flight=1, waiting=2, ready=3, utilization=0.5)
-    text = prometheus("birds", {'a"b': counts}, [gauges], 4).decode()
+    turned_away = Counts()
+    turned_away.add(401, 0.001, 0, 5)
+    gauges = Gauges(version='a"b', in_flight=1, waiting=2, ready=3, utilization=0.5, restarts=6)
+    text = prometheus("birds", {'a"b': counts}, [gauges], turned_away, 4).decode()
+    assert 'requests_total{endpoint="birds",version="",status="401"} 1\n' in text
+    assert 'worker_restarts_total{endpoint="birds",version="a\\"b"} 6\n' in text
+    assert text.count("request_seconds_count") == 1
     assert 'request_seconds_bucket{endpoint="birds",version="a\\"b",le="0.005"} 1\n' in text
     assert 'request_seconds_count{endpoint="birds",version="a\\"b"} 2\n' in text
     assert 'bytes_in_total{endpoint="birds",version="a\\"b"} 11\n' in text

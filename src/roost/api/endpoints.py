@@ -1,5 +1,6 @@
 """Routes: endpoints, their keys, replicas, logs, and what their fronts say."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -100,9 +101,9 @@ def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Resp
 
 @desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
 async def logs(house: TheHouse, workspace: str, name: str, lines: int = 5000, replica: str = "") -> Response:
-    """With what was written by the time of the call, as far as the replica's agent answers."""
-    if run_id := await run_in_threadpool(endpoints.writes, house, workspace, name, replica=replica):
-        await flushed(house, run_id)
+    """With what was written by the time of the call, as far as the agents of the replicas answer."""
+    writing = await run_in_threadpool(endpoints.writes, house, workspace, name, replica=replica)
+    await asyncio.gather(*(flushed(house, run_id) for run_id in writing))
     return answer(await run_in_threadpool(endpoints.logs, house, workspace, name, lines=lines, replica=replica))
 
 

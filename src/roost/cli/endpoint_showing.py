@@ -7,7 +7,7 @@ from typing import Any
 from roost.cli import rendering
 from roost.cli.models import origin_lines
 from roost.domain import codec
-from roost.domain.endpoints import Replica, Version
+from roost.domain.endpoints import Auth, Replica, Version
 from roost.domain.errors import NotFound
 from roost.domain.runs import RunStatus
 from roost.sdk import endpoints, tracing
@@ -34,7 +34,7 @@ def show(service: Webservice, as_json: bool) -> None:
     print(f"Endpoint {service.name}  {rendering.status(record.state.value)}")
     print(f"  address      {service.scoring_uri or 'none yet'}")
     print(f"  described at {service.swagger_uri or 'none yet'}")
-    print(f"  callers show {record.spec.auth.value}")
+    print(f"  callers show {'nothing' if record.spec.auth is Auth.NONE else record.spec.auth.value}")
     if record.spec.description:
         print(f"  description  {record.spec.description}")
     for key, value in sorted(record.spec.tags.items()):
@@ -45,7 +45,7 @@ def show(service: Webservice, as_json: bool) -> None:
     if (line := _traffic(status)) is not None:
         print(f"  requests     {line}")
     if record.spec.recorded:
-        print(f"  recorded     {record.spec.recorded:.0%} of them: roost endpoint records {service.name}")
+        print(f"  recorded     {record.spec.recorded * 100:g} % of them: roost endpoint records {service.name}")
     for version in record.spec.versions:
         shown = [each for each in replicas if each.version == version.name and _counts(each, version)]
         _version(version, shown, origins, status.get("restarts") or {})
@@ -80,7 +80,9 @@ def records(found: Sequence[Mapping[str, Any]]) -> None:
 def _collected(each: Mapping[str, Any]) -> tuple[str, ...]:
     """What a script collected, in the row of a request."""
     said = each["collected"]
-    words = f"{said.get('designation')} of {said.get('model')}, {said.get('row_count')} rows: {said.get('rows')}"
+    number = said.get("row_count")
+    rows = f"{number} row{'' if number == 1 else 's'}: {said.get('rows')}"
+    words = f"{said.get('designation')} of {said.get('model')}, {rows}"
     return rendering.clock(float(each["time"])), "collected", "", str(each.get("models", "")), words[:_LONGEST], ""
 
 

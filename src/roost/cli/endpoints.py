@@ -145,13 +145,18 @@ def logs(
     follow: bool = typer.Option(False, "--follow", "-f", help="Print what comes, until the replica ends."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Print what a replica has printed: the one with which the last change failed, else one that serves, else the newest."""
+    """Print what a replica has printed: the one with which the last change failed, else each that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
     from roost.sdk.webservices import found_or_told  # noqa: PLC0415
 
     ws = session.workspace()
     if follow and (run_id := found_or_told(ws, name, lambda: endpoints.telling(ws, name, replica))):
+        others = [each.run_id for each in endpoints.replicas(ws, name) if each.ready and each.run_id != run_id]
+        if others and not replica:
+            print(
+                f"Follows {run_id}. Of those that serve beside it: --replica {others[-1]}", file=sys.stderr, flush=True
+            )
         _follow_log(ws, run_id, lines)
         return
     said = found_or_told(ws, name, lambda: endpoints.logs(ws, name, lines, replica))
@@ -237,10 +242,10 @@ def update(
         tags={key: value or "" for key, value in asking.tags(tag).items()},
         description=description,
     )
-    if not change and not models and not script:
-        raise InvalidEndpoint("There is nothing to change.", hint="Give --model, --script, --replicas, …")
     if (environment or source) and not script:
         raise InvalidEndpoint("--environment and --source go with a script.", hint="Give --script as well.")
+    if not change and not models and not script:
+        raise InvalidEndpoint("There is nothing to change.", hint="Give --model, --script, --replicas, …")
     ws = session.workspace()
     service = Webservice(ws, name)
     inference = _inference(ws, script, source, environment)
@@ -338,12 +343,16 @@ def records(
     """Print recorded requests and answers, the newest first. What is recorded: roost endpoint update NAME --record 0.1"""
     from roost.cli import endpoint_showing, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import endpoints  # noqa: PLC0415
+    from roost.sdk.webservices import Webservice  # noqa: PLC0415
 
-    found = endpoints.records(session.workspace(), name, limit)
+    service = Webservice(session.workspace(), name)
+    found = endpoints.records(service.workspace, name, limit)
     if as_json:
         rendering.as_json(found)
     elif found:
         endpoint_showing.records(found)
+    elif share := service._record.spec.recorded:
+        print(f"Nothing is recorded yet: {share * 100:g} % of the requests to come will be.", file=sys.stderr)
     else:
         print(f"Nothing is recorded. Begin with: roost endpoint update {name} --record 0.1", file=sys.stderr)
 
@@ -385,6 +394,7 @@ def _follow(service: "Webservice", detach: bool, as_json: bool, deed: str) -> No
 
     if not detach:
         telling = waiting.Told if sys.stderr.isatty() else waiting.ToldInLines
+        sys.stderr.write(f"Endpoint {service.name} is on its way" if sys.stderr.isatty() else "")  # dots follow
         try:
             told = telling(service.workspace, service.name, sys.stderr)
             record = waiting.until_settled(service.workspace, service.name, told)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from roost.domain.errors import InvalidInput
+from roost.domain.errors import InvalidInput, ModelConflict
 
 if TYPE_CHECKING:
     from roost.sdk.models import Model
@@ -229,8 +229,14 @@ def delete(
     ws = session.workspace()
     going = Model.list(ws, base) if every else []
     going = going or [find(ws, name)]
+    for model in going:  # all of them go, or none
+        if services := _uses(model)["services"]:
+            raise ModelConflict(
+                f"Model {model.id} is deployed: {', '.join(services[:_SHOWN])}.",
+                hint=f"Delete the service first: roost endpoint delete {services[0]}",
+            )
     words = ", ".join(model.id for model in going[:_SHOWN])
-    asking.confirm(f"{words}{' …' if len(going) > _SHOWN else ''}: will be deleted for good.", yes)
+    asking.confirm(f"{words}{' …' if len(going) > _SHOWN else ''} will be deleted for good.", yes)
     for model in going:
         model.delete()
     if as_json:

@@ -78,7 +78,7 @@ def down(as_json: bool = _AS_JSON) -> None:
     record = embedded.find(home)
     if record is not None:
         embedded.stop(record, home)
-    serving = {front.name: f"http://{front.host}:{front.port}/score" for front in finding.alive(home)}
+    serving = {front.name: front.scoring_uri for front in finding.alive(home)}
     if as_json:
         print(json.dumps({"home": str(home), "ended": record is not None, "serving": serving}))
         return

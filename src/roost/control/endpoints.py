@@ -273,6 +273,7 @@ class EndpointsControl:
         return FrontConfig(
             workspace=endpoint.workspace,
             name=endpoint.name,
+            kind=serving.kind,
             port=endpoint.port,
             auth=serving.auth,
             keys=tuple(keys.digest(key) for key in (sealed.primary, sealed.secondary)) if by_key else (),

@@ -38,6 +38,11 @@ class EndpointKind(StrEnum):
     AKS_ENDPOINT = "AKSENDPOINT"
     """Several versions that share the requests."""
 
+    def score_path(self, name: str) -> str:
+        """Where a service of this kind and name is asked."""
+        shared = self in (EndpointKind.AKS, EndpointKind.AKS_ENDPOINT)
+        return f"/api/v1/service/{name}/score" if shared else "/score"
+
 
 class EndpointState(StrEnum):
     """Spelled as scripts compare them."""

@@ -90,11 +90,12 @@ def find(name: str) -> Size | None:
     return _BY_NAME.get(name.lower())
 
 
-def beyond(cores: float, memory_gb: float, machine: Machine) -> str:
+def beyond(cores: float, memory_gb: float, gpus: int, machine: Machine) -> str:
     """Of a replica's size that this machine has not got: what was wished for, and what there is; empty for any other."""
     asked = [
         *([f"{cores:g} cores"] if cores > machine.cores else []),
         *([f"{memory_gb:g} GB"] if memory_gb > machine.memory_gb else []),
+        *([_cards(gpus)] if gpus > machine.gpus else []),
     ]
     there = _words(machine.cores, machine.memory_gb, machine.gpus)
     return f"{' and '.join(asked)} is a wish here: replicas share this machine ({there})." if asked else ""
@@ -109,5 +110,8 @@ def mapping(vm_size: str, machine: Machine) -> str:
 
 
 def _words(cores: int, memory_gb: float, gpus: int) -> str:
-    cards = "no GPU" if not gpus else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-    return f"{cores} core{'s' if cores != 1 else ''}, {memory_gb:g} GB, {cards}"
+    return f"{cores} core{'s' if cores != 1 else ''}, {memory_gb:g} GB, {_cards(gpus)}"
+
+
+def _cards(gpus: int) -> str:
+    return "no GPU" if not gpus else "1 GPU" if gpus == 1 else f"{gpus} GPUs"

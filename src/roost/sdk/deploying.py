@@ -272,7 +272,8 @@ def _ask(
 
     record = endpoints.put(workspace, name, spec, overwrite=overwrite)
     machine = machine_of(workspace)
-    said = (beyond(each.limits.cpu, each.limits.memory_gb, machine) for each in spec.versions)
+    limits = (each.limits for each in spec.versions)
+    said = (beyond(each.cpu, each.memory_gb, each.gpu, machine) for each in limits)
     for line in dict.fromkeys(filter(None, said)):
         print(line, file=sys.stderr)
     for which, value in config.keys().items():

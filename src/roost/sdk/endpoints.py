@@ -77,7 +77,7 @@ def token(workspace: "Workspace", name: str) -> tuple[str, datetime, datetime]:
 
 
 def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> Mapping[str, str]:
-    """The last lines of what a replica printed (`text`): that one, else the one with which the last change failed, else one that
+    """The last lines of what a replica printed (`text`): that one, else the one with which the last change failed, else each that
     serves, else the newest; its `run_id`, and a `note` where it is not one that serves."""
     params = {"lines": lines, "replica": replica or None}
     found: Mapping[str, str] = workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)
@@ -85,7 +85,7 @@ def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> Ma
 
 
 def telling(workspace: "Workspace", name: str, replica: str = "") -> str:
-    """The run whose log `logs` gives; empty when there is none yet."""
+    """The run whose log `logs` gives, of several the newest; empty when there is none yet."""
     params = {"lines": 1, "replica": replica or None}
     return str(workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)["run_id"])
 

@@ -7,7 +7,7 @@ they can be asked for and what they print, as in the Azure ML SDK v1.
 
 import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from roost.domain.endpoints import Endpoint, EndpointState, Version
@@ -19,6 +19,7 @@ from roost.sdk.webservice_settings import (
     AksServiceDeploymentConfiguration,
     AutoScaler,
     DataCollection,
+    LivenessProbeRequirements,
     LocalWebserviceDeploymentConfiguration,
     WebserviceDeploymentConfiguration,
     auth_of,
@@ -228,9 +229,6 @@ class AksWebservice(Webservice):
             description=description,
         )
 
-    def _score_path(self) -> str:
-        return f"/api/v1/service/{self._record.name}/score"
-
     def _take(self, record: Endpoint) -> None:
         super()._take(record)
         limits, settings = self._version.limits, record.spec.settings
@@ -247,6 +245,8 @@ class AksWebservice(Webservice):
         self.namespace = settings.get("namespace")
         self.compute_name = settings.get("compute_target_name")
         self.deployment_status = {"state": self.state}
+        probe = {each.name: settings.get(each.name) for each in fields(LivenessProbeRequirements)}
+        self.liveness_probe_requirements = LivenessProbeRequirements(**kept(**probe))
 
     def _properties(self) -> dict[str, Any]:
         return {
@@ -256,6 +256,7 @@ class AksWebservice(Webservice):
             "maxConcurrentRequestsPerContainer": self.max_concurrent_requests_per_container,
             "maxQueueWaitMs": self.max_request_wait_time,
             "scoringTimeoutMs": self.scoring_timeout_ms,
+            "livenessProbeRequirements": self.liveness_probe_requirements.serialize(),
             "dataCollection": self.data_collection.serialize(),
             "authEnabled": self.auth_enabled,
             "aadAuthEnabled": self.token_auth_enabled,

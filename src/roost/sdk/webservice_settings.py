@@ -52,6 +52,26 @@ class AutoScaler:
 
 
 @dataclass(frozen=True)
+class LivenessProbeRequirements:
+    """How Kubernetes would look after a replica, with its numbers where none are given. Roost notices by itself."""
+
+    period_seconds: int = 10
+    initial_delay_seconds: int = 310
+    timeout_seconds: int = 2
+    success_threshold: int = 1
+    failure_threshold: int = 3
+
+    def serialize(self) -> dict[str, Any]:
+        return {
+            "periodSeconds": self.period_seconds,
+            "initialDelaySeconds": self.initial_delay_seconds,
+            "timeoutSeconds": self.timeout_seconds,
+            "successThreshold": self.success_threshold,
+            "failureThreshold": self.failure_threshold,
+        }
+
+
+@dataclass(frozen=True)
 class DataCollection:
     """Whether requests and answers are recorded."""
 

@@ -207,7 +207,7 @@ class Webservice(AskingOfService):
 
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
         """The last lines that a replica printed, while it started and since: the one with which the last update failed, after a
-        line that says so, else one that serves, else the newest."""
+        line that says so, else each that serves, below its name where they are several, else the newest."""
         said = found_or_told(self.workspace, self.name, lambda: endpoints.logs(self.workspace, self.name, num_lines))
         return f"{said['note']}\n{said['text']}" if said["note"] else said["text"]
 
@@ -332,11 +332,8 @@ class Webservice(AskingOfService):
         self.token_auth_enabled = spec.auth is Auth.TOKEN
         self.image = self.image_id = self.image_digest = None
         base = f"http://{endpoints.HOST}:{record.port}" if record.port else ""
-        self.scoring_uri = f"{base}{self._score_path()}" if base else None
+        self.scoring_uri = f"{base}{spec.kind.score_path(record.name)}" if base else None
         self.swagger_uri = f"{self.scoring_uri.removesuffix('score')}swagger.json" if self.scoring_uri else None
-
-    def _score_path(self) -> str:
-        return "/score"
 
     def __repr__(self) -> str:
         return (

@@ -59,7 +59,7 @@ class Token:
 class Log:
     text: str
     run_id: str
-    """Of the replica that wrote it; empty when there is none yet."""
+    """Of the replica that wrote it, of several the newest; empty when there is none yet."""
     note: str = ""
     """Whose it is, where it is not that of one that serves."""
 
@@ -202,44 +202,49 @@ def status(house: House, workspace: str, name: str) -> dict[str, Any]:
 
 
 def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
-    """The last lines that a replica printed: the one that is named, else the one with which the last change failed, else one
-    that serves, else the newest."""
+    """The last lines that a replica printed: the one that is named, else the one with which the last change failed, else each
+    that serves, below its name where they are several, else the newest."""
     endpoint = get(house, workspace, name)
     if not 1 <= lines <= MAX_LINES:
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
     found = replicas_of(house, workspace, name)
-    chosen = _teller(endpoint, found, replica)
-    if chosen is None:
+    tellers = _tellers(endpoint, found, replica)
+    if not tellers:
         return Log(text="", run_id="")
-    run_id = chosen.run_id
-    try:
-        size = files.size(house, run_id, STD_LOG)
-        offset = max(0, size - MAX_LOG_BYTES)
-        text = b"".join(files.read(house, run_id, STD_LOG, offset)).decode("utf-8", "replace")
-    except NotFound:
-        text = ""
-    if not text and not chosen.ready:
-        text = f"{chosen.message or endpoint.error}\n{_build_log(house, run_id)}".strip()
-    note = "" if replica else _note(endpoint, chosen, found)
-    return Log(text="".join(text.splitlines(keepends=True)[-lines:]), run_id=run_id, note=note)
+    said = {each.run_id: _said(house, endpoint, each, lines, MAX_LOG_BYTES // len(tellers)) for each in tellers}
+    note = "" if replica else _note(endpoint, tellers[-1], found)
+    whole = "\n".join(f"Replica {run_id}:\n{text}" for run_id, text in said.items())
+    run_id = tellers[-1].run_id
+    return Log(text=whole if len(said) > 1 else said[run_id], run_id=run_id, note=note)
 
 
-def writes(house: House, workspace: str, name: str, *, replica: str = "") -> str:
-    """The run whose log `logs` would show, while it goes on: it may have written what is not here yet. Empty for none."""
-    chosen = _teller(get(house, workspace, name), replicas_of(house, workspace, name), replica)
-    return chosen.run_id if chosen is not None and (chosen.ready or chosen.status == RunStatus.RUNNING) else ""
+def writes(house: House, workspace: str, name: str, *, replica: str = "") -> list[str]:
+    """The runs whose log `logs` would show, while they go on: they may have written what is not here yet."""
+    tellers = _tellers(get(house, workspace, name), replicas_of(house, workspace, name), replica)
+    return [each.run_id for each in tellers if each.ready or each.status == RunStatus.RUNNING]
 
 
-def _teller(endpoint: Endpoint, found: Sequence[Replica], replica: str) -> Replica | None:
-    """Whose log is shown; None when there is nobody yet."""
+def _tellers(endpoint: Endpoint, found: Sequence[Replica], replica: str) -> list[Replica]:
+    """Whose log is shown, the newest last; empty when there is nobody yet."""
     if replica and replica not in {each.run_id for each in found}:
         raise NotFound(
             f"Endpoint {endpoint.name!r} has no replica {replica!r}.",
             hint=f"List them: roost endpoint show {endpoint.name}",
         )
     named = [each for each in found if each.run_id == (replica or endpoint.failed_replica)]
-    chosen = named or sorted(found, key=_telling)
-    return chosen[-1] if chosen else None
+    serving = [each for each in found if each.ready and not each.leaving]
+    return named or sorted(serving or found, key=_telling)[0 if serving else -1 :]
+
+
+def _said(house: House, endpoint: Endpoint, replica: Replica, lines: int, most: int) -> str:
+    try:
+        offset = max(0, files.size(house, replica.run_id, STD_LOG) - most)
+        text = b"".join(files.read(house, replica.run_id, STD_LOG, offset)).decode("utf-8", "replace")
+    except NotFound:
+        text = ""
+    if not text and not replica.ready:
+        text = f"{replica.message or endpoint.error}\n{_build_log(house, replica.run_id)}".strip()
+    return "".join(text.splitlines(keepends=True)[-lines:])
 
 
 def _note(endpoint: Endpoint, chosen: Replica, found: Sequence[Replica]) -> str:

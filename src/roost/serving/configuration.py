@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from roost.domain.endpoints import Auth
+from roost.domain.endpoints import Auth, EndpointKind
 from roost.domain.errors import InvalidInput
 
 FILE = "front.json"
@@ -50,6 +50,8 @@ class FrontConfig:
 
     workspace: str
     name: str
+    kind: EndpointKind = EndpointKind.LOCAL
+    """At which path people are told to ask; it answers at each."""
     host: str = "127.0.0.1"
     port: int = 0
     """0: a free one, which `status` tells."""
@@ -63,6 +65,10 @@ class FrontConfig:
     versions: tuple[FrontVersion, ...] = ()
     held_bytes: int = 1 << 30
     """Of bodies, requests and answers, that the front holds at once; beyond, new requests get 503."""
+
+    @property
+    def scoring_uri(self) -> str:
+        return f"http://{self.host}:{self.port}{self.kind.score_path(self.name)}"
 
 
 def write(folder: Path, config: FrontConfig) -> None:
@@ -93,9 +99,8 @@ def _front(said: Mapping[str, Any]) -> FrontConfig:
     if len({version.name for version in versions}) != len(versions):
         raise ValueError("two versions have one name")
     known = _known(FrontConfig, said)
-    return FrontConfig(
-        **{**known, "auth": Auth(said.get("auth", "none")), "keys": tuple(said.get("keys", ())), "versions": versions}
-    )
+    meant = {"auth": Auth(said.get("auth", Auth.NONE)), "kind": EndpointKind(said.get("kind", EndpointKind.LOCAL))}
+    return FrontConfig(**{**known, **meant, "keys": tuple(said.get("keys", ())), "versions": versions})
 
 
 def _version(said: Mapping[str, Any]) -> FrontVersion:

@@ -45,6 +45,8 @@ class Front:
         self.port = 0
         self.clients: set[Client] = set()
         self.counts: dict[str, Counts] = defaultdict(Counts)
+        self.turned_away = Counts()
+        """Requests that no version got to see: without a key, to no such path, too large, …"""
         self.queues: dict[str, Queue] = {}
         self._closed: list[Queue] = []
         """Of versions that are no more; kept for what their workers still have to answer."""
@@ -141,6 +143,11 @@ class Front:
         if exchange.method == b"OPTIONS" and not self._raw():
             exchange.answer(Answer(200, b"", [(b"allow", b"POST, GET, OPTIONS")]))
             return
+        wish = exchange.headers.get(_WISH)
+        if wish is not None and (named := wish.decode("latin-1")) not in self.queues:
+            there = ", ".join(version.name for version in self.config.versions)
+            exchange.answer(refusal(404, f"There is no version {named[:100]!r} here; there are: {there or 'none'}."))
+            return
         self._score(exchange)
 
     def _collect(self, version: str, replica: str, body: bytes) -> None:
@@ -163,6 +170,8 @@ class Front:
             if self._recorder.share > 0:
                 told = models[1].decode() if models else ""
                 self._recorder.consider(exchange, answer, seconds, "" if replica == "-" else replica, told)
+        elif answer.status >= 400 and exchange.path not in routes.OPEN:
+            self.turned_away.add(answer.status, seconds, len(exchange.body), len(answer.body))
         line = (
             f"{self._stamp} {client.peer} {exchange.method.decode('latin-1')} {_shown(exchange.path)} {answer.status} "
             f"{len(exchange.body)} {len(answer.body)} {seconds * 1000:.1f} {exchange.request_id.decode('latin-1')} "
@@ -190,7 +199,8 @@ class Front:
         if name == b"ready":
             return routes.text("Ready") if self.ready else routes.text("Not ready", 503)
         if name == b"metrics":
-            return routes.metrics(prometheus(self.config.name, self.counts, self._gauges(), len(self.clients)))
+            said = prometheus(self.config.name, self.counts, self._gauges(), self.turned_away, len(self.clients))
+            return routes.metrics(said)
         asked = dict(pair.partition(b"=")[::2] for pair in exchange.query.split(b"&")).get(b"version", b"2")
         document = openapi.document(self.config.name, self._generation(), self._schema(), asked.decode("latin-1"))
         if document is None:
@@ -208,6 +218,7 @@ class Front:
     def status(self) -> dict[str, Any]:
         links = [link for queue in self.queues.values() for link in queue.ready]
         by_version = {gauges.version: self._of_version(gauges) for gauges in self._gauges()}
+        counted = (*self.counts.values(), self.turned_away)
         return {
             "pid": os.getpid(),
             "version": VERSION,
@@ -226,9 +237,9 @@ class Front:
             },
             "in_flight": sum(each["in_flight"] for each in by_version.values()),
             "waiting": sum(each["waiting"] for each in by_version.values()),
-            "requests": sum(counts.requests for counts in self.counts.values()),
-            "errors": sum(counts.errors for counts in self.counts.values()),
-            "refused": sum(counts.refused for counts in self.counts.values()),
+            "requests": sum(counts.requests for counts in counted),
+            "errors": sum(counts.errors for counts in counted),
+            "refused": sum(counts.refused for counts in counted),
             "seconds": sum(counts.seconds for counts in self.counts.values()),
             "utilization": max((queue.utilization for queue in self.queues.values()), default=0.0),
             "connections": len(self.clients),
@@ -259,6 +270,7 @@ class Front:
                 waiting=len(queue.waiting),
                 ready=len(queue.ready),
                 utilization=round(queue.utilization, 4),
+                restarts=queue.begun_anew,
             )
             for name, queue in self.queues.items()
         ]

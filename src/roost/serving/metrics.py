@@ -49,10 +49,14 @@ class Gauges:
     waiting: int
     ready: int
     utilization: float
+    restarts: int
+    """Workers that ended and are begun anew, since the front has the version."""
 
 
-def prometheus(endpoint: str, counts: dict[str, Counts], gauges: Iterable[Gauges], connections: int) -> bytes:
-    """Text in Prometheus' format."""
+def prometheus(
+    endpoint: str, counts: dict[str, Counts], gauges: Iterable[Gauges], turned_away: Counts, connections: int
+) -> bytes:
+    """Text in Prometheus' format. `turned_away` is counted under no version, and not among the seconds of answers."""
     lines: list[str] = []
     name = _escaped(endpoint)
 
@@ -70,7 +74,7 @@ def prometheus(endpoint: str, counts: dict[str, Counts], gauges: Iterable[Gauges
         "Requests answered, by status.",
         (
             (f'requests_total{{{labels(version)},status="{status}"}}', number)
-            for version, each in counts.items()
+            for version, each in (*counts.items(), ("", turned_away))
             for status, number in sorted(each.by_status.items())
         ),
     )
@@ -86,6 +90,8 @@ def prometheus(endpoint: str, counts: dict[str, Counts], gauges: Iterable[Gauges
         ]
         family(f"{metric}_total", "counter", text, values)
     now = list(gauges)
+    restarts = ((f"worker_restarts_total{{{labels(g.version)}}}", g.restarts) for g in now)
+    family("worker_restarts_total", "counter", "Workers of replicas that ended and are begun anew.", restarts)
     for metric, text in (
         ("in_flight", "Requests that are with a replica."),
         ("waiting", "Requests that wait for a replica."),

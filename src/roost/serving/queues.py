@@ -45,6 +45,8 @@ class Queue:
         self.failed: dict[str, str] = {}
         self.restarts: dict[str, tuple[int, str]] = {}
         """Of workers that ended and are begun anew, by socket: how often, and why the last time, where the agent said."""
+        self.begun_anew = 0
+        """How often that was, also of replicas that are gone."""
         self._why = ""
         """The same of the last that was lost; empty once one is ready."""
         self._changed = changed
@@ -149,6 +151,7 @@ class Queue:
             if replica in self.version.replicas:
                 if link.hello and not link.failure:
                     self.restarts[link.path] = (self.restarts.get(link.path, (0, ""))[0] + 1, why)
+                    self.begun_anew += 1
                 self._connecting[link.path] = asyncio.get_running_loop().create_task(self._connect(replica))
         self._changed()
         for exchange in reversed(left):

@@ -16,7 +16,8 @@ _PLAIN = (b"content-type", b"text/plain; charset=utf-8")
 _METRICS = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
 _SCORING = (b"POST", b"GET", b"OPTIONS")
 _READING = (b"GET", b"HEAD")
-_OPEN = (b"/", b"/healthz/live", b"/healthz/ready")
+OPEN = (b"/", b"/healthz/live", b"/healthz/ready")
+"""Paths that need no key: whether it lives."""
 
 
 class Routes:
@@ -52,7 +53,7 @@ class Routes:
             return refusal(
                 405, f"The method {method.decode('latin-1')} is not allowed here.", (b"allow", b", ".join(allowed))
             )
-        if self._guarded and path not in _OPEN and not self._may(headers.get(b"authorization")):
+        if self._guarded and path not in OPEN and not self._may(headers.get(b"authorization")):
             return refusal(
                 401,
                 "The request has no valid key: send the header `Authorization: Bearer KEY`."

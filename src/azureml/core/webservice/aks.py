@@ -11,4 +11,5 @@ lend(
     AutoScaler="AutoScaler",
     ContainerResourceRequirements="ContainerResourceRequirements",
     DataCollection="DataCollection",
+    LivenessProbeRequirements="LivenessProbeRequirements",
 )

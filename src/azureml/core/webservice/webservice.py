@@ -10,4 +10,5 @@ lend(
     AutoScaler="AutoScaler",
     ContainerResourceRequirements="ContainerResourceRequirements",
     DataCollection="DataCollection",
+    LivenessProbeRequirements="LivenessProbeRequirements",
 )

@@ -22,6 +22,11 @@ function replicas(version, found) {
   return mine.map((each) => runLink(each.run_id, each.ready ? "ready" : each.leaving ? "leaving" : each.status));
 }
 
+function requests(status) {
+  const refused = status.refused ? `, ${number(status.refused)} refused` : "";
+  return `${number(status.requests || 0)}, ${number(status.errors || 0)} failed${refused}`;
+}
+
 function card(endpoint, found, status, made) {
   const path = endpoint.spec.kind.startsWith("AKS") ? `/api/v1/service/${endpoint.name}/score` : "/score";
   const versions = endpoint.spec.versions.map((version) => {
@@ -37,7 +42,7 @@ function card(endpoint, found, status, made) {
   const facts = [
     fact("Address", make("code", {}, endpoint.port ? `${location.protocol}//${location.hostname}:${endpoint.port}${path}` : "none yet")),
     fact("Callers show", endpoint.spec.auth === "none" ? "nothing" : `a ${endpoint.spec.auth}`),
-    fact("Requests", status.running ? `${number(status.requests || 0)}, ${number(status.errors || 0)} failed` : "–"),
+    fact("Requests", status.running ? requests(status) : "–"),
     fact("Changed", ago(endpoint.updated_at)),
   ];
   const words = endpoint.error ? [make("p", { class: "why bad" }, endpoint.error)] : [];
