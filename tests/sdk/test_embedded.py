@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from tests.sdk.folders import tree
 
 from roost import Experiment, ScriptRunConfig, Workspace
-from roost.domain.errors import Incompatible, Unauthorized
+from roost.domain.errors import Incompatible, Unauthorized, Unavailable
 from roost.sdk import connections, discovery, embedded, waiting
 from roost.version import API_LEVEL, VERSION
 
@@ -206,6 +207,10 @@ def test_another_control_plane_by_address(
     run.complete()
     monkeypatch.setenv("ROOST_TOKEN", f"{discovery.read_token(home)}\r\n")
     assert set(Workspace().experiments) == {"there"}
+    monkeypatch.setenv("ROOST_URL", "http://127.0.0.1:9")
+    with pytest.raises(Unavailable, match="hint: Check ROOST_URL") as caught:
+        Workspace()
+    assert [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)][-1] == "_remote"
     for wrong in ("to\nken", "鳥"):
         monkeypatch.setenv("ROOST_TOKEN", wrong)
         with pytest.raises(Unauthorized, match="ROOST_TOKEN holds characters that no token has"):

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roost.domain.errors import Unauthorized, Unavailable
+from roost.domain.errors import RoostError, Unauthorized, Unavailable
 from roost.sdk import discovery
 from roost.sdk.discovery import ServerRecord
 from roost.transport.client import START_ONE, Client, Endpoint
@@ -140,6 +140,8 @@ def _remote(home: Path, endpoint: Endpoint) -> Connection:
     first = Client(lambda: endpoint, patience=_FIRST_PATIENCE, hint=CHECK_ADDRESS)
     try:
         health = first.call("GET", "/api/health")
+    except RoostError as error:
+        raise error.with_traceback(None) from None  # the frames of asking tell a person nothing
     finally:
         first.close()
     if not isinstance(health, dict) or health.get("name") != "roost":
