@@ -110,6 +110,11 @@ class TestWithoutAControlPlane:
         closed = subprocess.run(["bash", "-c", f"{ROOST} status >&-"], stderr=subprocess.PIPE, text=True, timeout=60)
         assert (closed.returncode, closed.stderr) == (3, "")
 
+    def test_control_c_while_the_commands_are_loaded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        assert roost("--version", code=130) == ""
+
     def test_a_port_that_is_none(self, home: Path) -> None:
         assert "--port" in roost("up", "--port", "99999", code=2)
         assert not home.exists()

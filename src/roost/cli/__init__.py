@@ -1,1 +1,3 @@
-"""The command line: parse, call the SDK, render. Start with `main.py`; one file per noun, `rendering.py` for what people see."""
+"""The command line: parse, call the SDK, render. Start with `main.py`, which `entry.py` loads; one file per noun, and
+`rendering.py` for what people see.
+"""
