@@ -54,6 +54,8 @@ def test_names_are_relative_to_the_folder_that_all_sources_share(house: House, t
     put(house, "d/train/a.csv", name="more")
     both = Definition(sources=(Source(datastore=OWN, path="d/train/a.csv"), Source(datastore="more", path="d/train")))
     assert names(house, both) == [f"{OWN}/a.csv", "more/a.csv"]
+    last = Definition(sources=(*both.sources, Source(datastore=OWN, path="d/train/b.csv")))
+    assert names(house, last) == [f"{OWN}/a.csv", "more/a.csv", f"{OWN}/b.csv"], "in the order of the sources"
 
 
 def test_a_place_that_it_names_and_that_is_gone(house: House) -> None:

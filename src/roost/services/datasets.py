@@ -153,19 +153,19 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
     named = dict.fromkeys(source.datastore for source in wanted.sources if source.datastore)
     stores = {name: datastores.get(house, place, name) for name in named}
     several = len(stores) > 1
-    found: list[Item] = []
+    found: dict[int, Sequence[Item]] = {}
     odd: list[str] = []
     gone: list[str] = []
     for name, datastore in stores.items():
-        paths = [source.path for source in wanted.sources if source.datastore == name]
+        paths = {at: source.path for at, source in enumerate(wanted.sources) if source.datastore == name}
         reach = data_access.reach(house, caller, datastore)
-        below = _folder(house, reach, datastore, paths)
-        for path in paths:
+        below = _folder(house, reach, datastore, list(paths.values()))
+        for at, path in paths.items():
             some = datastores.items_in(house, reach, datastore, path, shared=shared, below=below)
             odd += some.odd
             gone += [] if some.items or some.odd or globs.is_pattern(path) else [f"{name}/{path}"]
-            found += [replace(each, name=f"{name}/{each.name}") for each in some.items] if several else some.items
-    once = list({item.source: item for item in found}.values())
+            found[at] = [replace(each, name=f"{name}/{each.name}") for each in some.items] if several else some.items
+    once = list({item.source: item for at in sorted(found) for item in found[at]}.values())
     urls = tuple(i for i, each in enumerate(wanted.sources) if each.url)
     if gone and (once or urls):
         more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
