@@ -57,7 +57,7 @@ def check_labels(
             if value is not None and len(value) > MAX_VALUE:
                 raise InvalidInput(
                     f"The value of {word} {key!r} has {len(value)} characters; at most {MAX_VALUE} are kept.",
-                    hint="Upload long text as a file of the run.",
+                    hint="Keep long text in a file.",
                 )
     if display_name is not None and len(display_name) > MAX_DISPLAY_NAME:
         raise InvalidInput(f"The display name has {len(display_name)} characters; at most {MAX_DISPLAY_NAME} are kept.")
