@@ -439,6 +439,10 @@ def test_what_is_no_whole_number_of_64_bits(files: Make, bad: str) -> None:
 def test_truth_values_as_whole_numbers(files: Make) -> None:
     frame = read(files({"a.csv": "n\nTrue\nFalse\n"}), column_types={"n": {"type": "integer"}})
     assert frame["n"].tolist() == [1, 0]
+    for kind, given in (("boolean", [True, None]), ("Int64", [1, None])):
+        gaps = pandas.DataFrame({"n": pandas.array(given, dtype=kind)})
+        made = columns.convert(gaps, {"n": {"type": "integer"}})["n"]
+        assert (made[0], made.isnull().tolist()) == (1, [False, True])
 
 
 class TestTimesOutOfRange:
