@@ -107,6 +107,11 @@ class TestWithoutAControlPlane:
         with open("/dev/full", "w") as full:
             done = subprocess.run([ROOST, "status"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
+        told = "from roost.cli import main\nmain.app = lambda: print('so far') or open('nowhere/x')\nmain.main()"
+        words, bare = [sys.executable, "-c", told], {**os.environ, "PYTHONUNBUFFERED": ""}
+        done = subprocess.run(words, env=bare, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (1, "so far\n"), "what was printed before arrives"
+        assert done.stderr == "error: No such file or directory: nowhere/x.\n"
         closed = subprocess.run(["bash", "-c", f"{ROOST} status >&-"], stderr=subprocess.PIPE, text=True, timeout=60)
         assert (closed.returncode, closed.stderr) == (3, "")
 

@@ -97,7 +97,10 @@ def main() -> None:
         _leave_stdout()
         sys.exit(0)
     except OSError as error:  # of this machine: a full disk behind `>`, a folder that is gone
-        _leave_stdout()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _leave_stdout()
         where = f": {error.filename}" if error.filename else ""
         sys.exit(_say(AzureMLException(f"{error.strerror or error}{where}."), 1))
 
