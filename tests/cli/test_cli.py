@@ -42,7 +42,9 @@ class TestWithoutAControlPlane:
         assert roost("--version").startswith("roost 0.")
         assert not home.exists()
 
-    def test_status_starts_nothing(self, home: Path) -> None:
+    @pytest.mark.parametrize("url", ["", " "])
+    def test_status_starts_nothing(self, home: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+        monkeypatch.setenv("ROOST_URL", url)
         done = subprocess.run([ROOST, "status", "--json"], capture_output=True, text=True, timeout=30)
         assert (done.returncode, json.loads(done.stdout)) == (3, {"running": False, "home": str(home)})
         assert "No control plane runs" in roost("down")
