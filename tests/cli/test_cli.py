@@ -106,12 +106,15 @@ class TestWithoutAControlPlane:
         assert done.stderr == "ROOST_URL is set: all other commands use http://127.0.0.1:9, not this one.\n"
 
     def test_what_the_machine_refuses_is_no_stack_trace(self, home: Path) -> None:
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([ROOST, "status"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
+        bare = {**os.environ, "PYTHONUNBUFFERED": ""}  # as people have it: what is printed waits for the end
+        for word in ("status", "--version"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run(
+                    [ROOST, word], env=bare, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+                )
+            assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
         told = "from roost.cli import main\nmain.app = lambda: print('so far') or open('nowhere/x')\nmain.main()"
-        words, bare = [sys.executable, "-c", told], {**os.environ, "PYTHONUNBUFFERED": ""}
-        done = subprocess.run(words, env=bare, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", told], env=bare, capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stdout) == (1, "so far\n"), "what was printed before arrives"
         assert done.stderr == "error: No such file or directory: nowhere/x.\n"
         closed = subprocess.run(["bash", "-c", f"{ROOST} status >&-"], stderr=subprocess.PIPE, text=True, timeout=60)

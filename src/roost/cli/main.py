@@ -86,7 +86,10 @@ def main() -> None:
     if completing.VARIABLE in os.environ:
         completing.begin()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what cannot be written is told below, not by the interpreter at its end
     except ServiceException as error:
         sys.exit(_say(error, 3))
     except AzureMLException as error:
@@ -97,10 +100,7 @@ def main() -> None:
         _leave_stdout()
         sys.exit(0)
     except OSError as error:  # of this machine: a full disk behind `>`, a folder that is gone
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _leave_stdout()
+        _leave_stdout()
         where = f": {error.filename}" if error.filename else ""
         sys.exit(_say(AzureMLException(f"{error.strerror or error}{where}."), 1))
 
