@@ -65,8 +65,11 @@ def _converted(column: Any, kind: Mapping[str, Any]) -> Any:
 
 
 def _whole(numbers: Any) -> Any:
-    """Numbers of 64 bits; others, and those with a part behind the point, are empty."""
-    fit = numbers.where((numbers == numbers.round()) & (numbers >= -(2**63)) & (numbers < 2**63))
+    """Numbers of 64 bits; others, and those with a part behind the point, are empty. Truth values are 1 and 0."""
+    if str(numbers.dtype) in ("bool", "boolean"):
+        numbers = numbers * 1
+    # Not by `round`: older ones of pandas cannot round whole numbers with gaps.
+    fit = numbers.where((numbers % 1 == 0) & (numbers >= -(2**63)) & (numbers < 2**63))
     return fit.astype("int64") if fit.notnull().all() else fit.astype("float64")
 
 

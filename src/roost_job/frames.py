@@ -260,11 +260,13 @@ def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Fr
 
 
 def _unindexed(frame: Frame) -> Frame:
-    """What pandas wrote as a frame's index are columns of the file, and of the table, the last; without a name they only numbered
-    the rows."""
-    names = [each for each in frame.index.names if each is not None]
-    whole = list(frame.columns) + names
-    return frame.reset_index()[whole] if names else frame.reset_index(drop=True)
+    """What pandas wrote as a frame's index are columns of the file, and of the table, the last; without a name of their own they
+    only numbered the rows."""
+    there = list(frame.columns)
+    names = [each for each in frame.index.names if each is not None and each not in there]
+    if names:
+        frame = frame.reset_index(level=names)[there + names]
+    return frame.reset_index(drop=True)
 
 
 def _parquet_columns(path: str, otherwise: Sequence[str]) -> Sequence[str]:

@@ -69,6 +69,10 @@ class UsedDataset(Dict[str, Any]):
             raise AttributeError(name)
         return getattr(self._make(), name)
 
+    def __reduce__(self) -> Any:
+        """What is copied, or goes to another process, is the plain part: the dataset is asked for where the run is."""
+        return dict, (dict(self),)
+
 
 Make = Callable[[Mapping[str, Any]], Any]
 """The dataset of an input or of a use."""

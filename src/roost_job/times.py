@@ -46,10 +46,11 @@ def written(column: Any, formats: Sequence[str]) -> Any:
 
 
 def beyond(texts: Any, formats: Sequence[str] = ()) -> Iterator[bool]:
-    """Of texts that pandas took for no times, whether they are, of a year that it may be unable to hold: 1678 to 2261 it can."""
-    for text in texts:
-        whole = str(text) if formats else str(text)[:10]
-        yield any(_is_time(whole, form) for form in formats or ("%Y-%m-%d",))
+    """Of texts that pandas took for no times, whether they are, of a year that it may be unable to hold: 1678 to 2261 it can.
+    Without formats it is those of ISO 8601."""
+    for text in map(str, texts):
+        day = text[:10] if ISO.match(text) else ""
+        yield any(_is_time(text, form) for form in formats) if formats else _is_time(day, "%Y-%m-%d")
 
 
 def _is_time(text: str, form: str) -> bool:
@@ -60,6 +61,9 @@ def _is_time(text: str, form: str) -> bool:
 
 
 def _filled(found: Any, some: Any) -> Any:
-    """One after the other, in the finer unit of the two."""
-    together = need("pandas").concat([found.dropna(), some[found.isnull().reindex(some.index)].dropna()])
-    return together.reindex(found.index)
+    """One after the other, in the finer unit of the two; of nanoseconds there are too few for some years, which are empty."""
+    pandas = need("pandas")
+    both = [found.dropna(), some[found.isnull().reindex(some.index)].dropna()]
+    if any(str(each.dtype) == "datetime64[ns]" for each in both):
+        both = [each[each.between(pandas.Timestamp.min, pandas.Timestamp.max)] for each in both]
+    return pandas.concat(both).reindex(found.index)

@@ -42,7 +42,9 @@ class TestWithoutAControlPlane:
         assert roost("--version").startswith("roost 0.")
         assert not home.exists()
 
-    def test_status_starts_nothing(self, home: Path) -> None:
+    @pytest.mark.parametrize("url", ["", " "])
+    def test_status_starts_nothing(self, home: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+        monkeypatch.setenv("ROOST_URL", url)
         done = subprocess.run([ROOST, "status", "--json"], capture_output=True, text=True, timeout=30)
         assert (done.returncode, json.loads(done.stdout)) == (3, {"running": False, "home": str(home)})
         assert "No control plane runs" in roost("down")
@@ -104,9 +106,17 @@ class TestWithoutAControlPlane:
         assert done.stderr == "ROOST_URL is set: all other commands use http://127.0.0.1:9, not this one.\n"
 
     def test_what_the_machine_refuses_is_no_stack_trace(self, home: Path) -> None:
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([ROOST, "status"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
+        bare = {**os.environ, "PYTHONUNBUFFERED": ""}  # as people have it: what is printed waits for the end
+        for word in ("status", "--version"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run(
+                    [ROOST, word], env=bare, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+                )
+            assert (done.returncode, done.stderr) == (1, "error: No space left on device.\n")
+        told = "from roost.cli import main\nmain.app = lambda: print('so far') or open('nowhere/x')\nmain.main()"
+        done = subprocess.run([sys.executable, "-c", told], env=bare, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout) == (1, "so far\n"), "what was printed before arrives"
+        assert done.stderr == "error: No such file or directory: nowhere/x.\n"
         closed = subprocess.run(["bash", "-c", f"{ROOST} status >&-"], stderr=subprocess.PIPE, text=True, timeout=60)
         assert (closed.returncode, closed.stderr) == (3, "")
 

@@ -1,12 +1,13 @@
 """Data as a folder: links to what is local, the cache where there is no FUSE; and a real mount, killed, cut off, too large."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,9 +88,26 @@ class TestWrittenThrough:
         for name in ("b", "c", "d"):
             (made.path / name).write_text("x" if name == "b" else name)
         (made.path / "own").write_text("mine")
+        left: list[Sequence[str]] = []
+        made.at_left = left.append
         made.close()
         made.close()
+        assert left == [["own"]]
         assert told == [("b and 2 more were changed", "a mount of files of this machine is the files themselves")]
+
+    def test_is_taken_away_whatever_becomes_of_the_telling(self, cache: Cache, tmp_path: Path) -> None:
+        ended: list[bool] = []
+        made = mount(local(tmp_path / "data", "a", "b"), tmp_path / "m", cache)
+        made.at_end.append(lambda: ended.append(True))
+
+        def full(_: Sequence[str]) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        made.at_left = full
+        (made.path / "own").write_text("mine")
+        with pytest.raises(OSError, match="No space"):
+            made.close()
+        assert ended == [True]
 
     def test_says_nothing_where_nothing_was(self, cache: Cache, tmp_path: Path) -> None:
         told: list[tuple[str, str]] = []

@@ -436,6 +436,15 @@ def test_what_is_no_whole_number_of_64_bits(files: Make, bad: str) -> None:
         frames.read({"format": {**CSV, "column_types": types}}, given, strict=True)
 
 
+def test_truth_values_as_whole_numbers(files: Make) -> None:
+    frame = read(files({"a.csv": "n\nTrue\nFalse\n"}), column_types={"n": {"type": "integer"}})
+    assert frame["n"].tolist() == [1, 0]
+    for kind, given in (("boolean", [True, None]), ("Int64", [1, None])):
+        gaps = pandas.DataFrame({"n": pandas.array(given, dtype=kind)})
+        made = columns.convert(gaps, {"n": {"type": "integer"}})["n"]
+        assert (made[0], made.isnull().tolist()) == (1, [False, True])
+
+
 class TestTimesOutOfRange:
     """A value with nine digits behind the point makes a column of nanoseconds, which hold the years 1678 to 2261 only."""
 
@@ -456,6 +465,22 @@ class TestTimesOutOfRange:
         assert frames.read({"format": CSV}, given, bounded=True)["at"].tolist() == ["2020-01-01", "9999-13-31"]
         definition = {"format": {**CSV, "column_types": {"at": {"type": "datetime", "formats": ["%Y-%m-%d"]}}}}
         assert frames.read(definition, given, bounded=True)["at"].isnull().tolist() == [False, True]
+
+    def test_words_behind_a_time_make_it_none(self, files: Make) -> None:
+        days = ["2020-01-01"] * 250
+        given = files({"a.csv": "\n".join(["at", *days, "9999-12-31 or later"])})
+        assert read(given)["at"].tolist() == [*days, "9999-12-31 or later"]
+        definition = {"format": {**CSV, "column_types": {"at": {"type": "datetime", "formats": []}}}}
+        with pytest.raises(UserErrorException, match="has 1 value that cannot be of the type 'datetime'"):
+            frames.read(definition, given, strict=True)
+
+    @pytest.mark.parametrize(
+        "text", ["9999-12-31,01/02/2020 10:00:00.123456789", "2020-01-01T00:00:00.123456789,12/31/9999"]
+    )
+    def test_beside_one_of_another_form(self, files: Make, text: str) -> None:
+        given = files({"a.csv": "at\n" + text.replace(",", "\n")})
+        frame = read(given, column_types={"at": {"type": "datetime", "formats": []}})
+        assert frame["at"].isnull().tolist() == ["9999" in each for each in text.split(",")]
 
 
 def test_a_job_reads_with_the_same_choices_as_the_sdk() -> None:
@@ -516,3 +541,12 @@ class TestParquetWithAnIndex:
         pandas.DataFrame({"x": [1, 2, 3]})[1:].set_index(pandas.Index([7, 9])).to_parquet(tmp_path / "q")
         frame = read(files({"q.parquet": (tmp_path / "q").read_bytes()}), type="parquet")
         assert (list(frame.columns), list(frame.index), frame["x"].tolist()) == (["x"], [0, 1], [2, 3])
+
+    def test_one_named_as_a_column_is_only_numbers(self, files: Make, tmp_path: Path) -> None:
+        levels = [pandas.Index([7, 8], name="x"), pandas.Index(["a", "b"], name="y")]
+        made = pandas.DataFrame({"x": [1, 2]}, index=pandas.MultiIndex.from_arrays(levels))
+        for name, frame in (("p", made), ("q", made.droplevel("y"))):
+            frame.to_parquet(tmp_path / name)
+        given = files({name: (tmp_path / name).read_bytes() for name in ("p", "q")})
+        assert read(given[:1], type="parquet").to_dict("list") == {"x": [1, 2], "y": ["a", "b"]}
+        assert read(given[1:], type="parquet").to_dict("list") == {"x": [1, 2]}

@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -209,6 +210,13 @@ def test_details(run: Run, door: FakeDoor) -> None:
     assert found["runDefinition"]["arguments"] == ["--lr", "0.1"]
     assert list(found["logFiles"]) == ["user_logs/std_log.txt"]
     assert (run.get_status(), run.status, run.number) == ("Running", "Running", 7)
+
+
+def test_details_go_to_another_process(run: Run, door: FakeDoor) -> None:
+    door.record["spec"]["inputs"] = [{"name": "birds", "mode": "mount", "dataset_id": "7", "definition": {}}]
+    found = run.get_details()
+    assert found["inputDatasets"][0]["dataset"] == {"id": "7"}
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_the_end_is_not_the_scripts_to_decide(run: Run, door: FakeDoor, capsys: pytest.CaptureFixture[str]) -> None:

@@ -365,6 +365,9 @@ def test_many_small_files_at_once(house: House) -> None:
     assert found(house, "new") == [], "nothing is written when one may not be"
     datastores.write_batch(house, ANN, "vision", OWN, other, overwrite=True)
     assert content(house, "x") == b"other"
+    with pytest.raises(InvalidInput, match="more than 10000 files"):
+        datastores.write_batch(house, ANN, "vision", OWN, batches.named("n", b"") * 10_001, overwrite=True)
+    assert found(house, "n") == []
 
 
 def test_a_batch_reaches_no_further_than_its_run(house: House) -> None:

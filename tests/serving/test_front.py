@@ -113,6 +113,7 @@ def test_traffic_is_shared_by_percent_and_a_header_chooses(host: Host) -> None:
     assert missed.json["message"] == "There is no version 'three' here; there are: one, two, none."
     told = host.ask("status")["by_version"]
     assert [told[name]["requests"] for name in ("one", "two", "none")] == [40, 10, 1]
+    assert host.score({}, **{"azureml-model-deployment": ""}).status == 200, "an empty wish is none"
 
 
 def test_a_new_generation_takes_the_place_of_the_old_with_no_gap(host: Host) -> None:

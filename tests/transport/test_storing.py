@@ -1,6 +1,7 @@
 """Files into a datastore of a control plane on another machine."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -59,9 +60,21 @@ def test_small_ones_go_together_and_large_ones_alone(client: Counting, tmp_path:
     size = sum(path.stat().st_size for _, path in files)
     assert store(client, files, sent=told.append) == sum(told) == size
     assert stored(client, "mixed") == {name: path.stat().st_size for name, path in files}
-    assert sorted(client.puts) == ["", "", "", "/mixed/large"]
+    assert sorted(client.puts) == ["", "", "", "", "/mixed/large"]
     for name, path in (files[49], files[700], files[1200]):
         assert client.fetch("GET", path_of(*STORE, "files", name)).body == path.read_bytes()
+
+
+def test_a_few_go_in_several_requests_at_once(client: Counting, tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"x")
+    together = threading.Barrier(4)
+
+    def deliver(send: Callable[[], object]) -> None:
+        together.wait(60)
+        send()
+
+    assert store(client, [(f"few/{index}", tmp_path / "x") for index in range(100)], deliver=deliver) == 100
+    assert client.puts == [""] * 4 and len(stored(client, "few")) == 100
 
 
 def test_one_and_none(client: Counting, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def run_ids(incomplete: str) -> list[str]:
         from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
         from roost.sdk import discovery, embedded, searches  # noqa: PLC0415
 
-        if not os.environ.get("ROOST_URL") and embedded.find(discovery.home()) is None:
+        if not session.is_elsewhere() and embedded.find(discovery.home()) is None:
             return []
         ws = session.workspace()
         found = searches.find(ws._connection.client, ws.name, searches.Search(include_children=True), page=_SHOWN)

@@ -86,7 +86,10 @@ def main() -> None:
     if completing.VARIABLE in os.environ:
         completing.begin()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what cannot be written is told below, not by the interpreter at its end
     except ServiceException as error:
         sys.exit(_say(error, 3))
     except AzureMLException as error:

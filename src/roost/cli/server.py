@@ -1,7 +1,6 @@
 """`roost up`, `down`, `status`: the control plane on this machine."""
 
 import json
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -93,16 +92,19 @@ def down(as_json: bool = _AS_JSON) -> None:
 
 def _say_who_is_used() -> None:
     """That other commands go elsewhere, when they do."""
-    if url := os.environ.get("ROOST_URL"):
+    from roost.sdk.connections import named_url  # noqa: PLC0415 - loaded when called: main.py
+
+    if url := named_url():
         print(f"ROOST_URL is set: all other commands use {url}, not this one.", file=sys.stderr)
 
 
 def status(as_json: bool = _AS_JSON) -> None:
     """Show the control plane: address, process, version, home. Starts nothing; exit code 3 when there is none."""
-    from roost.sdk import discovery  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import discovery  # noqa: PLC0415
 
     home = discovery.home()
-    facts = _remote() if os.environ.get("ROOST_URL") else _local()
+    facts = _remote() if session.is_elsewhere() else _local()
     if as_json:
         print(json.dumps({"running": bool(facts), "home": str(home), **facts}, indent=2))
     elif facts:

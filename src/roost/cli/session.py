@@ -1,6 +1,5 @@
 """What every command about runs needs: the workspace of this folder, and a run by what the person typed of its id."""
 
-import os
 from typing import TYPE_CHECKING
 
 from roost.domain.errors import InvalidInput, NotFound
@@ -31,7 +30,9 @@ def workspace() -> "Workspace":
 
 def is_elsewhere() -> bool:
     """Whether the control plane is the one of ROOST_URL, not this machine's own."""
-    return bool(os.environ.get("ROOST_URL"))
+    from roost.sdk.connections import named_url  # noqa: PLC0415 - loaded when called: main.py
+
+    return bool(named_url())
 
 
 def find(ws: "Workspace", typed: str) -> "Run":

@@ -81,11 +81,12 @@ class Mount:
 
     def close(self) -> None:
         """Takes it away; what it refers to stays. May be called twice."""
+        left: Sequence[str] = ()
         if self._supervisor:
             self._supervisor.close()
             self._supervisor = None
-        elif self.folder.is_dir() and (left := _unlink_all(self.folder)):
-            self.at_left(left)
+        elif self.folder.is_dir():
+            left = _unlink_all(self.folder)
         if self._made:
             with contextlib.suppress(OSError):
                 self._made.rmdir()
@@ -93,6 +94,8 @@ class Mount:
         changed = list(_changed(linked))
         while self.at_end:
             self.at_end.pop()()
+        if left and linked:  # the first time
+            self.at_left(left)
         for own, why in ((True, _OWN_FILES), (False, _CACHED)):
             if found := [item.name for item in changed if bool(item.path) is own]:
                 more = f" and {len(found) - 1} more were" if len(found) > 1 else " was"

@@ -1,13 +1,12 @@
 """Curated environments as the SDK has them: what stands behind a name, on this machine when the nodes are its own."""
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from roost.environments.curated import catalogue, machine, naming
 from roost.environments.curated.resolving import VERSION, Curated, resolve
 from roost.sdk.conda_dependencies import CondaDependencies
-from roost.sdk.connections import URL_VARIABLE
+from roost.sdk.connections import named_url
 
 if TYPE_CHECKING:
     from roost.sdk.environments import Environment
@@ -19,7 +18,7 @@ names = catalogue.names
 def find(name: str) -> Curated:
     """What stands behind a name; NotFound with the way on. With a control plane elsewhere, whose nodes are not known here, the
     catalogue decides alone; else also what this machine has: Pythons, a GPU, a compiler."""
-    return resolve(name, None if os.environ.get(URL_VARIABLE) else machine.here())
+    return resolve(name, None if named_url() else machine.here())
 
 
 def get(name: str, version: str | None = None) -> "Environment":

@@ -22,7 +22,7 @@ from roost.environments.curated.naming import version as numbers
 from roost.environments.curated.resolving import resolve
 from roost.sdk import curated, mlflow_folders
 from roost.sdk.conda_dependencies import CondaDependencies
-from roost.sdk.connections import URL_VARIABLE
+from roost.sdk.connections import named_url
 from roost.sdk.environments import Environment
 from roost.sdk.mlflow_folders import Folder
 from roost.transport.client import path_of
@@ -132,12 +132,12 @@ def _of_run(workspace: "Workspace", model: Model, loader: str) -> Room | None:
 
 def known_machine() -> Machine | None:
     """This one, when the nodes are its own; None when they are elsewhere: the catalogue decides alone then."""
-    return None if os.environ.get(URL_VARIABLE) else machine.here()
+    return None if named_url() else machine.here()
 
 
 def _here(interpreter: str, modules: Sequence[str]) -> bool:
     """Whether a Python of this machine has these modules. It is asked nothing when the nodes are on another machine."""
-    if os.environ.get(URL_VARIABLE) or not os.path.isabs(interpreter):
+    if named_url() or not os.path.isabs(interpreter):
         return False
     try:
         asked = subprocess.run([interpreter, "-c", _ASK, *modules], capture_output=True, timeout=60, check=False)

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -25,6 +26,8 @@ from roost.services.house import House
 DATA = "data"
 """In the home folder: what is in the datastores that every workspace has."""
 MAX_ITEMS = 500_000
+MAX_BATCH = 10_000
+"""So many files come in one body: names alone, without a byte of content, would fill the memory."""
 _PROVIDERS = (".amazonaws.com", ".windows.net", ".googleapis.com")
 
 
@@ -206,7 +209,9 @@ def write_batch(
     house: House, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
 ) -> tuple[int, int]:
     """Many small files, each whole or not at all; how many, and their bytes. None is written when one may not be."""
-    files = list(batches.read_named(body))
+    files = list(islice(batches.read_named(body), MAX_BATCH + 1))
+    if len(files) > MAX_BATCH:
+        raise InvalidInput(f"The batch has more than {MAX_BATCH} files.", hint="Send them in several.")
     place = may_write(house, caller, workspace, name, [path for path, _ in files], overwrite=overwrite)
     return len(files), sum(write(place, path, [data]) for path, data in files)
 

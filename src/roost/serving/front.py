@@ -144,7 +144,7 @@ class Front:
             exchange.answer(Answer(200, b"", [(b"allow", b"POST, GET, OPTIONS")]))
             return
         wish = exchange.headers.get(_WISH)
-        if wish is not None and (named := wish.decode("latin-1")) not in self.queues:
+        if wish and (named := wish.decode("latin-1")) not in self.queues:
             there = ", ".join(version.name for version in self.config.versions)
             exchange.answer(refusal(404, f"There is no version {named[:100]!r} here; there are: {there or 'none'}."))
             return

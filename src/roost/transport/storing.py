@@ -1,6 +1,7 @@
 """Files into a datastore, through the control plane: small ones many to a request, in several requests at once."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ Deliver = Callable[[Callable[[], object]], object]
 
 _AT_ONCE = 4
 _BATCH = 4 * 1024 * 1024
-_MOST = 500
+_FEWEST, _MOST = 10, 500
 _SECONDS = 600.0
 """How long one request may take."""
 
@@ -58,7 +59,9 @@ def store(
 
 
 def _parcels(files: Parcel) -> Iterator[Parcel]:
-    """Large files alone, small ones by the batch."""
+    """Large files alone, small ones by the batch: as many batches as go at once, for in one the control plane writes file after
+    file, which takes its time where each goes to an object store."""
+    most = min(_MOST, max(_FEWEST, math.ceil(len(files) / _AT_ONCE)))
     batch: list[tuple[str, Path]] = []
     room = _BATCH
     for name, path in files:
@@ -68,7 +71,7 @@ def _parcels(files: Parcel) -> Iterator[Parcel]:
             continue
         batch.append((name, path))
         room -= size
-        if room <= 0 or len(batch) == _MOST:
+        if room <= 0 or len(batch) == most:
             yield batch
             batch, room = [], _BATCH
     if batch:
