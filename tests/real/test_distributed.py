@@ -13,6 +13,7 @@ import pytest
 from tests import debian
 from tests.conftest import end_all
 from tests.interpreters import python
+from tests.real.gloo import completed
 
 from roost import (
     AmlCompute,
@@ -85,15 +86,17 @@ class TestPyTorch:
     def test_ddp_on_two_nodes_of_two_processes(
         self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path
     ) -> None:
-        run = submit(
-            experiment,
-            cluster,
-            script="pytorch_ddp.py",
-            arguments=["--epochs", 2],
-            environment=with_packages(*TORCH),
-            distributed_job_config=PyTorchConfiguration("Gloo", process_count=4, node_count=2),
+        run = completed(
+            lambda: submit(
+                experiment,
+                cluster,
+                script="pytorch_ddp.py",
+                arguments=["--epochs", 2],
+                environment=with_packages(*TORCH),
+                distributed_job_config=PyTorchConfiguration("Gloo", process_count=4, node_count=2),
+            ),
+            tmp_path,
         )
-        run.wait_for_completion()
         metrics = run.get_metrics()
         assert {name: value for name, value in metrics.items() if name.startswith("same")} == {
             f"same_on_rank_{rank}": 4 for rank in range(4)
@@ -105,17 +108,19 @@ class TestPyTorch:
             assert f"rank {rank} of 4 on node {rank // 2}: 4 ranks have these weights" in said
         assert "[3] rank 3 of 4" in log_of(run, tmp_path, "azureml-logs/70_driver_log.txt")
 
-    def test_the_form_of_the_articles(self, experiment: Experiment, cluster: ComputeTarget) -> None:
+    def test_the_form_of_the_articles(self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path) -> None:
         args = ["--dist-backend", "gloo", "--dist-url", "$AZ_BATCHAI_PYTORCH_INIT_METHOD"]
-        run = submit(
-            experiment,
-            cluster,
-            script="pytorch_mnist.py",
-            arguments=[*args, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--world-size", 2, "--epochs", 2],
-            environment=with_packages(*TORCH),
-            distributed_job_config=PyTorchConfiguration(communication_backend="Gloo", node_count=2),
+        run = completed(
+            lambda: submit(
+                experiment,
+                cluster,
+                script="pytorch_mnist.py",
+                arguments=[*args, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--world-size", 2, "--epochs", 2],
+                environment=with_packages(*TORCH),
+                distributed_job_config=PyTorchConfiguration(communication_backend="Gloo", node_count=2),
+            ),
+            tmp_path,
         )
-        run.wait_for_completion()
         metrics = run.get_metrics()
         assert (metrics["sum_on_rank_0"], metrics["sum_on_rank_1"]) == (3.0, 3.0)
         assert metrics["accuracy"] > 0.9
@@ -136,19 +141,23 @@ class TestPyTorch:
             run.wait_for_completion()
         assert "[0] Nccl is asked for" in log_of(run, tmp_path)
 
-    def test_a_command_that_calls_torchrun(self, experiment: Experiment, cluster: ComputeTarget) -> None:
+    def test_a_command_that_calls_torchrun(
+        self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path
+    ) -> None:
         command = (
             "torchrun --nnodes 2 --nproc_per_node 2 --node_rank $NODE_RANK --master_addr $MASTER_ADDR "
             "--master_port $MASTER_PORT pytorch_ddp.py --epochs 1"
         )
-        run = submit(
-            experiment,
-            cluster,
-            command=command,
-            environment=with_packages(*TORCH),
-            distributed_job_config=PyTorchConfiguration("Gloo", node_count=2),
+        run = completed(
+            lambda: submit(
+                experiment,
+                cluster,
+                command=command,
+                environment=with_packages(*TORCH),
+                distributed_job_config=PyTorchConfiguration("Gloo", node_count=2),
+            ),
+            tmp_path,
         )
-        run.wait_for_completion()
         assert [run.get_metrics()[f"same_on_rank_{rank}"] for rank in range(4)] == [4] * 4
 
 

@@ -13,6 +13,7 @@ import pytest
 from bench.distributed import install
 from tests.journeys.test_submit import until
 from tests.real import hosts
+from tests.real.gloo import completed
 from tests.real.test_distributed import log_of, submit
 
 from roost import (
@@ -84,15 +85,17 @@ def waiting_script(folder: Path) -> str:
 def test_ddp_over_two_hosts(
     experiment: Experiment, cluster: ComputeTarget, network: hosts.Network, tmp_path: Path, environment: Environment
 ) -> None:
-    run = submit(
-        experiment,
-        cluster,
-        script="pytorch_ddp.py",
-        arguments=["--epochs", 2],
-        environment=environment,
-        distributed_job_config=PyTorchConfiguration("Gloo", process_count=4, node_count=2),
+    run = completed(
+        lambda: submit(
+            experiment,
+            cluster,
+            script="pytorch_ddp.py",
+            arguments=["--epochs", 2],
+            environment=environment,
+            distributed_job_config=PyTorchConfiguration("Gloo", process_count=4, node_count=2),
+        ),
+        tmp_path,
     )
-    run.wait_for_completion()
     metrics = run.get_metrics()
     assert [metrics[f"same_on_rank_{rank}"] for rank in range(4)] == [4] * 4
     assert metrics["accuracy"] > 0.9
@@ -106,18 +109,20 @@ def test_ddp_over_two_hosts(
 
 
 def test_the_form_of_the_articles_meets_over_the_network(
-    experiment: Experiment, cluster: ComputeTarget, environment: Environment
+    experiment: Experiment, cluster: ComputeTarget, environment: Environment, tmp_path: Path
 ) -> None:
     args = ["--dist-backend", "gloo", "--dist-url", "$AZ_BATCHAI_PYTORCH_INIT_METHOD"]
-    run = submit(
-        experiment,
-        cluster,
-        script="pytorch_mnist.py",
-        arguments=[*args, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--world-size", 2, "--epochs", 2],
-        environment=environment,
-        distributed_job_config=PyTorchConfiguration(communication_backend="Gloo", node_count=2),
+    run = completed(
+        lambda: submit(
+            experiment,
+            cluster,
+            script="pytorch_mnist.py",
+            arguments=[*args, "--rank", "$AZ_BATCHAI_TASK_INDEX", "--world-size", 2, "--epochs", 2],
+            environment=environment,
+            distributed_job_config=PyTorchConfiguration(communication_backend="Gloo", node_count=2),
+        ),
+        tmp_path,
     )
-    run.wait_for_completion()
     assert [run.get_metrics()[f"sum_on_rank_{rank}"] for rank in range(2)] == [3.0, 3.0]
 
 
