@@ -149,7 +149,7 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     for line in ("callers show key", "tag          team = x", "script       score.py", "model        words:1"):
         assert line in shown
     assert "100 % of the requests" in shown
-    assert "3 answered, 0 refused (4xx), 1 failed (5xx)" in shown
+    assert "3, of them 0 refused (4xx), 1 failed (5xx)" in shown
     assert "none: somebody brought it" in shown
     told = json.loads(roost("endpoint", "show", "birds", "--json"))
     assert told["endpoint"]["spec"]["versions"][0]["models"] == ["words:1"]

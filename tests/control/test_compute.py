@@ -197,6 +197,6 @@ def test_why_a_run_waits_for_a_cluster(plane: Plane) -> None:
     assert why(queue[3]) == "Cluster gpu is scaling from 0 to 2 nodes; 3 runs are ahead of it."
     settle(plane)
     assert why(queue[3]) == (
-        "All 2 nodes of cluster gpu are taken; 1 run is ahead of it. `roost run list --status Running` shows them."
+        "All 2 nodes of cluster gpu are taken; 1 run is ahead of it. `roost run list --status Running` shows what runs."
     )
     assert why(queue[0]) == "It was given a node of gpu; its agent is starting there."

@@ -243,7 +243,7 @@ def test_models_and_endpoints(browser: Browser, workspace: Workspace, tmp_path: 
         urlopen(f"{service.scoring_uri}/none", timeout=30)
     browser.shows("birds", "words:1")
     browser.shows("Healthy", "default 100 %", "ready", place="#endpoint-birds")
-    browser.shows(f":{service._record.port}/score", "2, 0 failed, 1 refused", place="#endpoint-birds")
+    browser.shows(f":{service._record.port}/score", "2, of them 1 refused, 0 failed", place="#endpoint-birds")
     browser.shows("words", "version 1", place="#models")
     assert fits(browser)
     browser.emulate("setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})

@@ -179,7 +179,7 @@ def test_why_a_run_waits(house: House) -> None:
     for run in queue[:2]:
         runs.move(house, run.id, RunStatus.PROVISIONING, Reason.NODE_GIVEN, "")
     assert runs.why(house, runs.get(house, queue[2].id)) == (
-        "2 runs are ahead of it on local, which runs 2 at once. `roost run list --status Running` shows them."
+        "2 runs are ahead of it on local, which runs 2 at once. `roost run list --status Running` shows what runs."
     )
     assert runs.why(house, runs.get(house, queue[4].id)).startswith("4 runs are ahead of it")
     runs.report(house, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))

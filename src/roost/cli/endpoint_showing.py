@@ -140,7 +140,7 @@ def _traffic(status: Mapping[str, Any]) -> str | None:
     if not status.get("running"):
         return None
     requests, refused, errors = (int(status.get(each) or 0) for each in ("requests", "refused", "errors"))
-    words = f"{requests:,} answered, {refused:,} refused (4xx), {errors:,} failed (5xx)"
+    words = f"{requests:,}, of them {refused:,} refused (4xx), {errors:,} failed (5xx)"
     waiting = int(status.get("waiting") or 0) + int(status.get("in_flight") or 0)
     return f"{words}; {waiting} now" if waiting else words
 

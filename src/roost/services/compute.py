@@ -149,7 +149,7 @@ def why_queued(house: House, run: Run) -> str:
     queue, running = house.store.computes.queue(compute)
     ahead = queue.index(run.id) if run.id in queue else 0
     words = "No run is" if not ahead else "1 run is" if ahead == 1 else f"{ahead} runs are"
-    look = "`roost run list --status Running` shows them."
+    look = "`roost run list --status Running` shows what runs."
     if compute.kind is ComputeKind.LOCAL:
         if not ahead + running:
             return f"It is next on {target}, which runs {compute.max_nodes} at once."

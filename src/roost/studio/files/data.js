@@ -13,7 +13,7 @@ function row(name, notes, kind, place, made) {
     make("td", { class: "name", title: name }, name, ...notes.map((note) => make("small", {}, note))),
     make("td", {}, kind),
     make("td", { class: "where mono", title: place }, place),
-    make("td", { class: "num", title: made ? moment(made) : "" }, made ? ago(made) : "–"),
+    make("td", { class: "num", title: made ? moment(made) : "" }, made ? ago(made) : ""),
   );
 }
 

@@ -23,8 +23,7 @@ function replicas(version, found) {
 }
 
 function requests(status) {
-  const refused = status.refused ? `, ${number(status.refused)} refused` : "";
-  return `${number(status.requests || 0)}, ${number(status.errors || 0)} failed${refused}`;
+  return `${number(status.requests || 0)}, of them ${number(status.refused || 0)} refused, ${number(status.errors || 0)} failed`;
 }
 
 function card(endpoint, found, status, made) {
@@ -61,7 +60,7 @@ function row(model) {
     "tr", {},
     make("td", { class: "name", title: model.description }, make("b", {}, model.name), make("small", {}, `version ${model.version}`)),
     make("td", { class: "exp" }, words),
-    make("td", { class: "exp", title: model.run_id }, model.run_id ? runLink(model.run_id) : "–"),
+    make("td", { class: "exp", title: model.run_id }, model.run_id ? runLink(model.run_id) : ""),
     make("td", { class: "num took" }, size(model.size)),
     make("td", { class: "num made", title: moment(model.created_at) }, ago(model.created_at)),
   );
