@@ -41,6 +41,12 @@ def echo(text: str) -> str:
     return ECHO.format(text=text)
 
 
+def counted(calls: Path, *lines: str) -> str:
+    """A script that writes a letter to a file for each request that it begins with."""
+    begin = [f"with open({str(calls)!r}, 'a') as calls:", "    calls.write('x')"]
+    return "import time\n\ndef init():\n    pass\n\ndef run(data):\n    " + "\n    ".join([*begin, *lines])
+
+
 def processes(service: Service) -> list[int]:
     """All that an endpoint has on this machine: its front, what carries the mark of a replica, and those who look after it."""
     runs = list((service.folder.parent.parent / "runs").glob("endpoint-*"))
@@ -106,18 +112,7 @@ def test_an_update_under_load_fails_no_request(service: Service) -> None:
 
 
 def test_what_is_being_worked_on_is_finished_before_its_replica_goes(service: Service, tmp_path: Path) -> None:
-    script = f"""
-import time
-
-def init():
-    pass
-
-def run(data):
-    with open({str(tmp_path / "calls")!r}, "a") as calls:
-        calls.write("x")
-    time.sleep(float(data))
-    return "slept"
-"""
+    script = counted(tmp_path / "calls", "time.sleep(float(data))", "return 'slept'")
     endpoint = service.deploy(script)
     answers: list[Answer] = []
     slow = threading.Thread(target=lambda: answers.append(score(endpoint.port, "8")))
@@ -255,19 +250,8 @@ def test_a_script_that_hangs_is_begun_anew(service: Service) -> None:
 
 
 def test_a_request_that_takes_too_much_memory_is_told_so(service: Service, tmp_path: Path) -> None:
-    script = f"""
-import time
-
-def init():
-    pass
-
-def run(data):
-    with open({str(tmp_path / "calls")!r}, "a") as calls:
-        calls.write("x")
-    kept = b"x" * 500_000_000
-    time.sleep(2)  # one that is only asked to end would answer
-    return len(kept)
-"""
+    much = ("kept = b'x' * 500_000_000", "time.sleep(2)", "return len(kept)")  # only asked to end, it would answer
+    script = counted(tmp_path / "calls", *much)
     endpoint = service.deploy(script, limits=Limits(memory_gb=0.2, queue_seconds=30))
     answer = score(endpoint.port)
     assert answer.status == 502
