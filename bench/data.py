@@ -49,13 +49,15 @@ def measure(bench: Setting) -> list[Line]:
         small = [item(folder, name, url) for name in names]
         lines = [
             downloaded(bench, large, f"{size} MiB fetched over HTTP"),
+            beside(*one_by_one(bench, small, "loopback")),
             at_once(bench, small),
             *read_mounted(bench, large, folder),
             local,
         ]
     with serving(folder, AWAY) as url:
         far = [item(folder, name, url) for name in names]
-        return [lines[0], many(bench, far, f", {AWAY * 1000:.0f} ms away"), *lines[1:]]
+        apart = faster_than(*one_by_one(bench, far, f"{AWAY * 1000:.0f} ms away"), 5)
+        return [lines[0], apart, *lines[1:]]
 
 
 def downloaded(bench: Setting, large: Item, what: str) -> Line:
@@ -82,13 +84,15 @@ def at_once(bench: Setting, small: list[Item]) -> Line:
     return beside(f"{len(small):,} files of 10 kB fetched, loopback", ours, "s", "curl --parallel", peer)
 
 
-def many(bench: Setting, small: list[Item], where: str) -> Line:
+def one_by_one(bench: Setting, small: list[Item], where: str) -> tuple[str, float, str, str, float | None]:
+    """What a line tells of them, beside a loop that asks for each when it has the one before."""
+
     def theirs(folder: Path) -> None:
         for each in small:
             urllib.request.urlretrieve(each.url, folder / each.name)
 
     ours, peer = turns(bench, lambda folder: fetch(small, Cache(folder)), theirs)
-    return faster_than(f"{len(small):,} files of 10 kB fetched{where}", ours, "s", "a loop of urlretrieve", peer, 5)
+    return f"{len(small):,} files of 10 kB fetched, {where}", ours, "s", "a loop of urlretrieve", peer
 
 
 def read_mounted(bench: Setting, large: Item, folder: Path) -> list[Line]:
