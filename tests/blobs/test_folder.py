@@ -43,7 +43,7 @@ def test_a_file_comes_back_as_it_was(blobs: FolderBlobs, tmp_path: Path, size: i
     name, stored = blobs.put_file(source)
     assert (name, stored) == (hash_bytes(data), size) == (hash_file(source), blobs.size(name))
     assert blobs.get(name) == data == b"".join(blobs.open(name))
-    assert blobs.put_file(source, expected=name) == (name, size)
+    assert blobs.put_file(source) == (name, size)
     assert leftovers(blobs) == []
     target = tmp_path / "copy"
     blobs.copy_to(name, target, 0o755)
@@ -73,12 +73,10 @@ def test_a_large_file_that_is_there_is_not_written_again(blobs: FolderBlobs, tmp
     assert path.stat().st_ino == before
 
 
-def test_another_hash_than_expected_is_refused(blobs: FolderBlobs, tmp_path: Path) -> None:
+def test_another_hash_than_expected_is_refused(blobs: FolderBlobs) -> None:
     for size in SIZES:
-        source = tmp_path / "source"
-        source.write_bytes(content(size))
         with pytest.raises(InvalidInput, match=hash_bytes(content(size))):
-            blobs.put_file(source, expected="0" * 64)
+            blobs.put_fetched("0" * 64, lambda path: path.write_bytes(content(size)))  # noqa: B023  called at once
         with pytest.raises(InvalidInput):
             blobs.put_stream([content(size)], expected="0" * 64)
     assert os.listdir(blobs.root) == ["tmp"]
@@ -208,6 +206,23 @@ def test_many_put_the_same_at_once(blobs: FolderBlobs, tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda _: FolderBlobs(blobs.root).put_file(source), range(24)))
     assert found == {(hash_file(source), 2_000_000)}
+    assert leftovers(blobs) == []
+
+
+def test_many_fetch_the_same_at_once(blobs: FolderBlobs) -> None:
+    data = content(2_000_000)
+    name = hash_bytes(data)
+    everyone = threading.Barrier(8)
+
+    def fetch(path: Path) -> None:
+        everyone.wait()
+        path.write_bytes(data)
+        everyone.wait()  # all of them are there, and none has been moved
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: blobs.put_fetched(name, fetch), range(8)))
+    assert blobs.get(name) == data
+    assert stat.S_IMODE((blobs.root / name[:2] / name).stat().st_mode) & 0o222 == 0
     assert leftovers(blobs) == []
 
 

@@ -25,8 +25,8 @@ class Blobs(Protocol):
     def put(self, data: bytes) -> str:
         """Stores small content; its hash."""
 
-    def put_file(self, path: Path, *, expected: str = "") -> tuple[str, int]:
-        """Stores a file's content (copied, hashed on the way); hash and size. InvalidInput when `expected` is another hash."""
+    def put_file(self, path: Path) -> tuple[str, int]:
+        """Stores a file's content (copied, hashed on the way); hash and size."""
 
     def put_stream(self, chunks: Iterable[bytes | memoryview] | Inflow, *, expected: str) -> int:
         """Stores what arrives piece by piece; its size. InvalidInput when its hash is not `expected`."""

@@ -21,7 +21,7 @@ from blake3 import blake3
 
 from roost.blobs.base import Inflow
 from roost.blobs.copying import copy, copy_hashed, hashed_behind, write_all
-from roost.blobs.hashing import hash_bytes
+from roost.blobs.hashing import hash_bytes, hash_file
 from roost.blobs.pieces import FilePieces
 from roost.domain import names
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
@@ -52,15 +52,13 @@ class FolderBlobs:
         self._put(name, data)
         return name
 
-    def put_file(self, path: Path, *, expected: str = "") -> tuple[str, int]:
-        if expected:
-            names.blob(expected)
+    def put_file(self, path: Path) -> tuple[str, int]:
         source = _open_regular(path)
         try:
             size = os.fstat(source).st_size
             if size <= _SMALL:
-                return self._put_small(source, path, expected)
-            return self._put_large(source, size, path, expected)
+                return self._put_small(source)
+            return self._put_large(source, size)
         finally:
             os.close(source)
 
@@ -73,6 +71,18 @@ class FolderBlobs:
 
     def put_unnamed(self, chunks: Iterable[bytes | memoryview] | Inflow) -> tuple[str, int]:
         return self._put_stream(chunks, "")
+
+    def put_fetched(self, name: str, fetch: Callable[[Path], object]) -> None:
+        """Keeps the file that `fetch` makes at the path it is given: moved into place, not copied."""
+        path = self._new_path()
+        try:
+            fetch(Path(path))
+            _check(hash_file(Path(path)), names.blob(name), "What was fetched")
+            os.chmod(path, _READ_ONLY)
+            self._keep(path, name)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     def get(self, name: str) -> bytes:
         try:
@@ -161,19 +171,17 @@ class FolderBlobs:
                 write_all(target, data)
                 self._keep(temporary, name)
 
-    def _put_small(self, source: int, path: Path, expected: str) -> tuple[str, int]:
+    def _put_small(self, source: int) -> tuple[str, int]:
         data = os.read(source, _SMALL + 1)
         while piece := os.read(source, _PIECE):  # it grew, or the file system hands out less than asked for
             data += piece
         name = hash_bytes(data)
-        _check(name, expected, str(path))
         self._put(name, data)
         return name, len(data)
 
-    def _put_large(self, source: int, size: int, path: Path, expected: str) -> tuple[str, int]:
+    def _put_large(self, source: int, size: int) -> tuple[str, int]:
         with self._temporary() as (temporary, target):
             name, copied = copy_hashed(source, target, size)
-            _check(name, expected, str(path))
             if self.keep(name) is None:
                 self._keep(temporary, name)
         return name, copied
@@ -193,8 +201,7 @@ class FolderBlobs:
     @contextlib.contextmanager
     def _temporary(self) -> Iterator[tuple[str, int]]:
         """A new file under `tmp/`, gone afterwards unless it was kept."""
-        # The process id, since a fork inherits word and counter.
-        path = f"{self._tmp}/{os.getpid()}-{self._word}-{next(self._counter)}"
+        path = self._new_path()
         try:
             target = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _READ_ONLY)
             try:
@@ -206,6 +213,10 @@ class FolderBlobs:
         except OSError as error:
             _raise_if_full(error, self._root)
             raise
+
+    def _new_path(self) -> str:
+        # The process id, since a fork inherits word and counter.
+        return f"{self._tmp}/{os.getpid()}-{self._word}-{next(self._counter)}"
 
     def _keep(self, temporary: str, name: str) -> None:
         target = self._path(name)

@@ -2,11 +2,11 @@
 missing, small ones many to a request. `lay_out` makes a run's working copy of a manifest.
 """
 
+import functools
 import os
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 
 from roost.blobs import batches
@@ -40,7 +40,7 @@ class Carrier:
         self._client = client
         self._cache = cache
 
-    @cached_property
+    @functools.cached_property
     def shared(self) -> FolderBlobs | None:
         """The control plane's own folder, when this process can reach it: the file of this very instance is in it."""
         server = self._client.call("GET", "/api/server")
@@ -163,13 +163,8 @@ class Carrier:
             if sizes[name] <= SMALL:
                 small.append(name)
             else:
-                part = self._cache / "tmp" / f"fetch-{name}-{os.getpid()}"
-                part.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    self._client.download(path_of("blobs", name), part, progress=lambda *_: meanwhile())
-                    cache.put_file(part, expected=name)
-                finally:
-                    part.unlink(missing_ok=True)
+                meanwhile()
+                cache.put_fetched(name, functools.partial(self._download, name, meanwhile))
         for start in range(0, len(small), 500):
             meanwhile()
             answer = self._client.fetch("POST", "/api/blobs/fetch", json={"names": small[start : start + 500]})
@@ -177,6 +172,9 @@ class Carrier:
                 if cache.put(data) != name:
                     raise InvalidInput(f"Blob {name} arrived damaged.")
         return cache
+
+    def _download(self, name: str, meanwhile: Meanwhile, target: Path) -> None:
+        self._client.download(path_of("blobs", name), target, progress=lambda *_: meanwhile())
 
 
 def _stored(blobs: FolderBlobs, path: Path, likely: Container[int]) -> tuple[str, int] | None:
