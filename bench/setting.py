@@ -1,7 +1,6 @@
 """What a benchmark is given: a scratch folder, sizes, the peers, and a control plane of its own to use as a person would."""
 
 import json
-import mmap
 import os
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bench import memory
 from bench.peers import Peers
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 
@@ -31,11 +31,11 @@ class Setting:
         return small if self.small else full
 
     def settle(self) -> None:
-        """Before a turn that writes about a gigabyte, ours or theirs: nothing is being written any more, and the memory for
-        it is there. A virtual machine gives memory that nobody uses back to its host, within seconds, and who needs it first
-        waits for it longer than for anything that is measured: up to two seconds for each gigabyte."""
+        """Before a turn that writes about a gigabyte, ours or theirs: nothing is being written any more, and the memory for it
+        is there."""
         os.sync()
-        mmap.mmap(-1, self.size(2048, 8) << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
+        if not self.small:
+            memory.warm()
 
     @cached_property
     def experiment(self) -> Experiment:
