@@ -9,17 +9,13 @@ import os
 import sys
 from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Type, TypeVar
 
+from roost_job import model_places, outside
 from roost_job import model_settings as settings
-from roost_job import outside
 from roost_job.context import JobWorkspace, experiment_of, job_here
 from roost_job.exceptions import ModelNotFoundException, UserErrorException, WebserviceException
 from roost_job.model_settings import Framework, ResourceConfiguration
 
 M = TypeVar("M", bound="Model")
-
-MODELS_DIR = "azureml-models"
-"""Where `get_model_path` keeps models, below the current folder."""
-_SERVED = "AZUREML_MODEL_DIR"
 
 
 class Model(object):
@@ -375,16 +371,16 @@ class Model(object):
             raise WebserviceException("version should be an int, got %.80r." % (version,))
         workspace = _workspace
         if workspace is None:
-            served = _served(model_name, version)
+            served = model_places.served(model_name, version)
             if served is not None:
                 return served
             job = job_here()
             workspace = experiment_of(job).workspace if job is not None else None
         if workspace is None:
-            return _local(model_name, version)
+            return model_places.local(model_name, version)
         if version is None:
             version = cls(workspace, model_name).version
-        folder = os.path.join(MODELS_DIR, model_name, str(version))
+        folder = os.path.join(model_places.FOLDER, model_name, str(version))
         if not os.path.isdir(folder) or not os.listdir(folder):  # it is whole when it is there
             asked = {"name": model_name, "version": version, "path": os.path.abspath(folder)}
             link_of(workspace).ask("model_place", **asked)
@@ -443,51 +439,13 @@ def _find(
         version = int(number)
     if isinstance(version, str) and version.isdecimal():  # of a script's arguments, as Azure's service took it
         version = int(version)
-    if version is not None or not any(given.values()):
+    if model_id or not any(given.values()):
         return dict(link.ask("model", name=name, version=version))
-    found = link.ask("models", name=name, limit=1, **given)
+    found = link.ask("models", name=name, limit=1 if version is None else None, **given)
+    found = [each for each in found if version in (None, each["version"])]
     if not found:
         asked = ", ".join("%s %s" % (key, value) for key, value in given.items() if value)
-        raise ModelNotFoundException("ModelNotFound: No version of model %r has %s." % (name, asked))
+        which = "No version" if version is None else "Not version %s" % version
+        raise ModelNotFoundException("ModelNotFound: %s of model %r has %s." % (which, name, asked))
     # Asked for by name and version too: a run that uses it is known by that.
     return dict(link.ask("model", name=name, version=found[0]["version"]))
-
-
-def _served(name: str, version: Optional[int]) -> Optional[str]:
-    """In a service: its one model's folder is `…/<name>/<version>`, of several the folder above has them."""
-    folder = os.environ.get(_SERVED)
-    if not folder:
-        return None
-    above, last = os.path.split(os.path.normpath(folder))
-    if os.path.basename(above) == name and last.isdigit() and version in (None, int(last)):
-        return _only(folder)
-    return _newest(os.path.join(folder, name), version)
-
-
-def _local(name: str, version: Optional[int]) -> str:
-    found = _newest(os.path.join(MODELS_DIR, name), version)
-    if found is not None:
-        return found
-    if os.path.exists(name):
-        return name
-    raise ModelNotFoundException(
-        "ModelNotFound: Model %s not found in cache at %s or in current working directory %s."
-        % (name, MODELS_DIR, os.getcwd()),
-        hint="Model(workspace, name).download() brings it here.",
-    )
-
-
-def _newest(folder: str, version: Optional[int]) -> Optional[str]:
-    try:
-        there = [int(each) for each in os.listdir(folder) if each.isdigit()]
-    except OSError:
-        return None
-    if not there or (version is not None and version not in there):
-        return None
-    return _only(os.path.join(folder, str(max(there) if version is None else version)))
-
-
-def _only(folder: str) -> str:
-    """The one file or folder in it; itself, when there are several."""
-    there = os.listdir(folder)
-    return os.path.join(folder, there[0]) if len(there) == 1 else folder

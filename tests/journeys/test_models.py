@@ -275,6 +275,19 @@ def test_a_killed_control_plane_forgets_nothing(workspace: Workspace, home: Path
     assert Model.register(again, "net", "net").version == 2
 
 
+def test_found_by_what_is_said_of_it(workspace: Workspace) -> None:
+    tree(Path("net"), {"a": "1"})
+    for stage in ("old", "new", "new", "tried"):
+        Model.register(workspace, "net", "net", tags={"stage": stage})
+    assert Model(workspace, "net", tags={"stage": "new"}).version == 3
+    assert Model(workspace, "net", tags=["stage"]).version == 4
+    assert Model(workspace, "net", tags={"stage": "new"}, version=2).version == 2
+    with pytest.raises(WebserviceException, match="Not version 1 of model 'net' has tags {'stage': 'new'}"):
+        Model(workspace, "net", tags={"stage": "new"}, version=1)
+    with pytest.raises(WebserviceException, match="No version of model 'net' has tags {'stage': 'none'}"):
+        Model(workspace, "net", tags={"stage": "none"})
+
+
 def test_an_interactive_run_registers_what_is_still_in_its_folder(experiment: Experiment) -> None:
     outputs = tree(Path("results"), {"m.pt": "weights", "sub/a": "1"})
     run = experiment.start_logging(outputs=str(outputs))

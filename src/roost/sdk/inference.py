@@ -18,7 +18,7 @@ from roost.sdk import environments, snapshots
 from roost.sdk.environments import Environment
 from roost.sdk.ignoring import Rules, read_rules
 from roost.sdk.sections import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, ContainerRegistry
-from roost_job.models import MODELS_DIR
+from roost_job import model_places
 
 if TYPE_CHECKING:
     from roost.sdk.connections import Connection
@@ -199,15 +199,15 @@ def take(folder: str, connection: "Connection", script: str) -> str:
 
 def _placed_models(folder: str) -> tuple[str, ...]:
     """`azureml-models`, where it is of Roost's making: folders of models with folders of versions. Another is refused."""
-    place = Path(folder, MODELS_DIR)
-    if not os.path.lexists(place) or Rules(read_rules(folder)).ignores(f"{MODELS_DIR}/"):
+    place = Path(folder, model_places.FOLDER)
+    if not os.path.lexists(place) or Rules(read_rules(folder)).ignores(f"{model_places.FOLDER}/"):
         return ()
     if place.is_dir() and not place.is_symlink():
         versions = [name for model in os.scandir(place) for name in _names(model)]
         if all(name.isdigit() or name.endswith(".part") for name in versions):
-            return (MODELS_DIR,)
+            return (model_places.FOLDER,)
     raise InvalidEndpoint(
-        f"The source folder {folder} has a {MODELS_DIR!r} of its own, where the endpoint's models are to be.",
+        f"The source folder {folder} has a {model_places.FOLDER!r} of its own, where the endpoint's models are to be.",
         hint="Name it otherwise, or leave it out with .amlignore.",
     )
 
