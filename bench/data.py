@@ -1,6 +1,6 @@
-"""Data: one large file beside curl over loopback, 2,000 small ones of a server 2 ms away beside a loop of single requests, a
-mount beside the plain file, and local files laid out as a folder. Ours and the peer take turns, and the ratio is the median of
-the rounds' ratios.
+"""Data: one large file beside curl over loopback, 2,000 small ones of a datastore and of a web server 2 ms away beside a loop of
+single requests, a mount beside the plain file, and local files laid out as a folder. Ours and the peer take turns, and the ratio
+is the median of the rounds' ratios.
 
 Every turn has a folder of its own, and small files stay until all is measured: for a while ext4 does not use the inodes of
 removed files again, and passes over all of them for each file it makes, which takes up to 20 times as long as making it.
@@ -25,7 +25,9 @@ from roost.data import supervising
 from roost.data.cache import Cache
 from roost.data.fetching import fetch
 from roost.data.mounting import mount
+from roost.domain import codec
 from roost.domain.datastores import Item
+from roost.transport.client import Endpoint
 
 MEGABYTE = 1024 * 1024
 LOCAL = 1_000
@@ -44,6 +46,7 @@ def measure(bench: Setting) -> list[Line]:
     for name in names:
         (folder / name).write_bytes(os.urandom(10_000))
     local = laid_out(bench, folder, names)
+    own = from_datastore(bench, [folder / name for name in names])
     with serving(folder) as url:
         large = item(folder, "large.bin", url)
         small = [item(folder, name, url) for name in names]
@@ -57,7 +60,7 @@ def measure(bench: Setting) -> list[Line]:
     with serving(folder, AWAY) as url:
         far = [item(folder, name, url) for name in names]
         apart = faster_than(*one_by_one(bench, far, f"{AWAY * 1000:.0f} ms away"), 5)
-        return [lines[0], apart, *lines[1:]]
+        return [lines[0], own, apart, *lines[1:]]
 
 
 def downloaded(bench: Setting, large: Item, what: str) -> Line:
@@ -93,6 +96,24 @@ def one_by_one(bench: Setting, small: list[Item], where: str) -> tuple[str, floa
 
     ours, peer = turns(bench, lambda folder: fetch(small, Cache(folder)), theirs)
     return f"{len(small):,} files of 10 kB fetched, {where}", ours, "s", "a loop of urlretrieve", peer
+
+
+def from_datastore(bench: Setting, files: list[Path]) -> Line:
+    """Of the workspace's own datastore, by one who does not see its folder; beside a loop that asks for each."""
+    store = bench.experiment.workspace.get_default_datastore()
+    store.upload_files([str(path) for path in files], target_path="many", show_progress=False)
+    found = bench.get(f"/api/workspaces/{store.workspace.name}/datastores/{store.name}/items?path=many")
+    small = [codec.decode(Item, each) for each in found["items"]]
+    assert len(small) == len(files)
+    url, token = bench.address()
+
+    def theirs(folder: Path) -> None:
+        for each in small:
+            (folder / Path(each.name).name).write_bytes(bench.get_bytes(each.url))
+
+    ours, peer = turns(bench, lambda folder: fetch(small, Cache(folder), locate=lambda: Endpoint(url, token)), theirs)
+    what = f"{len(small):,} files of 10 kB fetched of a datastore"
+    return faster_than(what, ours, "s", "a loop of urlopen", peer, 5)
 
 
 def read_mounted(bench: Setting, large: Item, folder: Path) -> list[Line]:

@@ -11,7 +11,7 @@ from roost.domain.datastores import DatastoreKind
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import RunKind
-from roost.services import datasets, datastores, runs
+from roost.services import datasets, datastores, runs, stored_files
 from roost.services.datasets import Declared, NewDataset, Written
 from roost.services.datastores import NewDatastore
 from roost.services.house import House
@@ -21,8 +21,8 @@ OWN = "workspaceblobstore"
 
 def put(house: House, *paths: str, name: str = OWN) -> None:
     for path in paths:
-        place = datastores.may_write(house, ANN, "vision", name, [path], overwrite=True)
-        datastores.write(place, path, [path.encode()])
+        place = stored_files.may_write(house, ANN, "vision", name, [path], overwrite=True)
+        stored_files.write(place, path, [path.encode()])
 
 
 def of(*paths: str, name: str = OWN, **changes: object) -> Definition:
@@ -171,7 +171,7 @@ def test_a_script_declares_by_asking(house: House) -> None:
     declare(house, own, "input", "a/*")
     assert places(house, own) == [("input", f"{OWN}/a")], "what is below it is declared with it"
     with pytest.raises(Forbidden, match="did not declare"):
-        datastores.may_write(house, own, "vision", OWN, ["a/4"], overwrite=True)
+        stored_files.may_write(house, own, "vision", OWN, ["a/4"], overwrite=True)
     for wrong in (("input", "../x"), ("output", "../x")):
         with pytest.raises(InvalidInput, match="climbs out"):
             declare(house, own, *wrong)
@@ -186,10 +186,10 @@ def test_a_script_writes_where_it_said(house: House, tmp_path: Path) -> None:
     declare(house, own, "output", "made/below")
     assert places(house, own) == [("output", f"{OWN}/made")]
     for path in ("made/1", "made/below/2", "made"):
-        datastores.may_write(house, own, "vision", OWN, [path], overwrite=True)
+        stored_files.may_write(house, own, "vision", OWN, [path], overwrite=True)
     for path in ("mad", "made2/1", "x"):
         with pytest.raises(Forbidden, match="did not declare"):
-            datastores.may_write(house, own, "vision", OWN, [path], overwrite=True)
+            stored_files.may_write(house, own, "vision", OWN, [path], overwrite=True)
     put(house, "made/1", "in/1")
     assert names(house, of("made"), own) == ["1"], "and reads there"
     declare(house, own, "input", "made")
@@ -205,9 +205,9 @@ def test_a_script_writes_where_it_said(house: House, tmp_path: Path) -> None:
     assert ("output", "birds:1") in places(house, own)
     assert [use.run_id for use in datasets.uses_of_dataset(house, "vision", made.id)] == [own.run_id]
     with pytest.raises(Forbidden, match="did not declare"):  # it registered what it read: that is no place to write to
-        datastores.may_write(house, own, "vision", OWN, ["in/2"], overwrite=True)
+        stored_files.may_write(house, own, "vision", OWN, ["in/2"], overwrite=True)
     declare(house, own, "output", "")
-    datastores.may_write(house, own, "vision", OWN, ["anywhere"], overwrite=True)
+    stored_files.may_write(house, own, "vision", OWN, ["anywhere"], overwrite=True)
 
 
 def test_many_places_are_one_use_or_too_many(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,8 +263,8 @@ def test_an_output_is_registered_and_stands_in_the_lineage(house: House) -> None
     run = submit(house, outputs=(output, Output(name="plain", path="p/{output-name}")))
     own = Caller(user="ann", run_id=run.id)
     where = f"dataset/{run.id}/out"
-    place = datastores.may_write(house, own, "vision", "", [f"{where}/x"], overwrite=True)
-    datastores.write(place, f"{where}/x", [b"1"])
+    place = stored_files.may_write(house, own, "vision", "", [f"{where}/x"], overwrite=True)
+    stored_files.write(place, f"{where}/x", [b"1"])
     use = datasets.note_written(house, own, run.id, "out", Written())
     assert use.definition.sources == (Source(datastore=OWN, path=where),)
     assert datasets.note_written(house, own, run.id, "out", Written()).dataset_id == use.dataset_id

@@ -16,7 +16,8 @@ from roost.domain.datastores import DatastoreKind, Item
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.workspaces import Workspace
-from roost.services import datastores, secrets
+from roost.objects.folder import FolderPlace
+from roost.services import datastores, secrets, stored_files
 from roost.services.datastores import NewDatastore
 from roost.services.house import House
 
@@ -42,17 +43,17 @@ def azure(**changes: object) -> NewDatastore:
 
 
 def put(house: House, path: str, data: bytes, caller: Caller = ANN, name: str = OWN, *, overwrite: bool = False) -> int:
-    place = datastores.may_write(house, caller, "vision", name, [path], overwrite=overwrite)
-    return datastores.write(place, path, [data])
+    place = stored_files.may_write(house, caller, "vision", name, [path], overwrite=overwrite)
+    return stored_files.write(place, path, [data])
 
 
 def found(house: House, path: str = "", caller: Caller = ANN, name: str = OWN, *, shared: bool = False) -> list[Item]:
-    return datastores.items(house, caller, "vision", name, path, shared=shared).items
+    return stored_files.items(house, caller, "vision", name, path, shared=shared).items
 
 
 def content(house: House, path: str, caller: Caller = ANN, name: str = OWN) -> bytes:
-    place, file = datastores.head(house, caller, "vision", name, path)
-    return b"".join(datastores.read(place, file, 0, file.size))
+    place, file = stored_files.head(house, caller, "vision", name, path)
+    return b"".join(stored_files.read(place, file, 0, file.size))
 
 
 def test_every_workspace_has_its_own(house: House) -> None:
@@ -63,7 +64,7 @@ def test_every_workspace_has_its_own(house: House) -> None:
     ]
     put(house, "a/b.txt", b"one")
     assert content(house, "a/b.txt") == b"one"
-    assert datastores.items(house, ANN, "other", OWN, "", shared=False).items == []
+    assert stored_files.items(house, ANN, "other", OWN, "", shared=False).items == []
     with pytest.raises(InvalidInput, match="own datastore"):
         datastores.register(house, ANN, "vision", OWN, folder(Path("/")))
     with pytest.raises(InvalidInput, match="stays"):
@@ -118,10 +119,10 @@ def test_a_file_that_is_there_is_replaced_when_that_is_meant_and_is_then_another
 
 def test_a_file_that_becomes_another_between_its_head_and_its_bytes(house: House) -> None:
     put(house, "x", b"one")
-    place, file = datastores.head(house, ANN, "vision", OWN, "x")
+    place, file = stored_files.head(house, ANN, "vision", OWN, "x")
     put(house, "x", b"two", overwrite=True)
     with pytest.raises(Conflict, match="'x' became another"):
-        datastores.read(place, file, 0, 3)
+        stored_files.read(place, file, 0, 3)
 
 
 def test_a_write_that_breaks_off_leaves_nothing(house: House) -> None:
@@ -129,9 +130,9 @@ def test_a_write_that_breaks_off_leaves_nothing(house: House) -> None:
         yield b"half"
         raise InvalidInput("cut")
 
-    place = datastores.may_write(house, ANN, "vision", OWN, ["x"], overwrite=False)
+    place = stored_files.may_write(house, ANN, "vision", OWN, ["x"], overwrite=False)
     with pytest.raises(InvalidInput):
-        datastores.write(place, "x", broken())
+        stored_files.write(place, "x", broken())
     assert found(house) == [] and list((Path(house.facts.home) / "data").rglob("*.*")) == []
 
 
@@ -315,7 +316,7 @@ def test_a_run_reaches_what_it_declared(house: House) -> None:
         datastores.register(house, own, "vision", "x", folder(Path("/")))
     house.store.workspaces.ensure(Workspace(name="elsewhere", user="ann", created_at=1.0))
     with pytest.raises(Forbidden, match="workspace"):
-        datastores.items(house, own, "elsewhere", OWN, "in/*.csv", shared=False)
+        stored_files.items(house, own, "elsewhere", OWN, "in/*.csv", shared=False)
 
 
 def test_a_pattern_of_files_does_not_open_folders(house: House) -> None:
@@ -357,17 +358,42 @@ def test_what_a_broken_upload_left_is_never_shown_and_goes_when_it_is_old(house:
 def test_many_small_files_at_once(house: House) -> None:
     files = {"many/ä.txt": b"one", "many/empty": b"", "x": bytes(range(256)) * 100}
     body = b"".join(batches.named(path, data) for path, data in files.items())
-    assert datastores.write_batch(house, ANN, "vision", OWN, body, overwrite=False) == (3, 3 + 25_600)
+    assert stored_files.write_batch(house, ANN, "vision", OWN, body, overwrite=False) == (3, 3 + 25_600)
     assert {item.name: content(house, item.name) for item in found(house)} == files
     other = batches.named("new", b"new") + batches.named("x", b"other")
     with pytest.raises(Conflict, match="'x' already"):
-        datastores.write_batch(house, ANN, "vision", OWN, other, overwrite=False)
+        stored_files.write_batch(house, ANN, "vision", OWN, other, overwrite=False)
     assert found(house, "new") == [], "nothing is written when one may not be"
-    datastores.write_batch(house, ANN, "vision", OWN, other, overwrite=True)
+    stored_files.write_batch(house, ANN, "vision", OWN, other, overwrite=True)
     assert content(house, "x") == b"other"
     with pytest.raises(InvalidInput, match="more than 10000 files"):
-        datastores.write_batch(house, ANN, "vision", OWN, batches.named("n", b"") * 10_001, overwrite=True)
+        stored_files.write_batch(house, ANN, "vision", OWN, batches.named("n", b"") * 10_001, overwrite=True)
     assert found(house, "n") == []
+
+
+def test_many_small_files_read_at_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"many/ä.txt": b"one", "many/empty": b"", "x": bytes(range(256)) * 100}
+    for path, data in files.items():
+        put(house, path, data)
+    etags = {item.name: item.etag for item in found(house)}
+
+    def read(wanted: dict[str, str]) -> dict[str, bytes]:
+        body = stored_files.read_batch(house, ANN, "vision", OWN, wanted)
+        return {path: bytes(data) for path, data in batches.read_named(body)}
+
+    assert read(etags) == files == read(dict.fromkeys(files, ""))
+    put(house, "x", b"other", overwrite=True)
+    assert read({**etags, "none": "", "many": ""}) == {path: files[path] for path in files if path != "x"}
+    with pytest.raises(InvalidInput, match="climbs out"):
+        read({"many/../../vault.key": ""})
+    with pytest.raises(InvalidInput, match="More than 10000 files"):
+        read({str(number): "" for number in range(10_001)})
+    for number in range(9):
+        put(house, f"large/{number}", bytes(1024 * 1024))
+    large = {item.name: item.etag for item in found(house, "large")}
+    assert list(read(large)) == [f"large/{number}" for number in range(8)], "as many as fit"
+    monkeypatch.setattr(FolderPlace, "read", lambda *_: iter([b"cu"]))
+    assert read(etags) == {}, "one that was cut short meanwhile is left out"
 
 
 def test_a_batch_reaches_no_further_than_its_run(house: House) -> None:
@@ -375,8 +401,11 @@ def test_a_batch_reaches_no_further_than_its_run(house: House) -> None:
     own = Caller(user="ann", run_id=submit(house, outputs=(output,)).id)
     mixed = batches.named("made/1", b"1") + batches.named("elsewhere", b"2")
     with pytest.raises(Forbidden, match="did not declare 'elsewhere'"):
-        datastores.write_batch(house, own, "vision", OWN, mixed, overwrite=True)
+        stored_files.write_batch(house, own, "vision", OWN, mixed, overwrite=True)
     with pytest.raises(InvalidInput, match="climbs out"):
-        datastores.write_batch(house, own, "vision", OWN, batches.named("made/../2", b""), overwrite=True)
+        stored_files.write_batch(house, own, "vision", OWN, batches.named("made/../2", b""), overwrite=True)
     assert found(house) == []
-    assert datastores.write_batch(house, own, "vision", OWN, batches.named("made/1", b"1"), overwrite=True) == (1, 1)
+    assert stored_files.write_batch(house, own, "vision", OWN, batches.named("made/1", b"1"), overwrite=True) == (1, 1)
+    assert stored_files.read_batch(house, own, "vision", OWN, {"made/1": ""}) == batches.named("made/1", b"1")
+    with pytest.raises(Forbidden, match="did not declare 'elsewhere'"):
+        stored_files.read_batch(house, own, "vision", OWN, {"made/1": "", "elsewhere": ""})

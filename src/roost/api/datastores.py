@@ -12,7 +12,7 @@ from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.domain import names
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict
-from roost.services import data_access, datastores
+from roost.services import data_access, datastores, stored_files
 
 desk = Desk("datastores")
 
@@ -47,6 +47,12 @@ class ItemList:
     items: tuple[Item, ...]
     left_out: str = ""
     """A sentence about files that are passed over for their names; empty when there are none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilesAsked:
+    files: Mapping[str, str]
+    """By their paths the ETags that they have to have, empty for any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +104,7 @@ def unregister(house: TheHouse, caller: TheCaller, workspace: str, name: str) ->
 def items(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
 ) -> Response:
-    found = datastores.items(house, caller, workspace, name, path, shared=shared)
+    found = stored_files.items(house, caller, workspace, name, path, shared=shared)
     told = {"items": [vars(item) for item in found.items], "left_out": names.left_out(found.odd)}
     return _private(plain_answer(told))
 
@@ -106,7 +112,7 @@ def items(
 @desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, answer=bytes)
 def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
     """With the file's ETag; `If-Match` and `If-Range` are honoured, so that no answer mixes two versions of a file."""
-    place, found = datastores.head(house, caller, workspace, name, path)
+    place, found = stored_files.head(house, caller, workspace, name, path)
     wanted = request.headers.get("if-match")
     if wanted is not None and found.etag and wanted not in (found.etag, "*"):
         raise Conflict(f"File {path!r} of datastore {name!r} is not the version {wanted} any more.")
@@ -114,10 +120,17 @@ def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, n
     if (known := request.headers.get("if-range")) is not None and known != found.etag:
         plain = [(key, value) for key, value in request.scope["headers"] if key != b"range"]
         asked = Request({**request.scope, "headers": plain})
-    response = content(asked, found.size, lambda offset, length: datastores.read(place, found, offset, length))
+    response = content(asked, found.size, lambda offset, length: stored_files.read(place, found, offset, length))
     if found.etag:
         response.headers["etag"] = found.etag
     return response
+
+
+@desk.route("POST", "/api/workspaces/{workspace}/datastores/{name}/files", Access.ANY, body=FilesAsked, answer=bytes)
+def read_batch(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    """Those that are there in that version, as many as fit into one answer."""
+    found = stored_files.read_batch(house, caller, workspace, name, record(FilesAsked, body).files)
+    return Response(found, media_type="application/octet-stream")
 
 
 @desk.route(
@@ -127,16 +140,16 @@ async def write(
     request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str, overwrite: bool = False
 ) -> Response:
     place = await run_in_threadpool(
-        datastores.may_write, house, caller, workspace, name, [path], overwrite=overwrite
+        stored_files.may_write, house, caller, workspace, name, [path], overwrite=overwrite
     )  # refused before a byte of it is read
-    return answer(FileSize(size=await hand_over(request, lambda pieces: datastores.write(place, path, pieces))))
+    return answer(FileSize(size=await hand_over(request, lambda pieces: stored_files.write(place, path, pieces))))
 
 
 @desk.route("PUT", "/api/workspaces/{workspace}/datastores/{name}/files", Access.ANY, body=bytes, answer=FilesWritten)
 def write_batch(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
 ) -> Response:
-    count, size = datastores.write_batch(house, caller, workspace, name, body, overwrite=overwrite)
+    count, size = stored_files.write_batch(house, caller, workspace, name, body, overwrite=overwrite)
     return answer(FilesWritten(count=count, size=size))
 
 

@@ -22,11 +22,13 @@ from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
 from roost.data.crowd import SMALL, Crowd, Wanted
 from roost.data.lines import is_near
+from roost.data.parcels import AT_ONCE, Carter, packed
 from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
 from roost.domain.datastores import PART, Item
 from roost.domain.errors import InvalidInput, NotFound
+from roost.transport.client import Client
 from roost.transport.landing import held
 
 Progress = Callable[[int, int], None]
@@ -66,8 +68,8 @@ def fetch(
         if target is None:
             raise InvalidInput("Files are fetched into a cache or a folder; neither is given.")
         return _straight(items, target, progress, meanwhile, locate, again, web)
-    work = _Work(items, cache, progress, meanwhile, Transfer(web or Web(), Addresses(items, locate, again)))
-    paths = work.run()
+    transfer = Transfer(web or Web(), Addresses(items, locate, again))
+    paths = _Work(items, cache, progress, meanwhile, transfer, locate).run()
     if target is None:
         return paths
     with no_room(target), _into(target):
@@ -102,7 +104,7 @@ def _straight(
         own = Cache(target / _OWN, 2**62)
     transfer = Transfer(web or Web(), Addresses(items, locate, again))
     try:
-        paths = _Work(items, own, progress, meanwhile, transfer).run()
+        paths = _Work(items, own, progress, meanwhile, transfer, locate).run()
         last = {path: item.name for item, path in zip(items, paths, strict=True)}
         with _into(target):
             for item, path in zip(items, paths, strict=True):
@@ -139,13 +141,20 @@ class _Work:
     """The files of one fetch, and the threads that bring them."""
 
     def __init__(
-        self, items: Sequence[Item], cache: Cache, progress: Progress, meanwhile: Meanwhile, transfer: Transfer
+        self,
+        items: Sequence[Item],
+        cache: Cache,
+        progress: Progress,
+        meanwhile: Meanwhile,
+        transfer: Transfer,
+        locate: Locate | None,
     ) -> None:
         self._items = items
         self._cache = cache
         self._progress = progress
         self._meanwhile = meanwhile
         self._transfer = transfer
+        self._client = Client(locate, patience=0) if locate else None
         transfer.came = self.came
         self._deeds: deque[Deed] = deque()
         self._open = 0
@@ -170,20 +179,33 @@ class _Work:
         return [Path(item.path) if item.path else self._cache.place(keys[item.name]) for item in self._items]
 
     def _share_out(self, missing: dict[str, Item]) -> int:
-        """Small files to a crowd or, where a round trip takes its time, to several; each of the others is a deed. The number of
-        threads."""
-        small: deque[Wanted] = deque()
+        """Small files of the control plane's go by the parcel, others to a crowd or, where a round trip takes its time, to
+        several; each of the large ones is a deed. The number of threads."""
+        small, relayed = deque[Wanted](), deque[Wanted]()
         for key, item in missing.items():
             if item.size and item.size <= SMALL:
-                small.append((item, self._cache.where(key)))
+                (relayed if item.relayed and self._client else small).append((item, self._cache.where(key)))
             else:
                 self.add(partial(self._begin, key, item))
+        large = len(missing) - len(small) - len(relayed)
+        threads = self._send_for(small) + self._send_for_parcels(relayed)
+        return threads + min(CONNECTIONS, max(1, 2 * large))
+
+    def _send_for(self, small: deque[Wanted]) -> int:
         most = _CROWDS_NEAR if small and is_near(small[0][0].url) else _CROWDS
         crowds = min(most, -(-len(small) // _A_CROWD))
         for _ in range(crowds):
             self.add(Crowd(self._transfer, small, self._otherwise).run, first=True)
-        large = len(missing) - len(small)
-        return crowds + min(CONNECTIONS, max(1, 2 * large))
+        return crowds
+
+    def _send_for_parcels(self, relayed: deque[Wanted]) -> int:
+        if not relayed or not self._client:
+            return 0
+        parcels = deque(packed(relayed))
+        carters = min(AT_ONCE, len(parcels))
+        for _ in range(carters):
+            self.add(Carter(self._transfer, self._client, parcels, self._otherwise).run, first=True)
+        return carters
 
     def _otherwise(self, item: Item, place: str) -> None:
         self.add(partial(self._transfer.whole, item, Path(place)))
@@ -234,6 +256,8 @@ class _Work:
                 for part in self.parts:
                     part.close()
             self._transfer.web.close()
+            if self._client:
+                self._client.close()
         if self._problem:
             raise self._problem
 

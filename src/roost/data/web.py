@@ -205,7 +205,7 @@ def _judge(reply: Reply, address: Address) -> None:
         raise NotFound(f"{address.shown} is not there: its server answers {told}.", hint="Check the address.")
     if status in (401, 403):
         raise Forbidden(f"{address.shown} may not be read: its server answers {told}.")
-    if status == 412:
+    if status in (409, 412):  # what our own control plane answers, and others
         raise changed(address.shown)
     kind = Refused if status == 400 else RoostError
     raise kind(f"{address.shown} cannot be read: its server answers {told}.")

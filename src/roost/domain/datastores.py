@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from urllib.parse import quote, unquote
 
 from roost.domain.errors import Conflict, InvalidInput
 
@@ -105,6 +106,17 @@ class Item:
     def version(self) -> str:
         """Changes when the file does; empty when its server says nothing of it."""
         return self.etag or (f"{self.modified_at}" if self.modified_at is not None else "")
+
+
+def route_of(datastore: Datastore, path: str) -> str:
+    """Of the control plane, for one of its files."""
+    return f"/api/workspaces/{datastore.workspace}/datastores/{datastore.name}/files/{quote(path)}"
+
+
+def route_and_path(url: str) -> tuple[str, str]:
+    """The other way: the route for many of its files, and the path. No name of a workspace or datastore has a slash."""
+    route, _, path = url.partition("/files/")
+    return f"{route}/files", unquote(path)
 
 
 def checked_name(name: object) -> str:

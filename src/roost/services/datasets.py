@@ -23,7 +23,7 @@ from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import Run, RunSpec
-from roost.services import data_access, datastores, submissions
+from roost.services import data_access, datastores, stored_files, submissions
 from roost.services.data_access import Reach
 from roost.services.house import House
 
@@ -161,7 +161,7 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
         reach = data_access.reach(house, caller, datastore)
         below = _folder(house, reach, datastore, list(paths.values()))
         for at, path in paths.items():
-            some = datastores.items_in(house, reach, datastore, path, shared=shared, below=below)
+            some = stored_files.items_in(house, reach, datastore, path, shared=shared, below=below)
             odd += some.odd
             gone += [] if some.items or some.odd or globs.is_pattern(path) else [f"{name}/{path}"]
             found[at] = [replace(each, name=f"{name}/{each.name}") for each in some.items] if several else some.items

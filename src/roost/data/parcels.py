@@ -1,0 +1,101 @@
+"""Small files that come through the control plane, many to a request: answering one costs it more than reading such a file.
+
+The short way for the plain case only, as `crowd` is: what an answer leaves out, and all of one that does not come, is handed to
+`Transfer.whole`, which knows it all.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+from roost.blobs import batches
+from roost.blobs.copying import write_all
+from roost.data import blocks
+from roost.data.crowd import Wanted
+from roost.data.transfers import Transfer, no_room
+from roost.data.web import Stopped
+from roost.domain.datastores import Item, route_and_path
+from roost.domain.errors import RoostError
+from roost.transport.client import Client
+
+AT_ONCE = 2
+"""While one is laid out, the control plane reads the next."""
+_FILES, _BYTES = 128, 4 * 1024 * 1024
+"""Of one parcel. All of its files are open until it is here, and a process may have a thousand."""
+
+Parcel = tuple[str, dict[str, Wanted]]
+"""The route to ask, and by their paths in the datastore the files."""
+
+
+def packed(wanted: Iterable[Wanted]) -> Iterator[Parcel]:
+    """Files of one datastore together, in parcels that a request can bring."""
+    routed = [(*route_and_path(item.url), (item, place)) for item, place in wanted]
+    for route, files in groupby(sorted(routed, key=lambda each: each[0]), key=lambda each: each[0]):
+        parcel: dict[str, Wanted] = {}
+        room = _BYTES
+        for _, path, (item, place) in files:
+            size = item.size or 0
+            if parcel and (size > room or len(parcel) == _FILES):
+                yield route, parcel
+                parcel, room = {}, _BYTES
+            parcel[path] = (item, place)
+            room -= size
+        if parcel:
+            yield route, parcel
+
+
+class Carter:
+    """Takes from `queue`, as others may too, until it is empty. `otherwise` is given what did not come."""
+
+    def __init__(
+        self, transfer: Transfer, client: Client, queue: deque[Parcel], otherwise: Callable[[Item, str], None]
+    ) -> None:
+        self._transfer, self._client, self._queue, self._otherwise = transfer, client, queue, otherwise
+
+    def run(self) -> None:
+        while True:
+            try:
+                route, wanted = self._queue.popleft()
+            except IndexError:
+                return
+            if self._transfer.web.stopping:
+                raise Stopped
+            with no_room(None):
+                self._bring(route, wanted)
+
+    def _bring(self, route: str, wanted: dict[str, Wanted]) -> None:
+        held: dict[str, int] = {}
+        try:
+            for path, (item, place) in wanted.items():
+                try:
+                    held[path] = blocks.make_held(place + blocks.DATA)
+                except BlockingIOError:  # another process is bringing it
+                    continue
+                if blocks.is_whole(place, item):  # or has
+                    os.unlink(place + blocks.DATA)
+                    os.close(held.pop(path))
+            came = self._ask(route, {path: wanted[path][0].etag for path in held}) if held else {}
+            for path, data in came.items():
+                if path in held and len(data) == wanted[path][0].size:
+                    self._keep(held.pop(path), data, *wanted.pop(path))
+        finally:
+            for file in held.values():
+                os.close(file)
+        for item, place in wanted.values():
+            self._otherwise(item, place)
+
+    def _ask(self, route: str, files: dict[str, str]) -> dict[str, memoryview]:
+        try:
+            return dict(batches.read_named(self._client.fetch("POST", route, json={"files": files}).body))
+        except RoostError:  # asked for alone, each says what is wrong with it
+            return {}
+
+    def _keep(self, file: int, data: memoryview, item: Item, place: str) -> None:
+        try:
+            write_all(file, data)
+            blocks.seal(file, item.modified_at)
+            os.rename(place + blocks.DATA, place)
+        finally:
+            os.close(file)
+        self._transfer.came(len(data))

@@ -1,0 +1,171 @@
+"""Small files of the control plane's own datastores, fetched through the desk as it is served: many to a request."""
+
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.api.desks import Desk, served
+from tests.data.servers import serving
+from tests.services.houses import submit
+
+from roost.blobs import batches
+from roost.data import blocks
+from roost.data.cache import Cache
+from roost.data.fetching import fetch
+from roost.data.parcels import packed
+from roost.data.web import Web
+from roost.domain import codec
+from roost.domain.datasets import Definition, Input, Source
+from roost.domain.datastores import Item
+from roost.domain.errors import Conflict, Forbidden, NotFound, Unavailable
+from roost.services import people, stored_files
+from roost.transport.client import Endpoint
+
+PERSON = "person-token"
+FILES = "/api/workspaces/vision/datastores/workspaceblobstore/files"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    (tmp_path / "desk").mkdir()
+    with served(tmp_path / "desk") as made:
+        yield made
+
+
+@pytest.fixture
+def asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How files were asked for: "many" or the path of one."""
+    seen: list[str] = []
+    many, one = stored_files.read_batch, stored_files.head
+    monkeypatch.setattr(stored_files, "read_batch", lambda *args: (seen.append("many"), many(*args))[1])
+    monkeypatch.setattr(stored_files, "head", lambda *args: (seen.append(args[-1]), one(*args))[1])
+    return seen
+
+
+def put(desk: Desk, files: dict[str, bytes]) -> None:
+    body = b"".join(batches.named(path, data) for path, data in files.items())
+    assert desk.person.put(f"{FILES}?overwrite=true", body).status == 200
+
+
+def listed(desk: Desk, path: str = "") -> list[Item]:
+    found = desk.person.get(f"{FILES.removesuffix('/files')}/items?path={path}").json["items"]
+    return [codec.decode(Item, each) for each in found]
+
+
+def fetched(desk: Desk, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
+    paths = fetch(items, cache, locate=lambda: Endpoint(desk.url, token))
+    return {item.name: path.read_bytes() for item, path in zip(items, paths, strict=True)}
+
+
+def some(count: int) -> dict[str, bytes]:
+    return {f"d/{number % 7}/ä {number}.bin": os.urandom(number * 10) for number in range(count)}
+
+
+def test_many_come_in_few_requests(desk: Desk, asked: list[str], tmp_path: Path) -> None:
+    files = {**some(300), "large": os.urandom(blocks.BLOCK + 1)}
+    put(desk, files)
+    cache = Cache(tmp_path)
+    items = listed(desk)
+    assert fetched(desk, items, cache) == files
+    assert asked.count("many") == 3
+    assert set(asked) == {"many", "large", "d/0/ä 0.bin"}, "a large one and an empty one are asked for alone"
+    times = {item.name: item.modified_at or 0 for item in items}
+    for item in items:
+        kept = os.stat(cache.where(cache.key(item)))
+        assert not kept.st_mode & 0o222 and abs(kept.st_mtime - times[item.name]) < 1
+    asked.clear()
+    assert fetched(desk, items, Cache(tmp_path)) == files
+    assert asked == []
+    assert not [path for path in cache.root.rglob("*") if path.suffix in (blocks.DATA, blocks.MAP)]
+
+
+def test_a_parcel_is_small_and_of_one_datastore(desk: Desk) -> None:
+    put(desk, {f"{number:03}": bytes(100_000) for number in range(100)})
+    items = listed(desk)
+    others = [
+        Item(name=f"other/{each.name}", url=each.url.replace("workspaceblobstore", "other"), size=each.size)
+        for each in items
+    ]
+    mixed = [each for pair in zip(items, others, strict=True) for each in pair]
+    parcels = list(packed((each, each.name) for each in mixed))
+    assert [(route, len(files)) for route, files in parcels] == [
+        (FILES.replace("workspaceblobstore", "other"), 41),
+        (FILES.replace("workspaceblobstore", "other"), 41),
+        (FILES.replace("workspaceblobstore", "other"), 18),
+        (FILES, 41),
+        (FILES, 41),
+        (FILES, 18),
+    ]
+
+
+def test_what_changed_or_went_since_it_was_listed(desk: Desk, tmp_path: Path) -> None:
+    put(desk, some(20))
+    items = listed(desk)
+    put(desk, {items[3].name: b"another"})
+    with pytest.raises(Conflict, match="has changed since it was listed"):
+        fetched(desk, items, Cache(tmp_path / "one"))
+    others = [item for item in items if item is not items[3]]
+    (Path(desk.house.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
+    with pytest.raises(NotFound):
+        fetched(desk, others, Cache(tmp_path / "two"))
+
+
+def test_a_run_gets_no_further_than_it_declared(desk: Desk, tmp_path: Path) -> None:
+    put(desk, some(20))
+    source = Source(datastore="workspaceblobstore", path="d/3/**")
+    declared = Input(name="in", definition=Definition(sources=(source,)))
+    run = submit(desk.house, inputs=(declared,))
+    token = people.mint_run_token(desk.house, run.id, user="ann")
+    mine = listed(desk, "d/3/**")
+    assert len(fetched(desk, mine, Cache(tmp_path / "mine"), token)) == 3
+    with pytest.raises(Forbidden, match="may not be read"):
+        fetched(desk, listed(desk), Cache(tmp_path / "all"), token)
+    whole = {"files": dict.fromkeys([item.name for item in listed(desk)], "")}
+    refused = desk.run_client(run.id).post(FILES, whole)
+    assert (refused.status, refused.error["code"]) == (403, "forbidden")
+
+
+def test_two_at_once(desk: Desk, asked: list[str], tmp_path: Path) -> None:
+    files = some(400)
+    put(desk, files)
+    items = listed(desk)
+    together = threading.Barrier(3)
+
+    def one(_: int) -> dict[str, bytes]:
+        together.wait()
+        return fetched(desk, items, Cache(tmp_path))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(one, range(3))) == [files] * 3
+    assert len([each for each in asked if each != "many"]) < 100, (
+        "what another is bringing is waited for, not asked for"
+    )
+
+
+def test_what_a_killed_process_left_is_taken_up(desk: Desk, tmp_path: Path) -> None:
+    files = some(30)
+    put(desk, files)
+    cache = Cache(tmp_path)
+    items = listed(desk)
+    for item in items[::3]:
+        part = Path(cache.where(cache.key(item)) + blocks.DATA)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(b"half")
+    assert fetched(desk, items, cache) == files
+
+
+def test_one_that_knows_no_parcels_is_asked_for_each(tmp_path: Path) -> None:
+    with serving() as server:
+        made = [server.put(f"files/{number}", b"%d" % number) for number in range(1, 40)]
+        items = [Item(**{**vars(item), "url": f"/{item.name}", "relayed": True}) for item in made]
+        paths = fetch(items, Cache(tmp_path), locate=lambda: Endpoint(server.url, "token"))
+        assert [path.read_bytes() for path in paths] == [b"%d" % number for number in range(1, 40)]
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    item = Item(name="a", url=f"{FILES}/a", relayed=True, size=1, etag='"v"')
+    with pytest.raises(Unavailable, match="cannot be read"):
+        fetch([item], Cache(tmp_path), locate=lambda: Endpoint("http://127.0.0.1:1", "t"), web=Web(pause=0.01))
