@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.interpreters import python
+from tests.real.gloo import ABORTED
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -24,13 +25,20 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def printed(name: str) -> tuple[dict[str, object], str]:
-    """The metrics that an example prints, and all it said."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=850, check=False
-    )
+    """The metrics that an example prints, and all it said. One that Gloo aborted at its exit (`gloo.py`) is run again, once."""
+    done = ran(name)
+    if done.returncode and ABORTED in done.stdout + done.stderr:
+        print(f"Gloo aborted a process of {name} at its exit; it is run again.")
+        done = ran(name)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     found = [line for line in done.stdout.splitlines() if line.startswith("{'")]
     return ast.literal_eval(found[-1]), done.stdout
+
+
+def ran(name: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], capture_output=True, text=True, timeout=850, check=False
+    )
 
 
 def test_none_is_left_out() -> None:
