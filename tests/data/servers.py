@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from roost.domain.datastores import Item
@@ -224,3 +225,7 @@ def until(ready: Callable[[], bool], seconds: float = 30.0) -> None:
     while not ready():
         assert time.monotonic() < end, "it did not come to that"
         time.sleep(0.01)
+
+
+def bytes_of(paths: list[Path]) -> list[bytes]:
+    return [path.read_bytes() for path in paths]

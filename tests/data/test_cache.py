@@ -6,12 +6,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.disks import small_disk
 from tests.data.servers import Server, content
 
 from roost.data import blocks
@@ -204,22 +204,9 @@ def test_a_limit_that_is_none(told: str) -> None:
     assert limit_of({}) == DEFAULT_LIMIT
 
 
-@contextlib.contextmanager
-def small_disk(place: Path, size: str) -> Iterator[Path]:
-    place.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True
-    ).returncode:
-        pytest.skip("mounting a small disk needs root")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 class TestFullDisk:
     def test_is_told_before_anything_is_asked(self, server: Server, tmp_path: Path) -> None:
-        with small_disk(tmp_path / "disk", "80m") as disk:
+        with small_disk(tmp_path / "disk", "20m") as disk:
             cache = Cache(disk)
             with pytest.raises(DiskFull, match=r"disk of the data cache .* is full: 0.02\d* GB are needed, 0.01\d* GB"):
                 fetch([server.put("f", content(24_000_000))], cache)

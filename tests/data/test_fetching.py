@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.data.servers import MODIFIED, Server, content, serving, until
+from tests.data.servers import MODIFIED, Server, bytes_of, content, serving, until
 
 from roost.data import blocks
 from roost.data.blocks import BLOCK, Part
@@ -28,10 +28,6 @@ from roost.transport.client import Endpoint
 LARGE = 3 * BLOCK + 1234
 HUGE = 20 * BLOCK + 77
 Hasty = Callable[[], Web]
-
-
-def bytes_of(paths: list[Path]) -> list[bytes]:
-    return [path.read_bytes() for path in paths]
 
 
 class TestWhole:
@@ -75,15 +71,6 @@ class TestWhole:
 
         assert bytes_of(fetch([item], cache, tmp_path / "out", meanwhile=meanwhile)) == [b"one"]
         assert os.listdir(tmp_path / "out") == [item.name]
-
-    def test_without_a_cache_it_goes_straight_to_the_target(self, server: Server, tmp_path: Path) -> None:
-        local = tmp_path / "here.txt"
-        local.write_text("local")
-        items = [server.put("a/b.bin", content(LARGE)), server.put("c", b"c"), Item(name="here.txt", path=str(local))]
-        made = fetch(items, None, tmp_path / "out")
-        assert bytes_of(made) == [content(LARGE), b"c", b"local"]
-        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a", "c", "here.txt"]
-        assert local.read_text() == "local"
 
     def test_an_old_server_is_asked_once_for_each(self, server: Server, cache: Cache) -> None:
         items = [server.put(f"{n}", content(100, str(n)), old=True) for n in range(100)]

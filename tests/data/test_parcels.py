@@ -1,9 +1,11 @@
 """Small files of the control plane's own datastores, fetched through the desk as it is served: many to a request."""
 
 import os
+import resource
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,7 +72,7 @@ def test_many_come_in_few_requests(desk: Desk, asked: list[str], tmp_path: Path)
     cache = Cache(tmp_path)
     items = listed(desk)
     assert fetched(desk, items, cache) == files
-    assert asked.count("many") == 3
+    assert asked.count("many") == 5
     assert set(asked) == {"many", "large", "d/0/ä 0.bin"}, "a large one and an empty one are asked for alone"
     times = {item.name: item.modified_at or 0 for item in items}
     for item in items:
@@ -91,25 +93,24 @@ def test_a_parcel_is_small_and_of_one_datastore(desk: Desk) -> None:
     ]
     mixed = [each for pair in zip(items, others, strict=True) for each in pair]
     parcels = list(packed((each, each.name) for each in mixed))
+    sizes = [20, 20, 20, 20, 20]
     assert [(route, len(files)) for route, files in parcels] == [
-        (FILES.replace("workspaceblobstore", "other"), 41),
-        (FILES.replace("workspaceblobstore", "other"), 41),
-        (FILES.replace("workspaceblobstore", "other"), 18),
-        (FILES, 41),
-        (FILES, 41),
-        (FILES, 18),
+        *((FILES.replace("workspaceblobstore", "other"), size) for size in sizes),
+        *((FILES, size) for size in sizes),
     ]
+    twice = [items[0], replace(items[0], name="again", etag='"other"')]
+    assert [len(files) for _, files in packed((each, each.name) for each in twice)] == [1, 1]
 
 
 def test_what_changed_or_went_since_it_was_listed(desk: Desk, tmp_path: Path) -> None:
     put(desk, some(20))
     items = listed(desk)
     put(desk, {items[3].name: b"another"})
-    with pytest.raises(Conflict, match="has changed since it was listed"):
+    with pytest.raises(Conflict, match=r"File 'd/.* of datastore 'workspaceblobstore' has changed since it was listed"):
         fetched(desk, items, Cache(tmp_path / "one"))
     others = [item for item in items if item is not items[3]]
     (Path(desk.house.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match=r"File 'd/.* of datastore 'workspaceblobstore' was removed after it was listed"):
         fetched(desk, others, Cache(tmp_path / "two"))
 
 
@@ -121,7 +122,7 @@ def test_a_run_gets_no_further_than_it_declared(desk: Desk, tmp_path: Path) -> N
     token = people.mint_run_token(desk.house, run.id, user="ann")
     mine = listed(desk, "d/3/**")
     assert len(fetched(desk, mine, Cache(tmp_path / "mine"), token)) == 3
-    with pytest.raises(Forbidden, match="may not be read"):
+    with pytest.raises(Forbidden, match=r"did not declare 'd/.*\n.*Give it to the run"):
         fetched(desk, listed(desk), Cache(tmp_path / "all"), token)
     whole = {"files": dict.fromkeys([item.name for item in listed(desk)], "")}
     refused = desk.run_client(run.id).post(FILES, whole)
@@ -145,6 +146,20 @@ def test_two_at_once(desk: Desk, asked: list[str], tmp_path: Path) -> None:
     )
 
 
+def test_names_that_look_like_a_route(desk: Desk, asked: list[str], tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    spec = {"kind": "folder", "settings": {"path": str(tmp_path / "store")}}
+    assert desk.person.put("/api/workspaces/vision/datastores/files", spec).status == 200
+    names = ["files/files/x", "100%25.txt", "a?b", "c#d", "e f", "%2e%2e", "[1]"]
+    for name in names:
+        (tmp_path / "store" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "store" / name).write_text(name)
+    found = desk.person.get("/api/workspaces/vision/datastores/files/items").json["items"]
+    items = [codec.decode(Item, each) for each in found]
+    assert fetched(desk, items, Cache(tmp_path)) == {name: name.encode() for name in names}
+    assert asked == ["many"]
+
+
 def test_what_a_killed_process_left_is_taken_up(desk: Desk, tmp_path: Path) -> None:
     files = some(30)
     put(desk, files)
@@ -157,10 +172,45 @@ def test_what_a_killed_process_left_is_taken_up(desk: Desk, tmp_path: Path) -> N
     assert fetched(desk, items, cache) == files
 
 
+def test_few_files_may_be_open(desk: Desk, tmp_path: Path) -> None:
+    files = some(300)
+    put(desk, files)
+    items = listed(desk)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 60, before[1]))
+    try:
+        fetch(items, Cache(tmp_path), locate=lambda: Endpoint(desk.url, PERSON))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert fetched(desk, items, Cache(tmp_path)) == files
+
+
+def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(desk: Desk, tmp_path: Path) -> None:
+    put(desk, some(30))
+    items = listed(desk)
+    asked, go_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> bytes:
+        asked.set()
+        go_on.wait(30)
+        return b""
+
+    def leave() -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_files, "read_batch", slow)
+        with pytest.raises(KeyboardInterrupt):
+            fetch(items, Cache(tmp_path), locate=lambda: Endpoint(desk.url, PERSON), meanwhile=leave)
+        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("roost-fetch")]
+        go_on.set()
+
+
 def test_one_that_knows_no_parcels_is_asked_for_each(tmp_path: Path) -> None:
     with serving() as server:
-        made = [server.put(f"files/{number}", b"%d" % number) for number in range(1, 40)]
-        items = [Item(**{**vars(item), "url": f"/{item.name}", "relayed": True}) for item in made]
+        made = [server.put(f"{FILES[1:]}/{number}", b"%d" % number) for number in range(1, 40)]
+        items = [replace(item, url=f"/{item.name}", relayed=True) for item in made]
         paths = fetch(items, Cache(tmp_path), locate=lambda: Endpoint(server.url, "token"))
         assert [path.read_bytes() for path in paths] == [b"%d" % number for number in range(1, 40)]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from roost.api.answers import answer, content, plain_answer
+from roost.api.answers import answer, content, failure, plain_answer
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.domain import names
@@ -115,7 +115,7 @@ def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, n
     place, found = stored_files.head(house, caller, workspace, name, path)
     wanted = request.headers.get("if-match")
     if wanted is not None and found.etag and wanted not in (found.etag, "*"):
-        raise Conflict(f"File {path!r} of datastore {name!r} is not the version {wanted} any more.")
+        return failure(Conflict(f"File {path!r} of datastore {name!r} is not the version {wanted} any more."), 412)
     asked = request
     if (known := request.headers.get("if-range")) is not None and known != found.etag:
         plain = [(key, value) for key, value in request.scope["headers"] if key != b"range"]

@@ -78,8 +78,11 @@ class FolderBlobs:
         try:
             fetch(Path(path))
             _check(hash_file(Path(path)), names.blob(name), "What was fetched")
-            os.chmod(path, _READ_ONLY)
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode) & _READ_ONLY)
             self._keep(path, name)
+        except OSError as error:
+            _raise_if_full(error, self._root)
+            raise
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
@@ -264,7 +267,7 @@ def _open_regular(path: Path) -> int:
 
 def _check(name: str, expected: str, what: str) -> None:
     if expected and name != expected:
-        raise InvalidInput(f"{what} has the hash {name}, not {expected}.", hint="It changed on the way; send it again.")
+        raise InvalidInput(f"{what} has the hash {name}, not {expected}.", hint="It changed on the way; try again.")
 
 
 def _absent(name: str) -> NotFound:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from roost.data.web import Address
-from roost.domain.datastores import Item
+from roost.domain.datastores import Item, shown
 from roost.domain.errors import InvalidInput, RoostError
 from roost.transport.client import Endpoint
 
@@ -34,7 +34,8 @@ class Addresses:
         if self._locate is None:
             raise InvalidInput(f"{name} is read through the control plane, and there is no way to it.")
         endpoint = self._locate()
-        return Address(endpoint.url.rstrip("/") + url, {"Authorization": f"Bearer {endpoint.token}"})
+        headers = {"Authorization": f"Bearer {endpoint.token}"}
+        return Address(endpoint.url.rstrip("/") + url, headers, shown(url))
 
     def renew(self, name: str) -> bool:
         """Has the addresses signed again, once for all that were refused at a time; whether this one is another now."""

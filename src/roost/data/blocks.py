@@ -56,7 +56,7 @@ class Part:
         try:
             self._map_file = _open(self._map_path)
             with self._gate():
-                if _is_at(self._data_path, self._data) and _is_at(self._map_path, self._map_file) and self._fit():
+                if is_at(self._data_path, self._data) and is_at(self._map_path, self._map_file) and self._fit():
                     self._map = mmap.mmap(self._map_file, self.count)
                     fits = True
         finally:
@@ -133,7 +133,7 @@ class Part:
     def finish(self, place: Path, modified_at: float | None) -> bool:
         """It becomes the whole file; False when a block of it was taken away before."""
         with self._gate():
-            if not _is_at(self._data_path, self._data):
+            if not is_at(self._data_path, self._data):
                 return True  # another was faster
             if not self.whole:
                 return False
@@ -246,7 +246,7 @@ def take_away(place: Path, block: int) -> int:
         return 0
     try:
         alone = all(_lock(marks, fcntl.F_WRLCK, at, 1) for at in (_GATE, _CLAIMS + block, block))
-        if not alone or not _is_at(f"{place}{MAP}", marks):
+        if not alone or not is_at(f"{place}{MAP}", marks):
             return 0
         os.pwrite(marks, b"\0", block)
         data = os.open(f"{place}{DATA}", os.O_RDWR | os.O_CLOEXEC)
@@ -268,7 +268,7 @@ def remove(place: Path) -> bool:
     try:
         with open(f"{place}{DATA}", "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _is_at(f"{place}{DATA}", file.fileno()):
+            if not is_at(f"{place}{DATA}", file.fileno()):
                 return False  # it was finished before we had it, and what is there now is another
             for suffix in (MAP, DATA):
                 with contextlib.suppress(FileNotFoundError):
@@ -286,7 +286,7 @@ def open_held(path: str, how: int) -> int:
         file = _open(path)
         try:
             fcntl.flock(file, how)
-            if _is_at(path, file):
+            if is_at(path, file):
                 return file
         except BaseException:
             os.close(file)
@@ -350,7 +350,7 @@ def is_whole(place: str | Path, item: Item) -> bool:
         return False
 
 
-def _is_at(path: str, file: int) -> bool:
+def is_at(path: str, file: int) -> bool:
     """Whether an open file still is what its path names."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))

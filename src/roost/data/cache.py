@@ -96,11 +96,11 @@ class Cache:
         with self._locked():
             files = list(self._walk())
             used = sum(file.room for file in files)
-            free = shutil.disk_usage(self.root).free - _SPARE
+            free = self._free()
             excess = max(used + need - self.limit, need - free)
             if excess > 0:
                 excess -= self._evict(files, excess)
-        if excess > 0 and need > (free := shutil.disk_usage(self.root).free - _SPARE):
+        if excess > 0 and need > (free := self._free()):
             raise DiskFull(
                 f"The disk of the data cache {self.root} is full: {_gb(need)} are needed, {_gb(max(0, free))} can be had.",
                 hint="Free some room there, or set ROOST_HOME to a folder on a larger disk.",
@@ -110,6 +110,11 @@ class Cache:
                 f"The data cache {self.root} is full: {_gb(need)} are needed, and what is in it is in use.",
                 hint=f"Raise its limit, {VARIABLE}, of {_gb(self.limit)}; or wait for other runs to end.",
             )
+
+    def _free(self) -> int:
+        """Bytes that may still be used. Of a small disk fewer are spared."""
+        disk = shutil.disk_usage(self.root)
+        return disk.free - min(_SPARE, disk.total // 20)
 
     def filled(self, count: int) -> None:
         """A mount has brought so many bytes; now and then that asks for room."""

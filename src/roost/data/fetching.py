@@ -4,6 +4,7 @@
 Without a cache the files go straight to the target, and what a broken try left there is taken up by the next.
 """
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -27,8 +28,7 @@ from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
 from roost.domain.datastores import PART, Item
-from roost.domain.errors import InvalidInput, NotFound
-from roost.transport.client import Client
+from roost.domain.errors import DiskFull, InvalidInput, NotFound
 from roost.transport.landing import held
 
 Progress = Callable[[int, int], None]
@@ -59,17 +59,21 @@ def fetch(
     again: Again | None = None,
     web: Web | None = None,
     links: bool = True,
+    say: Callable[[str], object] = lambda _: None,
 ) -> list[Path]:
     """The files, in the order of the items: in the cache (read-only), or in `target` under their names. Whole files or an error
     that says which and why. `locate` finds the control plane for relayed items, `again` has addresses signed again. Without
-    `links` none is followed below `target`, nor on the way to it, which is a full path then: somebody else may make them."""
+    `links` none is followed below `target`, nor on the way to it, which is a full path then: somebody else may make them. `say`
+    is told why it waits."""
     check(items)
     if cache is None:
         if target is None:
             raise InvalidInput("Files are fetched into a cache or a folder; neither is given.")
-        return _straight(items, target, progress, meanwhile, locate, again, web)
+        transfer = Transfer(web or Web(), Addresses(items, locate, again))
+        with _alone(target, say, meanwhile):
+            return _straight(items, target, progress, meanwhile, transfer)
     transfer = Transfer(web or Web(), Addresses(items, locate, again))
-    paths = _Work(items, cache, progress, meanwhile, transfer, locate).run()
+    paths = _Work(items, cache, progress, meanwhile, transfer).run()
     if target is None:
         return paths
     with no_room(target), _into(target):
@@ -89,24 +93,51 @@ def check(items: Sequence[Item]) -> None:
             raise NotFound(f"{item.path} is not there any more.", hint="It was when the dataset was listed.")
 
 
+@contextmanager
+def _alone(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> Iterator[None]:
+    """One at a time downloads straight into a folder: each moves its files out of what they would share, and removes that."""
+    with _into(target):
+        file = _claim(target, say, meanwhile)
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def _claim(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> int:
+    own, waits = target / _OWN, False
+    while True:
+        own.mkdir(parents=True, exist_ok=True)
+        try:
+            file = os.open(own / "alone", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:  # who was there before removes it just now
+            continue
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if blocks.is_at(str(own / "alone"), file):
+                return file
+        except BlockingIOError:
+            if not waits:
+                say(f"Another download into {target} is going on; this one waits for it.")
+            waits = True
+            meanwhile()
+            time.sleep(_LOOK_SECONDS)
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
 def _straight(
-    items: Sequence[Item],
-    target: Path,
-    progress: Progress,
-    meanwhile: Meanwhile,
-    locate: Locate | None,
-    again: Again | None,
-    web: Web | None,
+    items: Sequence[Item], target: Path, progress: Progress, meanwhile: Meanwhile, transfer: Transfer
 ) -> list[Path]:
     """Into the target itself: a cache of its own, whose files are moved out of it."""
     with _into(target):
-        target.mkdir(parents=True, exist_ok=True)
         own = Cache(target / _OWN, 2**62)
-    transfer = Transfer(web or Web(), Addresses(items, locate, again))
     try:
-        paths = _Work(items, own, progress, meanwhile, transfer, locate).run()
+        paths = _Work(items, own, progress, meanwhile, transfer).run()
         last = {path: item.name for item, path in zip(items, paths, strict=True)}
-        with _into(target):
+        with no_room(target), _into(target):
             for item, path in zip(items, paths, strict=True):
                 place = target / item.name
                 if item.path or last[path] != item.name:
@@ -117,6 +148,12 @@ def _straight(
                     if blocks.time_of(item.modified_at) == blocks.UNDATED:
                         os.utime(path)
                     path.replace(place)
+    except DiskFull:
+        need, free = sum(item.size or 0 for item in items), shutil.disk_usage(target).free
+        raise DiskFull(
+            f"The disk of {target} is full: the files take {need / 10**6:,.1f} MB, {free / 10**6:,.1f} MB are free.",
+            hint="Free some room there, or give a folder on another disk. What has come is kept for the next try.",
+        ) from None
     finally:
         own.close()
     shutil.rmtree(target / _OWN, ignore_errors=True)
@@ -141,20 +178,13 @@ class _Work:
     """The files of one fetch, and the threads that bring them."""
 
     def __init__(
-        self,
-        items: Sequence[Item],
-        cache: Cache,
-        progress: Progress,
-        meanwhile: Meanwhile,
-        transfer: Transfer,
-        locate: Locate | None,
+        self, items: Sequence[Item], cache: Cache, progress: Progress, meanwhile: Meanwhile, transfer: Transfer
     ) -> None:
         self._items = items
         self._cache = cache
         self._progress = progress
         self._meanwhile = meanwhile
         self._transfer = transfer
-        self._client = Client(locate, patience=0) if locate else None
         transfer.came = self.came
         self._deeds: deque[Deed] = deque()
         self._open = 0
@@ -184,7 +214,7 @@ class _Work:
         small, relayed = deque[Wanted](), deque[Wanted]()
         for key, item in missing.items():
             if item.size and item.size <= SMALL:
-                (relayed if item.relayed and self._client else small).append((item, self._cache.where(key)))
+                (relayed if item.relayed else small).append((item, self._cache.where(key)))
             else:
                 self.add(partial(self._begin, key, item))
         large = len(missing) - len(small) - len(relayed)
@@ -199,12 +229,10 @@ class _Work:
         return crowds
 
     def _send_for_parcels(self, relayed: deque[Wanted]) -> int:
-        if not relayed or not self._client:
-            return 0
         parcels = deque(packed(relayed))
         carters = min(AT_ONCE, len(parcels))
         for _ in range(carters):
-            self.add(Carter(self._transfer, self._client, parcels, self._otherwise).run, first=True)
+            self.add(Carter(self._transfer, parcels, self._otherwise).run, first=True)
         return carters
 
     def _otherwise(self, item: Item, place: str) -> None:
@@ -256,8 +284,6 @@ class _Work:
                 for part in self.parts:
                     part.close()
             self._transfer.web.close()
-            if self._client:
-                self._client.close()
         if self._problem:
             raise self._problem
 

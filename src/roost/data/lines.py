@@ -96,12 +96,14 @@ class Line:
             self._about += f"\r\nProxy-Authorization: {_basic(proxy)}"
         self.connection = _connection(parts, proxy)
 
-    def ask(self, method: str, url: str, headers: Mapping[str, str], seconds: float) -> Reply:
+    def ask(self, method: str, url: str, headers: Mapping[str, str], seconds: float, body: bytes = b"") -> Reply:
         """Sends a request; its answer, the head of it read."""
         if self.connection.sock is None:
             self.connection.connect()
         self.connection.sock.settimeout(seconds)
-        self.connection.sock.sendall(self.request(method, url, headers))
+        if body:
+            headers = {**headers, "Content-Type": "application/json", "Content-Length": str(len(body))}
+        self.connection.sock.sendall(self.request(method, url, headers) + body)
         reply = Reply(self.connection.sock, method=method)
         try:
             reply.begin()

@@ -52,7 +52,7 @@ class Channel:
         answer = self._ask({"address": name})
         if "error" in answer:
             raise RoostError(answer["error"])
-        return Address(answer["url"], answer["headers"])
+        return Address(answer["url"], answer["headers"], answer["what"])
 
     def renew(self, name: str) -> bool:
         return bool(self._ask({"renew": name})["renewed"])

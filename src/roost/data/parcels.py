@@ -4,6 +4,8 @@ The short way for the plain case only, as `crowd` is: what an answer leaves out,
 `Transfer.whole`, which knows it all.
 """
 
+import errno
+import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,15 +16,15 @@ from roost.blobs.copying import write_all
 from roost.data import blocks
 from roost.data.crowd import Wanted
 from roost.data.transfers import Transfer, no_room
-from roost.data.web import Stopped
+from roost.data.web import Address, Broken, Stopped
 from roost.domain.datastores import Item, route_and_path
 from roost.domain.errors import RoostError
-from roost.transport.client import Client
 
 AT_ONCE = 2
 """While one is laid out, the control plane reads the next."""
-_FILES, _BYTES = 128, 4 * 1024 * 1024
-"""Of one parcel. All of its files are open until it is here, and a process may have a thousand."""
+_FILES, _BYTES = 64, 2 * 1024 * 1024
+"""Of one parcel. All of its files are open until it is here."""
+_TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 
 Parcel = tuple[str, dict[str, Wanted]]
 """The route to ask, and by their paths in the datastore the files."""
@@ -36,7 +38,7 @@ def packed(wanted: Iterable[Wanted]) -> Iterator[Parcel]:
         room = _BYTES
         for _, path, (item, place) in files:
             size = item.size or 0
-            if parcel and (size > room or len(parcel) == _FILES):
+            if parcel and (size > room or len(parcel) == _FILES or path in parcel):
                 yield route, parcel
                 parcel, room = {}, _BYTES
             parcel[path] = (item, place)
@@ -48,10 +50,8 @@ def packed(wanted: Iterable[Wanted]) -> Iterator[Parcel]:
 class Carter:
     """Takes from `queue`, as others may too, until it is empty. `otherwise` is given what did not come."""
 
-    def __init__(
-        self, transfer: Transfer, client: Client, queue: deque[Parcel], otherwise: Callable[[Item, str], None]
-    ) -> None:
-        self._transfer, self._client, self._queue, self._otherwise = transfer, client, queue, otherwise
+    def __init__(self, transfer: Transfer, queue: deque[Parcel], otherwise: Callable[[Item, str], None]) -> None:
+        self._transfer, self._queue, self._otherwise = transfer, queue, otherwise
 
     def run(self) -> None:
         while True:
@@ -72,10 +72,14 @@ class Carter:
                     held[path] = blocks.make_held(place + blocks.DATA)
                 except BlockingIOError:  # another process is bringing it
                     continue
+                except OSError as error:
+                    if error.errno in _TOO_MANY_OPEN:
+                        break
+                    raise
                 if blocks.is_whole(place, item):  # or has
                     os.unlink(place + blocks.DATA)
                     os.close(held.pop(path))
-            came = self._ask(route, {path: wanted[path][0].etag for path in held}) if held else {}
+            came = self._ask(route, {path: wanted[path][0] for path in held}) if held else {}
             for path, data in came.items():
                 if path in held and len(data) == wanted[path][0].size:
                     self._keep(held.pop(path), data, *wanted.pop(path))
@@ -85,10 +89,16 @@ class Carter:
         for item, place in wanted.values():
             self._otherwise(item, place)
 
-    def _ask(self, route: str, files: dict[str, str]) -> dict[str, memoryview]:
+    def _ask(self, route: str, items: dict[str, Item]) -> dict[str, memoryview]:
+        """What came. Asked for alone, each of the others says what is wrong with it."""
+        one = next(iter(items.values()))
+        address = self._transfer.where(one)
+        asked = Address(address.url.removesuffix(one.url) + route, address.headers, address.what)
+        body = json.dumps({"files": {path: item.etag for path, item in items.items()}}).encode()
         try:
-            return dict(batches.read_named(self._client.fetch("POST", route, json={"files": files}).body))
-        except RoostError:  # asked for alone, each says what is wrong with it
+            with self._transfer.web.ask("POST", asked, body=body) as answer:
+                return dict(batches.read_named(answer.read()))
+        except (Broken, RoostError):
             return {}
 
     def _keep(self, file: int, data: memoryview, item: Item, place: str) -> None:

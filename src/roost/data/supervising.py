@@ -158,7 +158,7 @@ class Supervisor:
             address = self._addresses.of(question["address"])
         except RoostError as error:
             return {"error": error.message}
-        return {"url": address.url, "headers": dict(address.headers)}
+        return {"url": address.url, "headers": dict(address.headers), "what": address.what}
 
 
 def unmount(target: Path) -> None:

@@ -6,18 +6,19 @@ with pauses; everything else is one of `domain.errors` and final.
 """
 
 import contextlib
+import json
 import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from roost.data.lines import BLOCK, Head, Line, Reply, key
 from roost.domain.datasets import masked
-from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RoostError, Unavailable
+from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RoostError, Unavailable, raise_for
 
 T = TypeVar("T")
 _MOST_REDIRECTS = 10
@@ -27,6 +28,7 @@ _PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Answers that may be another one the next time."""
 _TRIES = 5
 """Without a byte of progress."""
+_AGAIN = "Nothing of it was used. Run it again to read the data as it is now."
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,12 @@ class Address:
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    what: str = ""
+    """For a file that comes through the control plane: which one it is, in words."""
 
     @property
     def shown(self) -> str:
-        return masked(self.url)
+        return self.what or masked(self.url)
 
 
 class Broken(Exception):
@@ -80,6 +84,13 @@ class Answer(Told):
         except (OSError, HTTPException, ValueError) as error:
             raise Broken(_reason(error)) from error
 
+    def read(self) -> bytes:
+        """All of a short one."""
+        try:
+            return self.reply.read()
+        except (OSError, HTTPException, ValueError) as error:
+            raise Broken(_reason(error)) from error
+
 
 class Web:
     """`silence` is how many seconds a server may say nothing before it is asked again; `pause` the first one between tries."""
@@ -94,11 +105,13 @@ class Web:
         self._pid = os.getpid()
 
     @contextlib.contextmanager
-    def ask(self, method: str, address: Address, headers: Mapping[str, str] | None = None) -> Iterator[Answer]:
+    def ask(
+        self, method: str, address: Address, headers: Mapping[str, str] | None = None, body: bytes = b""
+    ) -> Iterator[Answer]:
         """The answer, redirects followed; one that is no success is raised."""
         url, sent = address.url, {**address.headers, **(headers or {})}
         for _ in range(_MOST_REDIRECTS + 1):
-            line, reply = self._send(method, url, sent)
+            line, reply = self._send(method, url, sent, body)
             try:
                 if reply.status not in _REDIRECTS:
                     _judge(reply, address)
@@ -158,13 +171,13 @@ class Web:
                     line.connection.close()
             self._idle.clear()
 
-    def _send(self, method: str, url: str, headers: Mapping[str, str]) -> tuple[Line, Reply]:
+    def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[Line, Reply]:
         """An idle connection that the server had closed says nothing about the server: another is taken."""
         while True:
             line = self._take(url)
             fresh = not line.used
             try:
-                return line, line.ask(method, url, headers, self.silence)
+                return line, line.ask(method, url, headers, self.silence, body)
             except (OSError, HTTPException, ValueError) as error:
                 self._give_back(line, None)
                 if fresh or self._stopping.is_set() or isinstance(error, TimeoutError):
@@ -198,24 +211,39 @@ def _judge(reply: Reply, address: Address) -> None:
     status, told = reply.status, f"{reply.status} {reply.reason}".strip()
     if status < 300:
         return
-    _drain(reply)
+    said = _drain(reply)
     if status in _PASSING:
         raise Broken(f"its server answers {told}")
+    if address.what:
+        _judge_ours(status, said, address)
     if status in (404, 410):
         raise NotFound(f"{address.shown} is not there: its server answers {told}.", hint="Check the address.")
     if status in (401, 403):
         raise Forbidden(f"{address.shown} may not be read: its server answers {told}.")
-    if status in (409, 412):  # what our own control plane answers, and others
+    if status == 412:
         raise changed(address.shown)
     kind = Refused if status == 400 else RoostError
     raise kind(f"{address.shown} cannot be read: its server answers {told}.")
+
+
+def _judge_ours(status: int, said: bytes, address: Address) -> NoReturn:
+    """The control plane says itself what is wrong and what to do; it knows less of when the file was listed."""
+    if status == 404:
+        raise NotFound(f"{address.shown} was removed after it was listed.", hint=_AGAIN)
+    if status == 412:
+        raise changed(address.shown)
+    try:
+        parsed = json.loads(said)
+    except ValueError:
+        parsed = said.decode("utf-8", "replace")
+    raise_for(status, parsed)
 
 
 def changed(shown: str, what: str = "") -> Conflict:
     """The error for a file that is not the one that was listed."""
     return Conflict(
         f"{shown} has changed since it was listed{': ' + what if what else ''}.",
-        hint="Nothing of it was used. Run it again to read the file as it is now.",
+        hint=_AGAIN,
     )
 
 
@@ -230,11 +258,12 @@ def _followed(url: str, before: str, address: Address) -> str:
     return url
 
 
-def _drain(reply: Reply) -> None:
+def _drain(reply: Reply) -> bytes:
     """Reads a short body, so that the connection can serve again."""
     with contextlib.suppress(OSError, HTTPException, ValueError):
         if reply.length is None or reply.length <= BLOCK:
-            reply.read(BLOCK)
+            return reply.read(BLOCK)
+    return b""
 
 
 def _reason(error: BaseException) -> str:

@@ -114,9 +114,15 @@ def route_of(datastore: Datastore, path: str) -> str:
 
 
 def route_and_path(url: str) -> tuple[str, str]:
-    """The other way: the route for many of its files, and the path. No name of a workspace or datastore has a slash."""
-    route, _, path = url.partition("/files/")
-    return f"{route}/files", unquote(path)
+    """The other way: the route for many of its files, and the path."""
+    *route, path = url.split("/", 7)
+    return "/".join(route), unquote(path)
+
+
+def shown(url: str) -> str:
+    """What a route of one of its files is about, in words."""
+    route, path = route_and_path(url)
+    return f"File {path!r} of datastore {route.split('/')[-2]!r}"
 
 
 def checked_name(name: object) -> str:

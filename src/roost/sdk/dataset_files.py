@@ -55,7 +55,8 @@ def download(
             hint="Give overwrite=True to replace them, or another folder.",
             cli_hint="Give --overwrite to replace them, or another folder.",
         )
-    return fetch(items, None, root, progress, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+    locate, again = _connection(dataset)._locate, lambda: listing(dataset)
+    return fetch(items, None, root, progress, locate=locate, again=again, say=telling.once)
 
 
 def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":

@@ -90,7 +90,7 @@ def bring(
 
     connection = datastore.workspace._connection
     told = _Told("Downloaded", len(items), sum(item.size or 0 for item in items), show_progress)
-    made = fetch(items, None, root, told.at, locate=connection._locate, again=again)
+    made = fetch(items, None, root, told.at, locate=connection._locate, again=again, say=telling.once)
     if any(item.size is None for item in items):  # its server did not tell it
         told.size = sum(path.stat().st_size for path in made)
     told.end()

@@ -23,6 +23,7 @@ from roost.services.house import House
 MAX_ITEMS = 500_000
 MAX_BATCH = 10_000
 """So many files come in one body: names alone, without a byte of content, would fill the memory."""
+MAX_ASKED = 1000
 _BATCH_BYTES = 8 * 1024 * 1024
 """So many bytes of files go out in one body."""
 _READERS = 16
@@ -110,16 +111,17 @@ def read(place: Place, found: Found, offset: int, length: int) -> Iterator[bytes
 def read_batch(house: House, caller: Caller, workspace: str, name: str, wanted: Mapping[str, str]) -> bytes:
     """Many small files in one body: those that are there in the version (ETag) that is asked for, of them as many as fit.
     Whoever misses one asks for it alone, and is told why."""
-    if len(wanted) > MAX_BATCH:
-        raise InvalidInput(f"More than {MAX_BATCH} files are asked for.", hint="Ask for them in several requests.")
+    if len(wanted) > MAX_ASKED:
+        raise InvalidInput(f"More than {MAX_ASKED} files are asked for.", hint="Ask for them in several requests.")
+    wanted = {names.path(path): etag for path, etag in wanted.items()}
     datastore = datastores.get(house, workspace, name)
     reach = data_access.reach(house, caller, datastore)
     for path in wanted:
-        reach.require_file(names.path(path))
+        reach.require_file(path)
     place = datastores.place_of(house, datastore)
     with ThreadPoolExecutor(_READERS) if datastore.kind is not DatastoreKind.FOLDER else nullcontext() as pool:
         each = pool.map if pool else map
-        found = (file for file in each(place.head, wanted) if file and wanted[file.path] in ("", file.etag))
+        found = (file for file in each(place.head, wanted) if file and wanted.get(file.path) in ("", file.etag))
         return b"".join(each(lambda file: _framed(place, file), list(_fitting(found))))
 
 
