@@ -7,6 +7,7 @@ right before each turn: it is there, then, for ours and for theirs. Elsewhere th
 """
 
 import mmap
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -41,8 +42,9 @@ def _hold() -> mmap.mmap:
 
 def _take(size: int) -> mmap.mmap:
     held = mmap.mmap(-1, max(size, mmap.PAGESIZE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    for advice in (mmap.MADV_DONTFORK, mmap.MADV_HUGEPAGE, _POPULATE_WRITE):
-        held.madvise(advice)
+    with suppress(OSError):  # an old kernel
+        for advice in (mmap.MADV_DONTFORK, mmap.MADV_HUGEPAGE, _POPULATE_WRITE):
+            held.madvise(advice)
     return held
 
 

@@ -1,7 +1,9 @@
 """Small files of the control plane's own datastores, fetched through the desk as it is served: many to a request."""
 
+import json
 import os
-import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -172,17 +174,32 @@ def test_what_a_killed_process_left_is_taken_up(desk: Desk, tmp_path: Path) -> N
     assert fetched(desk, items, cache) == files
 
 
+FEW = """
+import json, resource, sys
+from pathlib import Path
+from roost.data.cache import Cache
+from roost.data.fetching import fetch
+from roost.domain import codec
+from roost.domain.datastores import Item
+from roost.transport.client import Endpoint
+
+url, token, folder = sys.argv[1:]
+items = [codec.decode(Item, each) for each in json.load(sys.stdin)]
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+fetch(items, Cache(Path(folder)), locate=lambda: Endpoint(url, token))
+"""
+
+
 def test_few_files_may_be_open(desk: Desk, tmp_path: Path) -> None:
     files = some(300)
     put(desk, files)
     items = listed(desk)
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 60, before[1]))
-    try:
-        fetch(items, Cache(tmp_path), locate=lambda: Endpoint(desk.url, PERSON))
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert fetched(desk, items, Cache(tmp_path)) == files
+    told = json.dumps([codec.encode(item) for item in items])
+    argv = [sys.executable, "-c", FEW, desk.url, PERSON, str(tmp_path)]
+    subprocess.run(argv, input=told, text=True, check=True, timeout=60)
+    cache = Cache(tmp_path)
+    assert cache.has_all([cache.key(item) for item in items])
+    assert fetched(desk, items, cache) == files
 
 
 def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(desk: Desk, tmp_path: Path) -> None:

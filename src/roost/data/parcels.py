@@ -7,6 +7,7 @@ The short way for the plain case only, as `crowd` is: what an answer leaves out,
 import errno
 import json
 import os
+import resource
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
@@ -23,7 +24,8 @@ from roost.domain.errors import RoostError
 AT_ONCE = 2
 """While one is laid out, the control plane reads the next."""
 _FILES, _BYTES = 64, 2 * 1024 * 1024
-"""Of one parcel. All of its files are open until it is here."""
+"""Of one parcel. All of its files are open until it is here, so there are fewer where a process may have few."""
+_SHARE_OF_OPEN = 16
 _TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 
 Parcel = tuple[str, dict[str, Wanted]]
@@ -33,12 +35,14 @@ Parcel = tuple[str, dict[str, Wanted]]
 def packed(wanted: Iterable[Wanted]) -> Iterator[Parcel]:
     """Files of one datastore together, in parcels that a request can bring."""
     routed = [(*route_and_path(item.url), (item, place)) for item, place in wanted]
+    may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most = _FILES if may_open == resource.RLIM_INFINITY else min(_FILES, max(1, may_open // _SHARE_OF_OPEN))
     for route, files in groupby(sorted(routed, key=lambda each: each[0]), key=lambda each: each[0]):
         parcel: dict[str, Wanted] = {}
         room = _BYTES
         for _, path, (item, place) in files:
             size = item.size or 0
-            if parcel and (size > room or len(parcel) == _FILES or path in parcel):
+            if parcel and (size > room or len(parcel) == most or path in parcel):
                 yield route, parcel
                 parcel, room = {}, _BYTES
             parcel[path] = (item, place)
@@ -73,9 +77,11 @@ class Carter:
                 except BlockingIOError:  # another process is bringing it
                     continue
                 except OSError as error:
-                    if error.errno in _TOO_MANY_OPEN:
-                        break
-                    raise
+                    if error.errno not in _TOO_MANY_OPEN:
+                        raise
+                    while held:  # and leave room for those who bring one at a time
+                        os.close(held.popitem()[1])
+                    break
                 if blocks.is_whole(place, item):  # or has
                     os.unlink(place + blocks.DATA)
                     os.close(held.pop(path))
