@@ -131,6 +131,21 @@ def test_a_run_gets_no_further_than_it_declared(desk: Desk, tmp_path: Path) -> N
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
 
 
+def test_the_control_planes_own_words_are_passed_on(desk: Desk, tmp_path: Path) -> None:
+    put(desk, some(3))
+
+    def far(*_: object) -> bytes:
+        raise Unavailable("Container 'data' of account 'acc' cannot be reached.")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stored_files, "read_batch", far)
+        patch.setattr(stored_files, "head", far)
+        with pytest.raises(
+            Unavailable, match=r"File 'd/.* cannot be read: Container 'data' of account 'acc' cannot be"
+        ):
+            fetch(listed(desk), Cache(tmp_path), locate=lambda: Endpoint(desk.url, PERSON), web=Web(pause=0.01))
+
+
 def test_two_at_once(desk: Desk, asked: list[str], tmp_path: Path) -> None:
     files = some(400)
     put(desk, files)

@@ -213,7 +213,7 @@ def _judge(reply: Reply, address: Address) -> None:
         return
     said = _drain(reply)
     if status in _PASSING:
-        raise Broken(f"its server answers {told}")
+        raise Broken((address.what and _message(said)) or f"its server answers {told}")
     if address.what:
         _judge_ours(status, said, address)
     if status in (404, 410):
@@ -232,11 +232,21 @@ def _judge_ours(status: int, said: bytes, address: Address) -> NoReturn:
         raise NotFound(f"{address.shown} was removed after it was listed.", hint=_AGAIN)
     if status == 412:
         raise changed(address.shown)
+    raise_for(status, _parsed(said))
+
+
+def _message(said: bytes) -> str:
+    """Of an error of the control plane's own; empty for what a proxy before it says."""
+    parsed = _parsed(said)
+    error = parsed.get("error") if isinstance(parsed, dict) else None
+    return str(error.get("message", "")).rstrip(".") if isinstance(error, dict) else ""
+
+
+def _parsed(said: bytes) -> object:
     try:
-        parsed = json.loads(said)
+        return json.loads(said)
     except ValueError:
-        parsed = said.decode("utf-8", "replace")
-    raise_for(status, parsed)
+        return said.decode("utf-8", "replace")
 
 
 def changed(shown: str, what: str = "") -> Conflict:
