@@ -60,6 +60,23 @@ class TestLinks:
         with pytest.raises(Conflict, match="not empty"):
             mount([Item(name="x", path=__file__)], Path(__file__).parent, cache)
 
+    @pytest.mark.parametrize("target", ["file", "file/m"])
+    def test_a_folder_that_cannot_be_made_is_named(self, cache: Cache, tmp_path: Path, target: str) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(InvalidInput, match=f"Nothing can be mounted at {tmp_path}/{target}: ") as caught:
+            mount([Item(name="x", path=__file__)], tmp_path / target, cache)
+        assert "can be written" in caught.value.hint
+
+    def test_nor_can_one_that_takes_no_links(
+        self, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        monkeypatch.setattr(os, "symlink", refuse)
+        with pytest.raises(InvalidInput, match=f"at {tmp_path}/m: Read-only file system"):
+            mount([Item(name="x", path=__file__)], tmp_path / "m", cache)
+
     def test_what_a_script_put_beside_them_stays(self, cache: Cache, tmp_path: Path) -> None:
         with mount([Item(name="x", path=__file__)], tmp_path / "m", cache) as made:
             (made.folder / "own.txt").write_text("mine")

@@ -106,7 +106,7 @@ def _connection(dataset: "AbstractDataset") -> Connection:
 def _cache(dataset: "AbstractDataset") -> "Cache":
     from roost.data.cache import Cache  # noqa: PLC0415 - loaded by those who fetch
 
-    return Cache(_connection(dataset).home)
+    return Cache.of_node(_connection(dataset).home)
 
 
 def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, Sequence[Any]]:
