@@ -7,12 +7,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.disks import small_disk
 from tests.data.servers import Server, content
 
 from roost.data import blocks
@@ -203,19 +203,6 @@ def test_a_limit_that_is_none(told: str) -> None:
         limit_of({"ROOST_DATA_CACHE_GB": told})
     assert limit_of({"ROOST_DATA_CACHE_GB": "1.5"}) == 1_500_000_000
     assert limit_of({}) == DEFAULT_LIMIT
-
-
-@contextlib.contextmanager
-def small_disk(place: Path, size: str) -> Iterator[Path]:
-    place.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True
-    ).returncode:
-        pytest.skip("mounting a small disk needs root")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 class TestFullDisk:

@@ -1,5 +1,6 @@
 """Data as a folder: links to what is local, the cache where there is no FUSE; and a real mount, killed, cut off, too large."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests import debian
+from tests.data.disks import small_disk
 from tests.data.servers import MODIFIED, Server, content, serving, until
 
 from roost.data import mounting, supervising
@@ -277,6 +279,23 @@ class TestFuse:
             file.seek(2 * BLOCK)
             assert file.read(10) == content(LARGE)[2 * BLOCK : 2 * BLOCK + 10]
             assert Path(file.name).read_bytes() == content(LARGE)
+
+    @pytest.mark.parametrize("left", [0, BLOCK])
+    def test_a_full_disk_is_told_to_the_reader_and_in_words(
+        self, server: Server, mounted: Mounted, told: list[str], tmp_path: Path, left: int
+    ) -> None:
+        items = [server.put("large", content(LARGE)), server.put("small", b"small")]
+        with small_disk(tmp_path / "disk", f"{BLOCK + left + 65536}") as disk, Cache.of_node(disk) as cache:
+            made = mounted(items, cache=cache)
+            with contextlib.suppress(OSError), open(disk / "other", "wb", buffering=0) as other:
+                other.write(bytes(BLOCK + 65536))
+            with pytest.raises(OSError, match="No space left on device"):
+                (made.path / "large").read_bytes()
+            until(lambda: bool(told))
+            assert told[0].startswith(f"large cannot be read: The disk of the data cache {cache.root} is full.")
+            (disk / "other").unlink()
+            assert (made.path / "small").read_bytes() == b"small"
+            made.close()
 
     def test_changed_since_it_was_listed_is_an_error_in_words(
         self, server: Server, mounted: Mounted, told: list[str]

@@ -64,7 +64,14 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     target = Path(os.path.abspath(os.path.expanduser(mount_point))) if mount_point else None
 
     cache = _cache(dataset)
-    made = mount(listing(dataset), target, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+    made = mount(
+        listing(dataset),
+        target,
+        cache,
+        locate=_connection(dataset)._locate,
+        again=lambda: listing(dataset),
+        tell=telling.once,
+    )
     made.at_end.append(cache.close)
     made.at_change = _warn
     return made
