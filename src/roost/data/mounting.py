@@ -32,6 +32,8 @@ _OWN_FILES = "a mount of files of this machine is the files themselves"
 _CACHED = "a mount of what is in this node's cache is the cache's own files, fetched anew for the next run"
 _LOOK_SECONDS, _LOOK_EVERY = 2.0, 256
 
+HERE_ALREADY = "All of it was here already."
+"""The note of a mount for which nothing had to be fetched."""
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z")
 
 
@@ -139,7 +141,7 @@ def mount(
     keys = [cache.key(item) for item in remote]
     if cache.has_all(keys) and len(cache.find(dict(zip(keys, remote, strict=True)))) == len(set(keys)):
         paths = [Path(item.path) if item.path else cache.place(cache.key(item)) for item in items]
-        return _linked(items, paths, Mount(target, items, Way.CACHE, "All of it was here already.", made))
+        return _linked(items, paths, Mount(target, items, Way.CACHE, HERE_ALREADY, made))
     first = [item for item in remote if _must_be_whole(item)]
     reason = supervising.why_not() if fuse else "it was asked not to"
     if not reason and len(first) < len(remote):
