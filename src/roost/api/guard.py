@@ -56,7 +56,8 @@ class Guard:
             return failure(
                 Forbidden(
                     f"This server does not answer to the Host {shown!r}.",
-                    hint="Use the address in ROOST_HOME/server.json, or name further ones in ROOST_ALLOWED_HOSTS.",
+                    hint="Use the address in ROOST_HOME/server.json; or, where the control plane runs, name this one, with its "
+                    "port, in ROOST_ALLOWED_HOSTS and start it again: roost down, then roost up.",
                 )
             )
         for origin in origins:
