@@ -1,6 +1,7 @@
 """A run's inputs laid out on its node, and a script's questions about datasets, from a web server and with no control plane."""
 
 import os
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -95,6 +96,14 @@ class TestLayingOut:
         assert log[0].startswith("Input many: 2 files, 3 kB, ")
         assert ("copied here by way of this node's cache" in log[0]) == copied
         assert any("not at /data/there: without a container" in line for line in log) != contained
+
+    def test_what_was_here_already_was_not_fetched(self, folder: Folder, data: Datasets, web: Web) -> None:
+        definition = of(web, *FILES)
+        data.bring(definition, data.items(definition), None)
+        spec = RunSpec(inputs=(Input(name="many", definition=definition, mode=Mode.MOUNT),))
+        inputs.lay_out(folder, spec, data, Teller(folder.std_log))
+        words = r"Input many: 2 files, 3 kB, links to this node's cache, in \d\.\d s\. All of it was here already\.\n"
+        assert re.fullmatch(words, folder.std_log.read_text())
 
     def test_what_goes_wrong_names_the_input(self, folder: Folder, data: Datasets, web: Web) -> None:
         absent = RunSpec(inputs=(Input(name="birds", definition=of(web, "a/absent.bin"), mode=Mode.DOWNLOAD),))

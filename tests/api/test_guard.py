@@ -26,6 +26,13 @@ def test_foreign_hosts_are_refused_even_with_a_token(desk: Desk, host: str) -> N
     assert (answer.status, answer.error["code"]) == (403, "forbidden")
 
 
+def test_who_comes_through_a_tunnel_is_told_where_its_host_is_allowed(desk: Desk) -> None:
+    hint = desk.person.get("/api/workspaces", headers={"Host": "localhost:1"}).error["hint"]
+    assert "where the control plane runs" in hint
+    assert "ROOST_ALLOWED_HOSTS" in hint
+    assert "start it again: roost down, then roost up" in hint
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])
 def test_foreign_origins_are_refused(desk: Desk, origin: str) -> None:
     answer = desk.person.get("/api/workspaces", headers={"Origin": origin})

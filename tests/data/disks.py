@@ -1,4 +1,4 @@
-"""A disk that is small enough to be full."""
+"""Disks that are full soon."""
 
 import contextlib
 import subprocess
@@ -10,6 +10,7 @@ import pytest
 
 @contextlib.contextmanager
 def small_disk(place: Path, size: str) -> Iterator[Path]:
+    """One of that size, there while the block runs."""
     place.mkdir()
     if subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True

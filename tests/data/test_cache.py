@@ -1,6 +1,7 @@
 """The node's cache: bounded, the least lately used goes first, nothing that is in use; what killed processes held is let go."""
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -296,3 +297,26 @@ class TestUntouched:
         (tmp_path / "a").write_bytes(b"xyz")
         item = Item(name="a", size=3, etag=etag, modified_at=1_600_000_000.0)
         assert not blocks.untouched(os.stat(tmp_path / "a"), item)
+
+
+class TestAHomeThatCannotBeWritten:
+    def test_is_told_with_the_next_step(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(InvalidInput, match=f"ROOST_HOME, {tmp_path}/file/home, cannot be written") as caught:
+            Cache.of_node(tmp_path / "file/home")
+        assert "ROOST_HOME" in caught.value.hint
+
+    def test_also_when_its_folders_are_there_already(self, tmp_path: Path) -> None:
+        Cache.of_node(tmp_path).close()
+        (tmp_path / "cache/data/lock").unlink()
+        (tmp_path / "cache/data/lock").mkdir()  # root may write where others may not
+        with pytest.raises(InvalidInput, match="cannot be written: Is a directory"):
+            Cache.of_node(tmp_path)
+
+    def test_a_full_disk_is_one(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(Path, "mkdir", full)
+        with pytest.raises(DiskFull, match=f"{tmp_path}/cache/data is full"):
+            Cache.of_node(tmp_path)

@@ -1,5 +1,6 @@
 """Data as a folder: links to what is local, the cache where there is no FUSE; and a real mount, killed, cut off, too large."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests import debian
+from tests.data.disks import small_disk
 from tests.data.servers import MODIFIED, Server, content, serving, until
 
 from roost.data import mounting, supervising
@@ -59,6 +61,23 @@ class TestLinks:
     def test_a_folder_that_is_not_empty_is_refused_and_stays(self, cache: Cache, tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="not empty"):
             mount([Item(name="x", path=__file__)], Path(__file__).parent, cache)
+
+    @pytest.mark.parametrize("target", ["file", "file/m"])
+    def test_a_folder_that_cannot_be_made_is_named(self, cache: Cache, tmp_path: Path, target: str) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(InvalidInput, match=f"Nothing can be mounted at {tmp_path}/{target}: ") as caught:
+            mount([Item(name="x", path=__file__)], tmp_path / target, cache)
+        assert "can be written" in caught.value.hint
+
+    def test_nor_can_one_that_takes_no_links(
+        self, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+        monkeypatch.setattr(os, "symlink", refuse)
+        with pytest.raises(InvalidInput, match=f"at {tmp_path}/m: Read-only file system"):
+            mount([Item(name="x", path=__file__)], tmp_path / "m", cache)
 
     def test_what_a_script_put_beside_them_stays(self, cache: Cache, tmp_path: Path) -> None:
         with mount([Item(name="x", path=__file__)], tmp_path / "m", cache) as made:
@@ -260,6 +279,23 @@ class TestFuse:
             file.seek(2 * BLOCK)
             assert file.read(10) == content(LARGE)[2 * BLOCK : 2 * BLOCK + 10]
             assert Path(file.name).read_bytes() == content(LARGE)
+
+    @pytest.mark.parametrize("left", [0, BLOCK])
+    def test_a_full_disk_is_told_to_the_reader_and_in_words(
+        self, server: Server, mounted: Mounted, told: list[str], tmp_path: Path, left: int
+    ) -> None:
+        items = [server.put("large", content(LARGE)), server.put("small", b"small")]
+        with small_disk(tmp_path / "disk", f"{BLOCK + left + 65536}") as disk, Cache.of_node(disk) as cache:
+            made = mounted(items, cache=cache)
+            with contextlib.suppress(OSError), open(disk / "other", "wb", buffering=0) as other:
+                other.write(bytes(BLOCK + 65536))
+            with pytest.raises(OSError, match="No space left on device"):
+                (made.path / "large").read_bytes()
+            until(lambda: bool(told))
+            assert told[0].startswith(f"large cannot be read: The disk of the data cache {cache.root} is full.")
+            (disk / "other").unlink()
+            assert (made.path / "small").read_bytes() == b"small"
+            made.close()
 
     def test_changed_since_it_was_listed_is_an_error_in_words(
         self, server: Server, mounted: Mounted, told: list[str]

@@ -1,7 +1,9 @@
 """Datasets in people's hands: made, stepped through, registered, found, fetched, read; what they refuse."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
@@ -9,6 +11,7 @@ from tests.journeys.web import serving
 from tests.sdk.folders import tree
 
 from roost import DataPath, Dataset, Datastore, DataType, FileDataset, PromoteHeadersBehavior, TabularDataset, Workspace
+from roost.data import mounting
 from roost.domain.errors import Conflict, DataNotFound, InvalidInput
 from roost.sdk import dataset_files
 from roost_job.exceptions import UserErrorException
@@ -50,6 +53,20 @@ def test_files_by_reference(store: Datastore, tmp_path: Path) -> None:
     with files.mount() as place:
         assert (Path(place.mount_point) / "test/a.csv").read_text().startswith("day")
     assert isinstance(files.data_changed_time, datetime)
+
+
+def test_what_cannot_be_read_in_a_mount_is_said_once(
+    store: Datastore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def talking(*given: Any, tell: Callable[[str], None], **more: Any) -> mounting.Mount:
+        for _ in range(2):
+            tell("a.csv cannot be read: The disk is full.")
+        return mount(*given, tell=tell, **more)
+
+    mount = mounting.mount
+    monkeypatch.setattr(mounting, "mount", talking)
+    with Dataset.File.from_files((store, "train")).mount():
+        assert capsys.readouterr().err == "a.csv cannot be read: The disk is full.\n"
 
 
 @pytest.mark.slow

@@ -2,22 +2,30 @@
 disk is full. What is sent is new to the server each time, for what it has it does not store again."""
 
 import errno
+import logging
 import os
 import resource
 import socket
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.api.clients import Client
+from tests.api.desks import served
 from tests.data.servers import until
 from tests.server.processes import ServerProcess, start
 
+from roost.api import answers
 from roost.blobs.hashing import hash_bytes
+from roost.server import protocol
 from roost.server.protocol import Incoming
 
 SIZE = 9_000_001
+LARGE = 60_000_000
+"""More than the sockets between two processes hold."""
 
 
 @pytest.fixture
@@ -30,13 +38,20 @@ def _path(data: bytes) -> str:
 
 
 def _head(server: ServerProcess, line: str, *headers: str) -> bytes:
-    place = urlsplit(server.url)
-    lines = [f"{line} HTTP/1.1", f"Host: {place.netloc}", f"Authorization: Bearer {server.person.token}", *headers]
-    return "\r\n".join([*lines, "", ""]).encode()
+    return _asking(server.person, line, *headers)
+
+
+def _asking(person: Client, line: str, *headers: str) -> bytes:
+    lines = [f"{line} HTTP/1.1", f"Host: {urlsplit(person.url).netloc}", f"Authorization: Bearer {person.token}"]
+    return "\r\n".join([*lines, *headers, "", ""]).encode()
 
 
 def _connect(server: ServerProcess) -> socket.socket:
-    place = urlsplit(server.url)
+    return _to(server.url)
+
+
+def _to(url: str) -> socket.socket:
+    place = urlsplit(url)
     return socket.create_connection((place.hostname or "", place.port or 0), 30)
 
 
@@ -132,6 +147,69 @@ def test_a_peer_that_goes_away_costs_nothing(server: ServerProcess, data: bytes,
     assert server.person.get(kept).body == data
     until(lambda: not _unfinished(server) and len(os.listdir(handles)) <= before + 10)
     assert server.person.get(_path(new)).status == 404
+
+
+@pytest.mark.parametrize("abruptly", [False, True], ids=["closed", "reset"])
+@pytest.mark.parametrize("headers", [(), (f"Range: bytes=1000-{LARGE - 1000}",)], ids=["whole", "range"])
+@pytest.mark.parametrize("by_file", [True, False], ids=["by_file", "by_pieces"])
+def test_a_reader_that_leaves_is_nothing_for_the_log(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    headers: tuple[str, ...],
+    by_file: bool,
+    abruptly: bool,
+) -> None:
+    if not by_file:
+        monkeypatch.setattr(answers, "_BY_FILE", "nothing that a server has")
+    with served(tmp_path) as desk, caplog.at_level(logging.DEBUG, "roost"):
+        data = os.urandom(LARGE)
+        assert desk.person.put(_path(data), data).status == 200
+        with _to(desk.url) as raw:
+            raw.sendall(_asking(desk.person, f"GET {_path(data)}", *headers))
+            assert raw.recv(1000).startswith(b"HTTP/1.1 20")
+            if abruptly:
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        until(lambda: not desk.server.server_state.connections and not desk.server.server_state.tasks)
+    assert [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG] == []
+    assert len([record for record in caplog.records if "the reader left" in record.getMessage()]) == by_file
+
+
+def test_a_reader_that_takes_nothing_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(protocol, "_STALLED_SECONDS", 0.3)
+    with served(tmp_path) as desk, caplog.at_level(logging.DEBUG, "roost"):
+        data = os.urandom(LARGE)
+        assert desk.person.put(_path(data), data).status == 200
+        with _to(desk.url) as raw:
+            raw.sendall(_asking(desk.person, f"GET {_path(data)}"))
+            until(lambda: any("the reader left" in record.getMessage() for record in caplog.records))
+            until(lambda: not desk.server.server_state.connections)
+    assert [record for record in caplog.records if record.levelno > logging.DEBUG] == []
+
+
+@pytest.mark.parametrize("by_file", [True, False], ids=["by_file", "by_pieces"])
+def test_a_file_that_ends_too_early_breaks_off_the_answer_and_is_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, by_file: bool
+) -> None:
+    if not by_file:
+        monkeypatch.setattr(answers, "_BY_FILE", "nothing that a server has")
+    with served(tmp_path) as desk, caplog.at_level(logging.INFO):
+        data = os.urandom(LARGE)
+        assert desk.person.put(_path(data), data).status == 200
+        (kept,) = (path for path in tmp_path.rglob(f"*{hash_bytes(data)[4:]}") if path.is_file())
+        with _to(desk.url) as raw:
+            raw.sendall(_asking(desk.person, f"GET {_path(data)}"))
+            raw.recv(1000)
+            kept.chmod(0o600)
+            os.truncate(kept, LARGE // 2)
+            assert 0 < len(_all(raw)) <= LARGE // 2
+    (record,) = (record for record in caplog.records if record.levelno >= logging.WARNING)
+    assert (record.name, record.levelname) == ("roost.api", "ERROR")
+    assert record.getMessage() == f"GET {_path(data)} was broken off"
+    assert caplog.text.count("Traceback") == 1
+    assert ("The file ended after" if by_file else "shorter than Content-Length") in caplog.text
 
 
 def test_it_ends_while_bodies_are_under_way(tmp_path: Path, data: bytes) -> None:

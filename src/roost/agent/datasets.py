@@ -152,7 +152,7 @@ class Datasets:
     def _cache(self) -> Cache:
         with self._lock:
             if self._made is None:
-                self._made = Cache(self._folder.home)
+                self._made = Cache.of_node(self._folder.home)
             return self._made
 
     def _ask(self, definition: Definition) -> Mapping[str, Sequence[Any]]:

@@ -146,7 +146,7 @@ class Datastores:
         self._declare(Direction.INPUT, [Source(datastore=name, path=prefix)])
         found = self._listing(name, prefix)
         wanted = [item for item in found if request.get("overwrite") or not os.path.exists(folder / item.name)]
-        with _written(folder, asked), Cache(self._folder.home) as cache:
+        with _written(folder, asked), Cache.of_node(self._folder.home) as cache:
             with held(folder):  # before anything is fetched: it may not be to be written
                 pass
             paths = fetch(

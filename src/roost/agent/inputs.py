@@ -11,7 +11,7 @@ from pathlib import Path
 from roost.agent.datasets import Datasets
 from roost.agent.folder import Folder
 from roost.agent.variables import passed
-from roost.data.mounting import Way
+from roost.data.mounting import HERE_ALREADY, Way
 from roost.domain import names
 from roost.domain.datasets import Input, Mode, token, whereabouts
 from roost.domain.datastores import Item
@@ -76,6 +76,8 @@ def _laid(folder: Folder, given: Input, data: Datasets, teller: Teller) -> str:
         if given.mode is Mode.MOUNT and not data.contained:
             mount = data.mount(given.definition, items, place, progress, f"Input {given.name}")
             way, note = _WAYS[mount.way], mount.note
+            if note == HERE_ALREADY:
+                way = "links to this node's cache"
         else:
             data.bring(given.definition, items, place, progress)
             way = "copied here by way of this node's cache" if any(item.url for item in items) else "copied here"

@@ -56,7 +56,8 @@ class Guard:
             return failure(
                 Forbidden(
                     f"This server does not answer to the Host {shown!r}.",
-                    hint="Use the address in ROOST_HOME/server.json, or name further ones in ROOST_ALLOWED_HOSTS.",
+                    hint="Use the address in ROOST_HOME/server.json; or, where the control plane runs, name this one, with its "
+                    "port, in ROOST_ALLOWED_HOSTS and start it again: roost down, then roost up.",
                 )
             )
         for origin in origins:
@@ -78,8 +79,11 @@ class Guard:
 
         try:
             await self._app(scope, receive, watch)
-        except Exception:  # the last resort of every request
-            log.exception("%s %s failed", scope["method"], scope["path"])
+        except Exception as error:  # the last resort of every request
+            # What would have become an answer, had none begun, comes wrapped in the framework's word that one has.
+            told = error.__cause__ if begun and type(error) is RuntimeError and error.__cause__ else error
+            how = "was broken off" if begun else "failed"
+            log.error("%s %s %s", scope["method"], scope["path"], how, exc_info=told)
             if not begun:
                 problem = RoostError(
                     "The control plane failed at this request.", hint="Its log, ROOST_HOME/logs/server.log, says why."

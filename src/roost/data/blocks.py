@@ -69,7 +69,7 @@ class Part:
         if not os.fstat(self._data).st_size and os.fstat(self._map_file).st_size:
             os.unlink(self._map_path)
             return False
-        os.ftruncate(self._map_file, self.count)
+        _reserve(self._map_file, self.count)
         os.ftruncate(self._data, self.size)
         return True
 
@@ -365,6 +365,18 @@ def _open(path: str, how: int = 0) -> int:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return os.open(path, flags, 0o600)
+
+
+def _reserve(file: int, size: int) -> None:
+    """Gives a file its size with room on the disk for all of it: what is written to memory when a disk is full kills the process
+    (SIGBUS), where this raises OSError."""
+    if _LOCKS and os.fstat(file).st_size < size:
+        try:
+            os.posix_fallocate(file, 0, size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+    os.ftruncate(file, size)
 
 
 def _now() -> int:

@@ -7,6 +7,7 @@ is locked as long as that process lives.
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -47,6 +48,25 @@ class Cache:
         self._holding = threading.Lock()
         self._passing: set[str] = set()
         self._filled = 0
+
+    @classmethod
+    def of_node(cls, home: Path) -> "Cache":
+        """The one in ROOST_HOME; InvalidInput or DiskFull, with what to do, where that cannot be written."""
+        try:
+            made = cls(home)
+            with made._locked(shared=True):  # a folder that is there already says nothing of whether it can be written
+                return made
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(
+                    f"The disk of the data cache {home / 'cache' / 'data'} is full.",
+                    hint="Free some room there, or set ROOST_HOME to a folder on a larger disk.",
+                ) from None
+            where = error.filename or home
+            raise InvalidInput(
+                f"The data cache in ROOST_HOME, {home}, cannot be written: {error.strerror or error}: {where}.",
+                hint="Set ROOST_HOME to a folder that can be written.",
+            ) from None
 
     def key(self, item: Item) -> str:
         """What it is kept by. One whose server says nothing of its version is this cache's alone and goes with it."""

@@ -22,11 +22,11 @@ import mfusepy
 
 from roost.data.cache import Cache
 from roost.data.remote_files import BlockFile, LocalFile, opened
-from roost.data.transfers import Transfer
+from roost.data.transfers import NO_ROOM, Transfer
 from roost.data.web import Address, Web
 from roost.domain.codec import decode
 from roost.domain.datastores import Item
-from roost.domain.errors import RoostError
+from roost.domain.errors import DiskFull, RoostError
 
 _FOLDER = stat.S_IFDIR | 0o555
 _FILE = stat.S_IFREG | 0o444
@@ -163,12 +163,16 @@ class Files:
             return file
 
     def _problem(self, item: Item, error: Exception) -> OSError:
-        """Told once in words; the script hears an I/O error."""
+        """Told once in words; the script hears an I/O error, or that the disk is full."""
         text = error.message if isinstance(error, RoostError) else f"{type(error).__name__}: {error}"
+        full = isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in NO_ROOM)
+        if full:
+            hint = "Free some room there, or set ROOST_HOME to a folder on a larger disk."
+            text = f"The disk of the data cache {self._cache.root} is full. {hint}"
         if text not in self._told and len(self._told) < 1000:
             self._told.add(text)
             self._channel.say(problem=f"{item.name} cannot be read: {text}")
-        return OSError(errno.EIO, text)
+        return OSError(errno.ENOSPC if full else errno.EIO, text)
 
     def _add(self, path: str) -> None:
         """The folders above a path, each with what is in it."""

@@ -6,6 +6,7 @@ what is in the cache already. `way` and `note` say which it was.
 """
 
 import contextlib
+import errno
 import os
 import tempfile
 import time
@@ -21,7 +22,7 @@ from roost.data.fetching import Meanwhile, Progress, check, fetch
 from roost.data.supervising import NoMount, Supervisor, Tell
 from roost.data.web import Web
 from roost.domain.datastores import Item
-from roost.domain.errors import Conflict
+from roost.domain.errors import Conflict, DiskFull, InvalidInput
 
 Changed = Callable[[str, str], None]
 """Told what was changed through the links of a mount, and why it could be: `a.txt and 2 more were changed`, `a mount of …`."""
@@ -31,6 +32,8 @@ _OWN_FILES = "a mount of files of this machine is the files themselves"
 _CACHED = "a mount of what is in this node's cache is the cache's own files, fetched anew for the next run"
 _LOOK_SECONDS, _LOOK_EVERY = 2.0, 256
 
+HERE_ALREADY = "All of it was here already."
+"""The note of a mount for which nothing had to be fetched."""
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z")
 
 
@@ -124,11 +127,13 @@ def mount(
     """Lays the files out in `target`, a new or empty folder (one of its own when None). `tell` hears, in any thread, what could
     not be read later on, and when the process behind a mount was started again."""
     check(items)
-    made = None if target is not None and target.exists() else target
-    if target is None:
-        target = made = Path(tempfile.mkdtemp(prefix="roost-data-"))
-    target.mkdir(parents=True, exist_ok=True)
-    if os.listdir(target):
+    with _making(target):
+        made = None if target is not None and target.exists() else target
+        if target is None:
+            target = made = Path(tempfile.mkdtemp(prefix="roost-data-"))
+        target.mkdir(parents=True, exist_ok=True)
+        there = os.listdir(target)
+    if there:
         raise Conflict(f"{target} is not empty, so nothing is mounted there.", hint="Give a new folder.")
     if all(item.path for item in items):
         return _linked(items, [Path(item.path) for item in items], Mount(target, items, Way.LINKS, "", made))
@@ -136,7 +141,7 @@ def mount(
     keys = [cache.key(item) for item in remote]
     if cache.has_all(keys) and len(cache.find(dict(zip(keys, remote, strict=True)))) == len(set(keys)):
         paths = [Path(item.path) if item.path else cache.place(cache.key(item)) for item in items]
-        return _linked(items, paths, Mount(target, items, Way.CACHE, "All of it was here already.", made))
+        return _linked(items, paths, Mount(target, items, Way.CACHE, HERE_ALREADY, made))
     first = [item for item in remote if _must_be_whole(item)]
     reason = supervising.why_not() if fuse else "it was asked not to"
     if not reason and len(first) < len(remote):
@@ -153,6 +158,19 @@ def mount(
     paths = fetch(items, cache, None, progress, meanwhile, locate=locate, again=again, web=web)
     note = f"Not mounted but fetched: {reason}." if reason else _said(first)
     return _linked(items, paths, Mount(target, items, Way.CACHE, note, made))
+
+
+@contextlib.contextmanager
+def _making(target: Path | None) -> Iterator[None]:
+    """A folder that cannot be made or written is told as such; None is one of our own for what is temporary."""
+    try:
+        yield
+    except OSError as error:
+        where = target or error.filename or "a folder of its own (TMPDIR)"
+        problem = f"Nothing can be mounted at {where}: {error.strerror or error}."
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(problem, hint="Free some room there, or give a folder on another disk.") from None
+        raise InvalidInput(problem, hint="Give a new folder, at a place that can be written.") from None
 
 
 def _must_be_whole(item: Item) -> bool:
@@ -176,10 +194,11 @@ def _at(item: Item, path: Path | None) -> Item:
 
 def _linked(items: Sequence[Item], paths: Sequence[Path], made: Mount) -> Mount:
     root = str(made.folder)
-    for folder in sorted({os.path.dirname(item.name) for item in items if "/" in item.name}):
-        os.makedirs(f"{root}/{folder}", exist_ok=True)
-    for item, path in zip(items, paths, strict=True):
-        os.symlink(path, f"{root}/{item.name}")
+    with _making(made.folder):
+        for folder in sorted({os.path.dirname(item.name) for item in items if "/" in item.name}):
+            os.makedirs(f"{root}/{folder}", exist_ok=True)
+        for item, path in zip(items, paths, strict=True):
+            os.symlink(path, f"{root}/{item.name}")
     made._linked = list(zip(items, paths, strict=True))
     return made
 

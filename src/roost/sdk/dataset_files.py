@@ -65,7 +65,14 @@ def mounted(dataset: "AbstractDataset", mount_point: str | None) -> "Mount":
     target = Path(os.path.abspath(os.path.expanduser(mount_point))) if mount_point else None
 
     cache = _cache(dataset)
-    made = mount(listing(dataset), target, cache, locate=_connection(dataset)._locate, again=lambda: listing(dataset))
+    made = mount(
+        listing(dataset),
+        target,
+        cache,
+        locate=_connection(dataset)._locate,
+        again=lambda: listing(dataset),
+        tell=telling.once,
+    )
     made.at_end.append(cache.close)
     made.at_change = _warn
     return made
@@ -107,7 +114,7 @@ def _connection(dataset: "AbstractDataset") -> Connection:
 def _cache(dataset: "AbstractDataset") -> "Cache":
     from roost.data.cache import Cache  # noqa: PLC0415 - loaded by those who fetch
 
-    return Cache(_connection(dataset).home)
+    return Cache.of_node(_connection(dataset).home)
 
 
 def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, Sequence[Any]]:

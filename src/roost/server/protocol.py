@@ -6,6 +6,7 @@ an `Inflow` for another thread, or None where it has to come the usual way. `api
 """
 
 import asyncio
+import logging
 import os
 import select
 import socket
@@ -21,6 +22,8 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+log = logging.getLogger("roost.server")
 
 _STEP = 4 * 1024 * 1024
 _PIECE = (
@@ -43,24 +46,34 @@ def _with_short_cuts(cycle: RequestResponseCycle, app: App) -> Any:
         async def sending(message: Message) -> None:
             if message["type"] != "http.response.zerocopysend":
                 return await send(message)
-            cycle.expected_content_length -= await _send_file(
-                cycle, message["file"], message["offset"], message["count"]
-            )
+            try:
+                sent = await _send_file(cycle, message["file"], message["offset"], message["count"])
+            except (ConnectionError, TimeoutError) as error:  # as with uvicorn's own: who left is sent nothing more
+                log.debug("%s %s: the reader left (%r)", scope["method"], scope["path"], error)
+                cycle.disconnected = True
+                return cycle.transport.abort()
+            cycle.expected_content_length -= sent
             return await send({"type": "http.response.body", "body": b"", "more_body": message.get("more_body", False)})
 
         extensions = scope.setdefault("extensions", {})
         extensions["http.response.zerocopysend"] = {}
         extensions["roost.body"] = {"take": lambda: _take_body(cycle)}
         await app(scope, receive, sending)
+        if cycle.response_started and not cycle.response_complete and not cycle.disconnected:
+            cycle.disconnected = True  # broken off, and the guard has logged why: uvicorn need not log that it was
+            cycle.transport.close()
 
     return with_short_cuts
 
 
 async def _send_file(cycle: RequestResponseCycle, file: int, offset: int, count: int) -> int:
-    """Sends a part of a file after whatever was written before; how many bytes. OSError when the reader is gone."""
+    """Sends a part of a file after whatever was written before; how many bytes. ConnectionError when the reader
+    is gone, TimeoutError when it takes nothing any more, another OSError when the file cannot be read."""
     transport, loop = cycle.transport, asyncio.get_running_loop()
     while transport.get_write_buffer_size() and not cycle.disconnected:
         await asyncio.sleep(0)
+    if cycle.disconnected:  # its socket is closed, and the number may be another's by now
+        raise ConnectionResetError("The reader is gone.")
     done = 0
     target = os.dup(transport.get_extra_info("socket").fileno())
     try:
