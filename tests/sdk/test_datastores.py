@@ -242,3 +242,14 @@ def test_a_link_to_its_own_folder_is_not_gone_round(tmp_path: Path) -> None:
     assert [name for _, name in datastore_files.folder(tmp_path / "src", "*.txt")] == ["a.txt"]
     with pytest.raises(UserErrorException, match=r"no file to upload in '.*' for '\*.png'"):
         datastore_files.folder(tmp_path / "src", "*.png")
+
+
+def test_a_copy_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"x")
+
+    def look() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        datastore_files._copy(tmp_path / "x", tmp_path / "store/x", look)
+    assert list((tmp_path / "store").iterdir()) == []

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_fold
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.sdk import telling
 from roost.transport import storing
+from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
 from roost_job import local_files
 
@@ -107,26 +107,27 @@ def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_To
     if datastore.name not in OWN and not root.is_dir():
         raise missing_folder(str(root))
 
-    def one(file: tuple[Path, str]) -> None:
-        told.add(_copy(file[0], root / file[1]))
+    def one(file: tuple[Path, str], look: Look) -> None:
+        told.add(_copy(file[0], root / file[1], look))
 
-    with ThreadPoolExecutor(min(_AT_ONCE, len(files) or 1), thread_name_prefix="roost-upload") as pool:
-        list(pool.map(one, files))
+    abreast(one, files, _AT_ONCE, "roost-upload")
 
 
-def _copy(source: Path, target: Path) -> int:
+def _copy(source: Path, target: Path, look: Look) -> int:
     """A whole file or none; its size."""
     part = target.with_name(f"{PART}{secrets.token_hex(8)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as given, part.open("xb") as made:
             size = os.fstat(given.fileno()).st_size
-            copy(given.fileno(), made.fileno(), size)
+            copy(given.fileno(), made.fileno(), size, lambda _: look())
         part.replace(target)
         return size
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         words = f"{target} cannot be written: {error.strerror or error}."
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(words, hint="Free some room there.") from error
