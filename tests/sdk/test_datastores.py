@@ -9,9 +9,12 @@ from tests.journeys.web import serving
 from tests.sdk.folders import tree
 
 from roost import Dataset, Datastore, ScriptRunConfig, Workspace
+from roost.data import fetching
+from roost.domain.datastores import PART
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput, NotFound
 from roost.sdk import datastore_files, telling
 from roost.sdk.connections import Bytes
+from roost_job import local_files
 from roost_job.exceptions import UserErrorException
 
 
@@ -227,6 +230,59 @@ def test_a_file_of_an_odd_name_is_left_out_and_named(
     with pytest.raises(InvalidInput, match="no file to upload") as caught:
         store.upload(str(tmp_path / "odd"))
     assert "Rename them" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_what_a_broken_transfer_left_is_left_out_and_named(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (local_files.PART, local_files.DOWNLOAD) == (PART, fetching._OWN)
+    store, src = workspace.get_default_datastore(), tmp_path / "src"
+    tree(src, {"a.txt": "1", "sub/.roost-part-x": "2", ".roost-download/data/b.txt": "3"})
+    words = "Roost keeps such names for what is not whole yet"
+    told = f"Left out: '.roost-download/data/b.txt' ({words}), 'sub/.roost-part-x' ({words}).\n"
+    store.upload(str(src), "ours", show_progress=False)
+    assert capsys.readouterr().err == told
+    Dataset.File.upload_directory(str(src), (store, "ours too"), show_progress=False)
+    assert capsys.readouterr().err == told
+    store.upload_files(
+        [str(src / "a.txt"), str(src / "sub/.roost-part-x")], target_path="ours also", show_progress=False
+    )
+    assert capsys.readouterr().err == f"Left out: '.roost-part-x' ({words}).\n"
+    assert [item.name for item in datastore_files.listing(store, "ours*/**")] == [
+        *("ours also/a.txt", "ours too/a.txt", "ours/a.txt")
+    ]
+    with pytest.raises(UserErrorException, match="There is no file to upload") as caught:
+        store.upload_files([str(src / "sub/.roost-part-x")])
+    assert words in caught.value.hint
+    with pytest.raises(UserErrorException, match=r"Nothing is uploaded to 'a/\.roost-download/'"):
+        store.upload(str(src), "a/.roost-download/")
+
+
+def test_what_is_no_file_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree(tmp_path / "src", {"a.txt": "1"})
+    (tmp_path / "src/nowhere").symlink_to("absent")
+    os.mkfifo(tmp_path / "src/pipe")
+    assert [name for _, name in datastore_files.folder(tmp_path / "src")] == ["a.txt"]
+    assert capsys.readouterr().err == "Left out: 'nowhere' (it is a link to nothing), 'pipe' (it is a pipe).\n"
+    datastore_files.folder(tmp_path / "src", "*.txt")
+    assert capsys.readouterr().err == "", "nobody asked for them"
+    (tmp_path / "src/a.txt").unlink()
+    with pytest.raises(UserErrorException, match=r"no file to upload in '.*src'\.\nhint: Left out: 'nowhere'"):
+        datastore_files.folder(tmp_path / "src")
+
+
+def test_that_there_is_nothing_to_upload_has_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserErrorException, match=r"no file to upload in .*\nhint: Look at the path"):
+        datastore_files.folder(tmp_path / "empty")
+    with pytest.raises(UserErrorException, match=r"for '\*\.csv'\.\nhint: `\*` stays within a folder"):
+        datastore_files.folder(tmp_path / "empty", "*.csv")
+    with pytest.raises(UserErrorException, match=r"no file '.*none' to upload\.\nhint: Look at the path"):
+        datastore_files.chosen([tmp_path / "none"], None)
+    with pytest.raises(UserErrorException, match=r"no file '.*pipe' to upload\.\nhint: Look at it: it is a pipe\."):
+        datastore_files.chosen([tmp_path / "pipe"], None)
 
 
 def test_a_link_to_its_own_folder_is_not_gone_round(tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def upload(
     """The paths in the datastore that were written; those that are there already are passed over unless they are replaced."""
     if datastore._record.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
+    local_files.require_seen(target)
     base = names.path(target.strip("/")) if target.strip("/") else ""
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
     local_files.require_apart([name for _, name in wanted])
