@@ -164,10 +164,21 @@ def stayed(count: int, datastore: str) -> str:
 def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: str) -> None:
     """What is said before files come, of `count` that there are: that there are none, or that some are here already."""
     if not count:
-        say("There is no file at %r in %s." % (prefix, datastore))
+        say(" ".join(["There is no file at %r in %s." % (prefix, datastore)] + of_pattern(prefix)))
     elif same:
         what = "it" if same == 1 else "them"
         say("%s; overwrite=True replaces %s." % (stayed(same, folder)[:-1], what))
+
+
+def of_pattern(path: str) -> List[str]:
+    """What to say of a path in a datastore where there is no file; nothing of one that is no pattern."""
+    signs = " and ".join("`%s`" % sign for sign in "*?" if sign in path)
+    if not signs:
+        return []
+    words = ["`%s` is taken as a pattern, for its %s: it means files and no folders." % (path, signs)]
+    if not path.endswith("**"):
+        words.append("`%s/**` means all below such folders." % path.rstrip("/"))
+    return words
 
 
 def megabytes(size: int) -> str:

@@ -40,6 +40,8 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
     assert "hint: Give --overwrite" in roost("data", "download", "birds", "here", code=1)
     roost("data", "upload", "birds/a.csv", "--to", "workspaceblobstore:one")
     assert "hint: roost data upload" in roost("data", "register", "x", "birds", code=1)
+    assert "hint: `on?` is taken as a pattern" in roost("data", "register", "x", "workspaceblobstore:on?", code=1)
+    assert "is a pattern" in roost("data", "upload", "birds", "--name", "n", "--to", "workspaceblobstore:on?", code=1)
     roost("data", "register", "table", "workspaceblobstore:birds/**/*.csv", "--kind", "csv", "--separator", r"\t")
     assert "hint: Give --new-version" in roost("data", "register", "table", "workspaceblobstore:one", code=1)
     assert "version 2" in roost("data", "register", "table", "workspaceblobstore:one", "--new-version")

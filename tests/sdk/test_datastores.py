@@ -259,6 +259,35 @@ def test_what_a_broken_transfer_left_is_left_out_and_named(
         store.upload(str(src), "a/.roost-download/")
 
 
+@pytest.mark.slow
+def test_a_folder_whose_name_is_a_pattern(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = workspace.get_default_datastore()
+    tree(tmp_path / "src", {"q?x/a.txt": "1", "qyx/b.txt": "2"})
+    store.upload(str(tmp_path / "src"), "signs", show_progress=False)
+    words = (
+        "`signs/q?x` is taken as a pattern, for its `?`: it means files and no folders. `signs/q?x/**` means all below"
+    )
+    with pytest.raises(InvalidInput, match=r"There is no file at workspaceblobstore/signs/q\?x\.") as caught:
+        Dataset.File.from_files((store, "signs/q?x"))
+    assert caught.value.hint.startswith(words) and "validate=False" in caught.value.hint
+    assert caught.value.cli_hint.startswith(words) and "validate" not in caught.value.cli_hint
+    with pytest.raises(NotFound, match=r"has no files now at .*\nhint: `signs/q\?x` is taken as a pattern"):
+        Dataset.File.from_files((store, "signs/q?x"), validate=False).download(str(tmp_path / "none"))
+    assert len(Dataset.File.from_files((store, "signs/q?x/**")).to_path()) == 2
+    assert store.download(str(tmp_path / "down"), prefix="signs/q?x/", show_progress=False) == 1
+    assert contents(tmp_path / "down") == {"signs/q?x/a.txt": "1"}, "a prefix is a folder"
+    assert store.download(str(tmp_path / "down"), prefix="signs/*/b*", show_progress=False) == 1, "or else a pattern"
+    assert store.download(str(tmp_path / "down"), prefix="signs/q?y") == 0
+    assert "There is no file at 'signs/q?y' in workspaceblobstore. `signs/q?y` is taken" in capsys.readouterr().err
+    tree(tmp_path / "src", {"q?x/a.txt": "changed"})
+    store.upload(str(tmp_path / "src/q?x"), "signs/q?x")
+    assert "1 file is in workspaceblobstore already" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match=r"'signs/q\?x' is a pattern; files are uploaded to a folder"):
+        Dataset.File.upload_directory(str(tmp_path / "src"), (store, "signs/q?x"))
+
+
 def test_what_is_no_file_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tree(tmp_path / "src", {"a.txt": "1"})
     (tmp_path / "src/nowhere").symlink_to("absent")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roost.blobs.copying import copy
-from roost.domain import codec, names
+from roost.domain import codec, globs, names
 from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.sdk import telling
@@ -36,6 +36,22 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
     answer = connection.client.call("GET", route, params=params)
     telling.once(str(answer.get("left_out") or ""))
     return [codec.decode(Item, each) for each in answer["items"]]
+
+
+def below(datastore: "Datastore", path: str) -> list[Item]:
+    """The files below a folder. One with `*` or `?` in its name comes before the pattern that the name would be."""
+    plain = globs.checked(path)
+    if globs.is_pattern(plain):
+        every = listing(datastore, plain if plain.endswith("**") else f"{plain}/**")
+        if named := [item for item in every if item.name.startswith(f"{plain}/")]:
+            return named
+    return listing(datastore, path)
+
+
+def require_one_place(path: str) -> None:
+    """InvalidInput for a folder that a dataset could not name alone."""
+    if globs.is_pattern(path):
+        raise InvalidInput(f"{path!r} is a pattern; files are uploaded to a folder.", hint="Leave out `*` and `?`.")
 
 
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
@@ -63,7 +79,7 @@ def upload(
     base = names.path(target.strip("/")) if target.strip("/") else ""
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
     local_files.require_apart([name for _, name in wanted])
-    there = set() if overwrite else {item.name for item in listing(datastore, base)}
+    there = set() if overwrite else {item.name for item in below(datastore, base)}
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
@@ -76,11 +92,11 @@ def upload(
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
     """How many files came to the folder, each under its path in the datastore."""
     root = Path(local_files.absolute("target_path", target))
-    there = listing(datastore, prefix)
+    there = below(datastore, prefix)
     found = [item for item in there if overwrite or not (root / item.name).exists()]
     if show_progress:
         local_files.say_of_download(datastore.name, prefix, len(there), len(there) - len(found), str(root))
-    bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)
+    bring(datastore, found, root, lambda: below(datastore, prefix), show_progress)
     return len(found)
 
 
