@@ -155,10 +155,11 @@ def done(deed: str, count: int, size: int) -> str:
     return "%s %d file%s, %s." % (deed, count, "" if count == 1 else "s", megabytes(size))
 
 
-def stayed(count: int, datastore: str) -> str:
-    """Of files that are there already."""
-    words = ("1 file is", "stays as it is") if count == 1 else ("%d files are" % count, "stay as they are")
-    return "%s in %s already and %s." % (words[0], datastore, words[1])
+def stayed(count: int, place: str, otherwise: str = "overwrite=True") -> str:
+    """Of files that are there already, and how they are replaced."""
+    many = ("%d files are" % count, "stay as they are", "them")
+    words = ("1 file is", "stays as it is", "it") if count == 1 else many
+    return "%s in %s already and %s; %s replaces %s." % (words[0], place, words[1], otherwise, words[2])
 
 
 def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: str) -> None:
@@ -166,8 +167,7 @@ def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: 
     if not count:
         say(" ".join(["There is no file at %r in %s." % (prefix, datastore)] + of_pattern(prefix)))
     elif same:
-        what = "it" if same == 1 else "them"
-        say("%s; overwrite=True replaces %s." % (stayed(same, folder)[:-1], what))
+        say(stayed(same, folder))
 
 
 def of_pattern(path: str) -> List[str]:

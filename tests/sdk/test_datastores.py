@@ -45,7 +45,8 @@ def test_files_there_and_back(
     assert "Uploaded 3 files, 4 bytes." in capsys.readouterr().err
     tree(tmp_path / "src", {"a.txt": "changed", "new.txt": "4"})
     store.upload(str(tmp_path / "src"), "up")
-    assert "3 files are in workspaceblobstore already" in capsys.readouterr().err
+    words = "3 files are in workspaceblobstore already and stay as they are; overwrite=True replaces them."
+    assert words in capsys.readouterr().err
     assert store.download(str(tmp_path / "down"), prefix="up", show_progress=False) == 4
     assert capsys.readouterr().err == ""
     back = {"a.txt": "1", "new.txt": "4", "sub/.hidden": "3", "sub/b c.txt": "22"}

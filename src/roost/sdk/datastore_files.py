@@ -70,9 +70,16 @@ def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -
 
 
 def upload(
-    datastore: "Datastore", files: Sequence[tuple[Path, str]], target: str, *, overwrite: bool, show_progress: bool
+    datastore: "Datastore",
+    files: Sequence[tuple[Path, str]],
+    target: str,
+    *,
+    overwrite: bool,
+    show_progress: bool,
+    otherwise: str = "overwrite=True",
 ) -> list[str]:
-    """The paths in the datastore that were written; those that are there already are passed over unless they are replaced."""
+    """The paths in the datastore that were written; those that are there already are passed over unless they are replaced.
+    `otherwise` is what the caller gives for that."""
     if datastore._record.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
     local_files.require_seen(target)
@@ -83,7 +90,7 @@ def upload(
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
-        local_files.say(local_files.stayed(len(wanted) - len(going), datastore.name))
+        local_files.say(local_files.stayed(len(wanted) - len(going), datastore.name, otherwise))
     _store(datastore, going, told)
     told.end()
     return [name for _, name in going]
