@@ -88,6 +88,7 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
     def _send(self, files: List[Tuple[str, str]], target: Optional[str], overwrite: bool, show_progress: bool) -> str:
         """Where in the datastore they are now."""
         local_files.require_apart([name for _, name in files])
+        local_files.require_seen(target or "")
         link, place = link_of(self._workspace), ""
         sent = size = there = 0
         for start in range(0, len(files), _BATCH):

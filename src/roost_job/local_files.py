@@ -2,10 +2,19 @@
 
 import fnmatch
 import os
+import stat
 import sys
 from typing import Any, FrozenSet, Iterator, List, Optional, Sequence, Tuple
 
 from roost_job.exceptions import UserErrorException
+
+PART, DOWNLOAD = ".roost-part-", ".roost-download"
+"""How names of files begin that are being written to a datastore; the folder in which a download keeps what is not whole yet.
+In a datastore nobody would see the one, and no download would leave the other where it is."""
+_OURS = "Roost keeps such names for what is not whole yet"
+_LOOK = "Look at the path; a relative one is seen from the working folder."
+_STARS = "`*` stays within a folder, `**` is any number of folders: `**/*.csv`."
+_NAMED = 5
 
 
 def absolute(what: str, given: Any) -> str:
@@ -27,14 +36,58 @@ def folder(src_dir: Any, pattern: Optional[str] = None) -> List[Tuple[str, str]]
     if pattern is not None:
         parts = [part for part in pattern.split("/") if part not in ("", ".")]
         found = [each for each in found if _fits(parts, each[1].split("/"))]
-    if not found:
-        meant = " for %r." % pattern if pattern else "."
-        raise UserErrorException("There is no file to upload in %r%s" % (str(src_dir), meant))
-    return sorted(found, key=lambda each: each[1].split("/"))
+    found.sort(key=lambda each: each[1].split("/"))
+    none = "There is no file to upload in %r%s" % (str(src_dir), " for %r." % pattern if pattern else ".")
+    return _wanted(found, none, _STARS if pattern else _LOOK)
+
+
+def _wanted(found: Sequence[Tuple[str, str]], none: str, hint: str = "") -> List[Tuple[str, str]]:
+    """Without those that cannot be uploaded, which are told; an error of the other words when there are none."""
+    wanted: List[Tuple[str, str]] = []
+    passed: List[Tuple[str, str]] = []
+    for path, name in found:
+        why = problem(path, name)
+        if why:
+            passed.append((name, why))
+        else:
+            wanted.append((path, name))
+    if not wanted:
+        raise UserErrorException(none, hint=left_out(passed) or hint)
+    if passed:
+        say(left_out(passed))
+    return wanted
+
+
+def is_ours(name: str) -> bool:
+    """Whether Roost keeps a name in a datastore, or one of its folders, for itself."""
+    parts = name.split("/")
+    return parts[-1].startswith(PART) or DOWNLOAD in parts
+
+
+def problem(path: str, name: str) -> str:
+    """Why what lies at a path is not uploaded under that name; empty when it is."""
+    return _OURS if is_ours(name) else "" if os.path.isfile(path) else _kind(path)
+
+
+def _kind(path: str) -> str:
+    """What it is that is no file."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        return "it is a link to nothing" if os.path.islink(path) else "it cannot be reached: %s" % error.strerror
+    kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISDIR, "a folder"))
+    return "it is %s" % next((word for fits, word in kinds if fits(mode)), "a device")
+
+
+def left_out(passed: Sequence[Tuple[str, str]]) -> str:
+    """The sentence about what is passed over, by name and reason; empty when there is none."""
+    named = ", ".join("%r (%s)" % each for each in passed[:_NAMED])
+    more = " and %d more" % (len(passed) - _NAMED) if len(passed) > _NAMED else ""
+    return "Left out: %s%s." % (named, more) if passed else ""
 
 
 def _walk(place: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[str]:
-    """All files below it, through links too; one that leads to a folder above it ends there."""
+    """All that is below it but folders, through links too; one that leads to a folder above it ends there."""
     seen = os.stat(place)
     here = (seen.st_dev, seen.st_ino)
     if here in above:
@@ -48,7 +101,7 @@ def _walk(place: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[str]:
         if os.path.isdir(path):
             for each in _walk(path, above | {here}):
                 yield each
-        elif os.path.isfile(path):
+        else:
             yield path
 
 
@@ -65,14 +118,18 @@ def chosen(files: Any, relative_root: Any = None) -> List[Tuple[str, str]]:
                 "%r is a folder; these are files to upload." % path, hint="datastore.upload(src_dir) takes a folder."
             )
         if not os.path.isfile(path):
-            raise UserErrorException("There is no file %r to upload." % path)
+            there = os.path.lexists(path)
+            raise UserErrorException(
+                "There is no file %r to upload." % path, hint="Look at it: %s." % _kind(path) if there else _LOOK
+            )
+    none = "There is no file to upload."
     if relative_root is None:
-        return [(path, os.path.basename(path)) for path in paths]
+        return _wanted([(path, os.path.basename(path)) for path in paths], none)
     root = absolute("relative_root", relative_root)
     for path in paths:
         if not path.startswith(os.path.join(root, "")):
             raise UserErrorException("%r is not below relative_root %r." % (path, root))
-    return [(path, _below(path, root)) for path in paths]
+    return _wanted([(path, _below(path, root)) for path in paths], none)
 
 
 def require_apart(names: Sequence[str]) -> None:
@@ -81,6 +138,12 @@ def require_apart(names: Sequence[str]) -> None:
             "%d files would be stored under %d names." % (len(names), len(set(names))),
             hint="Give relative_root to keep them apart.",
         )
+
+
+def require_seen(target: str) -> None:
+    """UserErrorException for a folder of a datastore whose files nobody would be shown."""
+    if is_ours(target.rstrip("/")):
+        raise UserErrorException("Nothing is uploaded to %r: %s." % (target, _OURS), hint="Give another target path.")
 
 
 def say(text: str) -> None:
@@ -92,19 +155,30 @@ def done(deed: str, count: int, size: int) -> str:
     return "%s %d file%s, %s." % (deed, count, "" if count == 1 else "s", megabytes(size))
 
 
-def stayed(count: int, datastore: str) -> str:
-    """Of files that are there already."""
-    words = ("1 file is", "stays as it is") if count == 1 else ("%d files are" % count, "stay as they are")
-    return "%s in %s already and %s." % (words[0], datastore, words[1])
+def stayed(count: int, place: str, otherwise: str = "overwrite=True") -> str:
+    """Of files that are there already, and how they are replaced."""
+    many = ("%d files are" % count, "stay as they are", "them")
+    words = ("1 file is", "stays as it is", "it") if count == 1 else many
+    return "%s in %s already and %s; %s replaces %s." % (words[0], place, words[1], otherwise, words[2])
 
 
 def say_of_download(datastore: str, prefix: str, count: int, same: int, folder: str) -> None:
     """What is said before files come, of `count` that there are: that there are none, or that some are here already."""
     if not count:
-        say("There is no file at %r in %s." % (prefix, datastore))
+        say(" ".join(["There is no file at %r in %s." % (prefix, datastore)] + of_pattern(prefix)))
     elif same:
-        what = "it" if same == 1 else "them"
-        say("%s; overwrite=True replaces %s." % (stayed(same, folder)[:-1], what))
+        say(stayed(same, folder))
+
+
+def of_pattern(path: str) -> List[str]:
+    """What to say of a path in a datastore where there is no file; nothing of one that is no pattern."""
+    signs = " and ".join("`%s`" % sign for sign in "*?" if sign in path)
+    if not signs:
+        return []
+    words = ["`%s` is taken as a pattern, for its %s: it means files and no folders." % (path, signs)]
+    if not path.endswith("**"):
+        words.append("`%s/**` means all below such folders." % path.rstrip("/"))
+    return words
 
 
 def megabytes(size: int) -> str:

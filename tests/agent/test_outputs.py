@@ -112,6 +112,19 @@ def test_uploaded_noted_and_registered(desk: Desk, tmp_path: Path) -> None:
     assert datasets.get(desk.house, ANN, "vision", "numbers", None).version == 1
 
 
+def test_what_is_left_out_is_said(desk: Desk, tmp_path: Path) -> None:
+    run = Delivery(desk, tmp_path / "home", Output(name="made"))
+    run.fill("made", a="1")
+    place = Path(run.paths["made"])
+    (place / ".roost-download").mkdir()
+    (place / ".roost-download/b").write_text("2")
+    (place / "outside").symlink_to("/etc/passwd")
+    assert run.deliver() == []
+    words = "'outside' (it is a link that leads outside), '.roost-download/b' (Roost keeps such names"
+    assert run.said[0].startswith(f"Output made: Left out: {words}")
+    assert run.said[1].startswith("Output made: 1 file, 1 byte")
+
+
 def test_that_nothing_fits_is_said(desk: Desk, tmp_path: Path) -> None:
     given = (Output(name="made", globs=("*.png", "*.jpg")), Output(name="empty", globs=("*.png",)))
     run = Delivery(desk, tmp_path / "home", *given)

@@ -38,8 +38,14 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
     assert "2 files in" in roost("data", "download", "birds", "here")
     assert (tmp_path / "here/sub/b.csv").read_text() == "x\n2\n"
     assert "hint: Give --overwrite" in roost("data", "download", "birds", "here", code=1)
-    roost("data", "upload", "birds/a.csv", "--to", "workspaceblobstore:one")
+    one = ("data", "upload", "birds/a.csv", "--to", "workspaceblobstore:one")
+    roost(*one)
+    again = subprocess.run([ROOST, *one], capture_output=True, text=True, timeout=90)
+    assert "1 file is in workspaceblobstore already and stays as it is; --overwrite replaces it." in again.stderr
+    assert "hint: Look at the path" in roost("data", "upload", "none", code=1)
     assert "hint: roost data upload" in roost("data", "register", "x", "birds", code=1)
+    assert "hint: `on?` is taken as a pattern" in roost("data", "register", "x", "workspaceblobstore:on?", code=1)
+    assert "is a pattern" in roost("data", "upload", "birds", "--name", "n", "--to", "workspaceblobstore:on?", code=1)
     roost("data", "register", "table", "workspaceblobstore:birds/**/*.csv", "--kind", "csv", "--separator", r"\t")
     assert "hint: Give --new-version" in roost("data", "register", "table", "workspaceblobstore:one", code=1)
     assert "version 2" in roost("data", "register", "table", "workspaceblobstore:one", "--new-version")

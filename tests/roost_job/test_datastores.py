@@ -109,7 +109,8 @@ def test_files_are_named_and_the_agent_moves_them(
     files = [["a.txt", str(src / "a.txt")], ["sub/.hidden", str(src / "sub/.hidden")]]
     assert asked(door) == {"name": OWN["name"], "files": files, "target": "up/", "overwrite": False}
     told = capsys.readouterr().err.splitlines()
-    assert told == ["1 file is in workspaceblobstore already and stays as it is.", "Uploaded 1 file, 3 bytes."]
+    stayed = "1 file is in workspaceblobstore already and stays as it is; overwrite=True replaces it."
+    assert told == [stayed, "Uploaded 1 file, 3 bytes."]
     assert (reference.datastore, reference.path_on_datastore) == (store, "up")
     store.upload_files([src / "a.txt"], target_path="one", overwrite=True, show_progress=False)
     assert asked(door)["files"] == [["a.txt", str(src / "a.txt")]]

@@ -9,9 +9,12 @@ from tests.journeys.web import serving
 from tests.sdk.folders import tree
 
 from roost import Dataset, Datastore, ScriptRunConfig, Workspace
+from roost.data import fetching
+from roost.domain.datastores import PART
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput, NotFound
 from roost.sdk import datastore_files, telling
 from roost.sdk.connections import Bytes
+from roost_job import local_files
 from roost_job.exceptions import UserErrorException
 
 
@@ -42,7 +45,8 @@ def test_files_there_and_back(
     assert "Uploaded 3 files, 4 bytes." in capsys.readouterr().err
     tree(tmp_path / "src", {"a.txt": "changed", "new.txt": "4"})
     store.upload(str(tmp_path / "src"), "up")
-    assert "3 files are in workspaceblobstore already" in capsys.readouterr().err
+    words = "3 files are in workspaceblobstore already and stay as they are; overwrite=True replaces them."
+    assert words in capsys.readouterr().err
     assert store.download(str(tmp_path / "down"), prefix="up", show_progress=False) == 4
     assert capsys.readouterr().err == ""
     back = {"a.txt": "1", "new.txt": "4", "sub/.hidden": "3", "sub/b c.txt": "22"}
@@ -229,6 +233,88 @@ def test_a_file_of_an_odd_name_is_left_out_and_named(
     assert "Rename them" in caught.value.hint
 
 
+@pytest.mark.slow
+def test_what_a_broken_transfer_left_is_left_out_and_named(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (local_files.PART, local_files.DOWNLOAD) == (PART, fetching._OWN)
+    store, src = workspace.get_default_datastore(), tmp_path / "src"
+    tree(src, {"a.txt": "1", "sub/.roost-part-x": "2", ".roost-download/data/b.txt": "3"})
+    words = "Roost keeps such names for what is not whole yet"
+    told = f"Left out: '.roost-download/data/b.txt' ({words}), 'sub/.roost-part-x' ({words}).\n"
+    store.upload(str(src), "ours", show_progress=False)
+    assert capsys.readouterr().err == told
+    Dataset.File.upload_directory(str(src), (store, "ours too"), show_progress=False)
+    assert capsys.readouterr().err == told
+    store.upload_files(
+        [str(src / "a.txt"), str(src / "sub/.roost-part-x")], target_path="ours also", show_progress=False
+    )
+    assert capsys.readouterr().err == f"Left out: '.roost-part-x' ({words}).\n"
+    assert [item.name for item in datastore_files.listing(store, "ours*/**")] == [
+        *("ours also/a.txt", "ours too/a.txt", "ours/a.txt")
+    ]
+    with pytest.raises(UserErrorException, match="There is no file to upload") as caught:
+        store.upload_files([str(src / "sub/.roost-part-x")])
+    assert words in caught.value.hint
+    with pytest.raises(UserErrorException, match=r"Nothing is uploaded to 'a/\.roost-download/'"):
+        store.upload(str(src), "a/.roost-download/")
+
+
+@pytest.mark.slow
+def test_a_folder_whose_name_is_a_pattern(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = workspace.get_default_datastore()
+    tree(tmp_path / "src", {"q?x/a.txt": "1", "qyx/b.txt": "2"})
+    store.upload(str(tmp_path / "src"), "signs", show_progress=False)
+    words = (
+        "`signs/q?x` is taken as a pattern, for its `?`: it means files and no folders. `signs/q?x/**` means all below"
+    )
+    with pytest.raises(InvalidInput, match=r"There is no file at workspaceblobstore/signs/q\?x\.") as caught:
+        Dataset.File.from_files((store, "signs/q?x"))
+    assert caught.value.hint.startswith(words) and "validate=False" in caught.value.hint
+    assert caught.value.cli_hint.startswith(words) and "validate" not in caught.value.cli_hint
+    with pytest.raises(NotFound, match=r"has no files now at .*\nhint: `signs/q\?x` is taken as a pattern"):
+        Dataset.File.from_files((store, "signs/q?x"), validate=False).download(str(tmp_path / "none"))
+    assert len(Dataset.File.from_files((store, "signs/q?x/**")).to_path()) == 2
+    assert store.download(str(tmp_path / "down"), prefix="signs/q?x/", show_progress=False) == 1
+    assert contents(tmp_path / "down") == {"signs/q?x/a.txt": "1"}, "a prefix is a folder"
+    assert store.download(str(tmp_path / "down"), prefix="signs/*/b*", show_progress=False) == 1, "or else a pattern"
+    assert store.download(str(tmp_path / "down"), prefix="signs/q?y") == 0
+    assert "There is no file at 'signs/q?y' in workspaceblobstore. `signs/q?y` is taken" in capsys.readouterr().err
+    tree(tmp_path / "src", {"q?x/a.txt": "changed"})
+    store.upload(str(tmp_path / "src/q?x"), "signs/q?x")
+    assert "1 file is in workspaceblobstore already" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match=r"'signs/q\?x' is a pattern; files are uploaded to a folder"):
+        Dataset.File.upload_directory(str(tmp_path / "src"), (store, "signs/q?x"))
+
+
+def test_what_is_no_file_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree(tmp_path / "src", {"a.txt": "1"})
+    (tmp_path / "src/nowhere").symlink_to("absent")
+    os.mkfifo(tmp_path / "src/pipe")
+    assert [name for _, name in datastore_files.folder(tmp_path / "src")] == ["a.txt"]
+    assert capsys.readouterr().err == "Left out: 'nowhere' (it is a link to nothing), 'pipe' (it is a pipe).\n"
+    datastore_files.folder(tmp_path / "src", "*.txt")
+    assert capsys.readouterr().err == "", "nobody asked for them"
+    (tmp_path / "src/a.txt").unlink()
+    with pytest.raises(UserErrorException, match=r"no file to upload in '.*src'\.\nhint: Left out: 'nowhere'"):
+        datastore_files.folder(tmp_path / "src")
+
+
+def test_that_there_is_nothing_to_upload_has_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserErrorException, match=r"no file to upload in .*\nhint: Look at the path"):
+        datastore_files.folder(tmp_path / "empty")
+    with pytest.raises(UserErrorException, match=r"for '\*\.csv'\.\nhint: `\*` stays within a folder"):
+        datastore_files.folder(tmp_path / "empty", "*.csv")
+    with pytest.raises(UserErrorException, match=r"no file '.*none' to upload\.\nhint: Look at the path"):
+        datastore_files.chosen([tmp_path / "none"], None)
+    with pytest.raises(UserErrorException, match=r"no file '.*pipe' to upload\.\nhint: Look at it: it is a pipe\."):
+        datastore_files.chosen([tmp_path / "pipe"], None)
+
+
 def test_a_link_to_its_own_folder_is_not_gone_round(tmp_path: Path) -> None:
     tree(tmp_path / "src", {"a.txt": "1", "sub/b.txt": "2"})
     (tmp_path / "src/loop").symlink_to(".")
@@ -242,3 +328,14 @@ def test_a_link_to_its_own_folder_is_not_gone_round(tmp_path: Path) -> None:
     assert [name for _, name in datastore_files.folder(tmp_path / "src", "*.txt")] == ["a.txt"]
     with pytest.raises(UserErrorException, match=r"no file to upload in '.*' for '\*.png'"):
         datastore_files.folder(tmp_path / "src", "*.png")
+
+
+def test_a_copy_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"x")
+
+    def look() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        datastore_files._copy(tmp_path / "x", tmp_path / "store/x", look)
+    assert list((tmp_path / "store").iterdir()) == []

@@ -113,7 +113,9 @@ class Datastores:
                 continue
             name, path = names.path(pair[0]), self._door.reach(absolute(pair[1]))
             if not os.path.isfile(path):
-                raise InvalidInput(f"There is no file {pair[1]!r} to upload.")
+                raise InvalidInput(
+                    f"There is no file {pair[1]!r} to upload.", hint="Is it there still, where the run's agent sees it?"
+                )
             if not os.access(path, os.R_OK):
                 raise InvalidInput(f"The file {pair[1]!r} may not be read.", hint="Look at who may read it.")
             found[names.path(f"{base}/{name}" if base else name)] = path

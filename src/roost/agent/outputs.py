@@ -19,6 +19,7 @@ from roost.domain.plans import Plan
 from roost.domain.runs import RunSpec
 from roost.transport import storing
 from roost.transport.client import path_of
+from roost_job import local_files
 
 _PATIENCE = 600.0  # seconds for a full disk of the control plane to be freed
 log = logging.getLogger("roost.agent")
@@ -55,7 +56,10 @@ def deliver(folder: Folder, plan: Plan, link: Link, say: Callable[[str], None]) 
 
 def _deliver(folder: Folder, plan: Plan, link: Link, output: Output, say: Callable[[str], None]) -> None:
     began = time.monotonic()
-    found = written(_real(folder, output), output.globs)
+    passed: list[tuple[str, str]] = []
+    found = written(_real(folder, output), output.globs, passed)
+    if passed:
+        say(f"Output {output.name}: {local_files.left_out(passed)}")
     moved: list[str] = []
     several = plan.spec.node_count > 1
     if several:
@@ -117,9 +121,11 @@ def _real(folder: Folder, output: Output) -> Path:
     return place
 
 
-def written(place: Path, globs: Sequence[str] = ()) -> list[tuple[str, Path]]:
-    """The files below a folder by their names in it, or the one file. Links that lead outside are never followed: they could name
-    any file of the machine."""
+def written(
+    place: Path, globs: Sequence[str] = (), passed: list[tuple[str, str]] | None = None
+) -> list[tuple[str, Path]]:
+    """The files below a folder by their names in it, or the one file; `passed` is told the others, and why. Links that lead
+    outside are never followed: they could name any file of the machine."""
     if place.is_file() and not place.is_symlink():
         return [(names.path(place.name), place)]
     inside = Path(os.path.realpath(place))
@@ -130,8 +136,13 @@ def written(place: Path, globs: Sequence[str] = ()) -> list[tuple[str, Path]]:
             name = path.relative_to(place).as_posix()
             if globs and not any(fnmatch.fnmatchcase(name, each) for each in globs):
                 continue
-            if not path.is_file() or not Path(os.path.realpath(path)).is_relative_to(inside):
-                log.warning("%r of an output is no file of its own and is not uploaded.", name)
+            why = local_files.problem(str(path), name)
+            if not why and not Path(os.path.realpath(path)).is_relative_to(inside):
+                why = "it is a link that leads outside"
+            if why:
+                log.warning("%r of an output is not uploaded: %s.", name, why)
+                if passed is not None:
+                    passed.append((name, why))
                 continue
             found.append((names.path(name), path))
     return found

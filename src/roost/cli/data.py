@@ -170,9 +170,13 @@ def upload(
     if name:
         _refuse_taken(ws, name, new_version)
     datastore, folder = _target(ws, to, here, name)
+    if name:
+        datastore_files.require_one_place(folder)
     if name and not overwrite:
         _refuse_mixing(datastore, folder, [each for _, each in files])
-    going = datastore_files.upload(datastore, files, folder, overwrite=overwrite, show_progress=not as_json)
+    going = datastore_files.upload(
+        datastore, files, folder, overwrite=overwrite, show_progress=not as_json, otherwise="--overwrite"
+    )
     done = None
     if name:
         where = folder if here.is_dir() else f"{folder}/{here.name}".lstrip("/")

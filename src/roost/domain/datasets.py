@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from roost.domain import globs, names
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
+from roost_job import local_files
 
 OPERATORS = frozenset(
     {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is_null", "starts_with", "ends_with", "contains"}
@@ -274,9 +275,15 @@ def nothing_there(definition: Definition) -> InvalidInput:
     """A dataset that was to have files by now."""
     return InvalidInput(
         f"There is no file at {whereabouts(definition)}.",
-        hint="Give validate=False for data that comes later.",
-        cli_hint="Look at its path.",
+        hint=of_pattern(definition) + "Give validate=False for data that comes later.",
+        cli_hint=of_pattern(definition).strip() or "Look at its path.",
     )
+
+
+def of_pattern(definition: Definition) -> str:
+    """What to say before a hint about files that are not there, of the first path that is a pattern."""
+    words = next((words for each in definition.sources if (words := local_files.of_pattern(each.path))), [])
+    return "".join(f"{each} " for each in words)
 
 
 def checked(definition: Definition) -> Definition:

@@ -65,6 +65,7 @@ class FileDatasetFactory:
                 src_dir, target, pattern, overwrite, show_progress
             )
             return found
+        datastore_files.require_one_place(path)
         files = datastore_files.folder(src_dir, pattern)
         datastore_files.upload(datastore, files, path, overwrite=overwrite, show_progress=show_progress)
         definition = Definition(sources=(Source(datastore=datastore.name, path=globs.checked(path)),))

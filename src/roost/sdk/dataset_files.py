@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost.data.steps import whole
 from roost.domain import codec
-from roost.domain.datasets import Definition, whereabouts
+from roost.domain.datasets import Definition, of_pattern, whereabouts
 from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DataNotFound, NotFound
 from roost.sdk import telling
@@ -43,10 +43,11 @@ def download(
 
     items = listing(dataset)
     if not items and not ignore_not_found:
+        told = of_pattern(dataset._definition)
         raise NotFound(
             f"The dataset has no files now at {whereabouts(dataset._definition)}.",
-            hint="Look at its path or pattern; give ignore_not_found=True when that is all right.",
-            cli_hint="Look at its path or pattern: roost data show NAME",
+            hint=told + "Look at its path or pattern; give ignore_not_found=True when that is all right.",
+            cli_hint=told + "Look at its path or pattern: roost data show NAME",
         )
     there = [item for item in items if (root / item.name).exists()]
     if there and not overwrite:

@@ -8,16 +8,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roost.blobs.copying import copy
-from roost.domain import codec, names
+from roost.domain import codec, globs, names
 from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.sdk import telling
 from roost.transport import storing
+from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
 from roost_job import local_files
 
@@ -38,6 +38,22 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
     return [codec.decode(Item, each) for each in answer["items"]]
 
 
+def below(datastore: "Datastore", path: str) -> list[Item]:
+    """The files below a folder. One with `*` or `?` in its name comes before the pattern that the name would be."""
+    plain = globs.checked(path)
+    if globs.is_pattern(plain):
+        every = listing(datastore, plain if plain.endswith("**") else f"{plain}/**")
+        if named := [item for item in every if item.name.startswith(f"{plain}/")]:
+            return named
+    return listing(datastore, path)
+
+
+def require_one_place(path: str) -> None:
+    """InvalidInput for a folder that a dataset could not name alone."""
+    if globs.is_pattern(path):
+        raise InvalidInput(f"{path!r} is a pattern; files are uploaded to a folder.", hint="Leave out `*` and `?`.")
+
+
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
     """The files of a folder with their paths in it; those that a pattern means, when there is one."""
     found = [(Path(path), name) for path, name in local_files.folder(src_dir, pattern)]
@@ -54,19 +70,27 @@ def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -
 
 
 def upload(
-    datastore: "Datastore", files: Sequence[tuple[Path, str]], target: str, *, overwrite: bool, show_progress: bool
+    datastore: "Datastore",
+    files: Sequence[tuple[Path, str]],
+    target: str,
+    *,
+    overwrite: bool,
+    show_progress: bool,
+    otherwise: str = "overwrite=True",
 ) -> list[str]:
-    """The paths in the datastore that were written; those that are there already are passed over unless they are replaced."""
+    """The paths in the datastore that were written; those that are there already are passed over unless they are replaced.
+    `otherwise` is what the caller gives for that."""
     if datastore._record.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
+    local_files.require_seen(target)
     base = names.path(target.strip("/")) if target.strip("/") else ""
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
     local_files.require_apart([name for _, name in wanted])
-    there = set() if overwrite else {item.name for item in listing(datastore, base)}
+    there = set() if overwrite else {item.name for item in below(datastore, base)}
     going = [(path, name) for path, name in wanted if name not in there]
     told = _Told("Uploaded", len(going), sum(path.stat().st_size for path, _ in going), show_progress)
     if show_progress and len(going) < len(wanted):
-        local_files.say(local_files.stayed(len(wanted) - len(going), datastore.name))
+        local_files.say(local_files.stayed(len(wanted) - len(going), datastore.name, otherwise))
     _store(datastore, going, told)
     told.end()
     return [name for _, name in going]
@@ -75,11 +99,11 @@ def upload(
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
     """How many files came to the folder, each under its path in the datastore."""
     root = Path(local_files.absolute("target_path", target))
-    there = listing(datastore, prefix)
+    there = below(datastore, prefix)
     found = [item for item in there if overwrite or not (root / item.name).exists()]
     if show_progress:
         local_files.say_of_download(datastore.name, prefix, len(there), len(there) - len(found), str(root))
-    bring(datastore, found, root, lambda: listing(datastore, prefix), show_progress)
+    bring(datastore, found, root, lambda: below(datastore, prefix), show_progress)
     return len(found)
 
 
@@ -107,26 +131,27 @@ def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_To
     if datastore.name not in OWN and not root.is_dir():
         raise missing_folder(str(root))
 
-    def one(file: tuple[Path, str]) -> None:
-        told.add(_copy(file[0], root / file[1]))
+    def one(file: tuple[Path, str], look: Look) -> None:
+        told.add(_copy(file[0], root / file[1], look))
 
-    with ThreadPoolExecutor(min(_AT_ONCE, len(files) or 1), thread_name_prefix="roost-upload") as pool:
-        list(pool.map(one, files))
+    abreast(one, files, _AT_ONCE, "roost-upload")
 
 
-def _copy(source: Path, target: Path) -> int:
+def _copy(source: Path, target: Path, look: Look) -> int:
     """A whole file or none; its size."""
     part = target.with_name(f"{PART}{secrets.token_hex(8)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as given, part.open("xb") as made:
             size = os.fstat(given.fileno()).st_size
-            copy(given.fileno(), made.fileno(), size)
+            copy(given.fileno(), made.fileno(), size, lambda _: look())
         part.replace(target)
         return size
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         words = f"{target} cannot be written: {error.strerror or error}."
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull(words, hint="Free some room there.") from error

@@ -9,6 +9,7 @@ from roost.domain import codec, names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import RunFile
 from roost.sdk.connections import Connection
+from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
 
 _AT_ONCE = 4
@@ -77,12 +78,15 @@ def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], tar
         for file, target in pairs:
             _bring(connection, run_id, file, target)
         return
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for those who fetch many
+
+    def bring(some: Sequence[tuple[RunFile, Path]], look: Look) -> None:
+        for pair in some:
+            look()
+            _bring(connection, run_id, *pair, look)
 
     size = min(_STRETCH, -(-len(pairs) // _AT_ONCE))
     stretches = [pairs[start : start + size] for start in range(0, len(pairs), size)]
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(lambda some: [_bring(connection, run_id, *pair) for pair in some], stretches))
+    abreast(bring, stretches, _AT_ONCE, "roost-fetch")
 
 
 def _make(folder: Path) -> None:
@@ -92,16 +96,17 @@ def _make(folder: Path) -> None:
         raise InvalidInput(f"The folder {folder} cannot be made: {error.strerror or error}.") from None
 
 
-def _bring(connection: Connection, run_id: str, file: RunFile, target: Path) -> int:
+def _bring(connection: Connection, run_id: str, file: RunFile, target: Path, look: Look = lambda: None) -> int:
     """Into a folder that is there."""
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; {file.path!r} cannot be written there.")
     shared = connection.bytes.shared if file.blob else None
     if shared is None:
-        return connection.client.download(path_of("runs", run_id, "files", file.path), target)
+        route = path_of("runs", run_id, "files", file.path)
+        return connection.client.download(route, target, progress=lambda *_: look())
     part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        shared.copy_to(file.blob, part, 0o644)
+        shared.copy_to(file.blob, part, 0o644, lambda _: look())
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)

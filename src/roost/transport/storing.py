@@ -3,10 +3,10 @@
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from roost.blobs import batches
+from roost.transport.abreast import Look, abreast
 from roost.transport.carrying import SMALL
 from roost.transport.client import Body, Client, path_of
 from roost.transport.landing import opened
@@ -34,28 +34,29 @@ def store(
     links: bool = True,
 ) -> int:
     """Writes files in place of what is there, so that a parcel may be sent twice; how many bytes. `sent` is told of each parcel,
-    by any thread. Without `links` none is followed, whoever makes one meanwhile. OSError for a file that cannot be read."""
+    by any thread. Without `links` none is followed, whoever makes one meanwhile. OSError for a file that cannot be read.
+    Ctrl-C breaks off what is being sent."""
     place = ("workspaces", workspace, "datastores", datastore, "files")
 
-    def one(parcel: Parcel) -> int:
+    def one(parcel: Parcel, look: Look) -> int:
         if len(parcel) > 1:
             files = [(name, _read(path, links)) for name, path in parcel]
             size = sum(len(data) for _, data in files)
             body = b"".join(batches.named(name, data) for name, data in files)
-            deliver(lambda: put(path_of(*place), body))
+            deliver(lambda: put(path_of(*place), body, look))
         else:
             name, path = parcel[0]
             with _reached(path, links) as file:
                 size = file.stat().st_size
-                deliver(lambda: put(path_of(*place, name), file))
+                deliver(lambda: put(path_of(*place, name), file, look))
         sent(size)
         return size
 
-    def put(route: str, body: Body) -> None:
-        client.call("PUT", route, params={"overwrite": "true"}, body=body, timeout=_SECONDS)
+    def put(route: str, body: Body, look: Look) -> None:
+        look()
+        client.call("PUT", route, params={"overwrite": "true"}, body=body, timeout=_SECONDS, during=look)
 
-    with ThreadPoolExecutor(min(_AT_ONCE, len(files) or 1), thread_name_prefix="roost-store") as pool:
-        return sum(pool.map(one, _parcels(files)))
+    return sum(abreast(one, list(_parcels(files)), _AT_ONCE, "roost-store"))
 
 
 def _parcels(files: Parcel) -> Iterator[Parcel]:
