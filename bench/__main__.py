@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,7 @@ def main() -> int:
     asked = arguments()
     if asked.one:
         return one(asked)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the peers end with us
     lines: list[Line] = []
     failed: list[str] = []
     with (
