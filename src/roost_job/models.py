@@ -445,7 +445,9 @@ def _find(
     found = [each for each in found if version in (None, each["version"])]
     if not found:
         asked = ", ".join("%s %s" % (key, value) for key, value in given.items() if value)
-        which = "No version" if version is None else "Not version %s" % version
-        raise ModelNotFoundException("ModelNotFound: %s of model %r has %s." % (which, name, asked))
+        words = "No version of model %r has %s." % (name, asked)
+        if version is not None:
+            words = "Version %s of model %r does not have %s." % (version, name, asked)
+        raise ModelNotFoundException("ModelNotFound: " + words)
     # Asked for by name and version too: a run that uses it is known by that.
     return dict(link.ask("model", name=name, version=found[0]["version"]))

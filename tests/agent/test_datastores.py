@@ -80,7 +80,6 @@ class Agent:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    (tmp_path / "desk").mkdir()
     with served(tmp_path / "desk") as made:
         yield made
 

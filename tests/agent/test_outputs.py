@@ -65,7 +65,6 @@ def test_of_a_script_in_a_container(folder: Folder) -> None:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    (tmp_path / "desk").mkdir()
     with served(tmp_path / "desk") as made:
         yield made
 

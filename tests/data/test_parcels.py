@@ -34,7 +34,6 @@ FILES = "/api/workspaces/vision/datastores/workspaceblobstore/files"
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    (tmp_path / "desk").mkdir()
     with served(tmp_path / "desk") as made:
         yield made
 

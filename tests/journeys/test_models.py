@@ -282,7 +282,7 @@ def test_found_by_what_is_said_of_it(workspace: Workspace) -> None:
     assert Model(workspace, "net", tags={"stage": "new"}).version == 3
     assert Model(workspace, "net", tags=["stage"]).version == 4
     assert Model(workspace, "net", tags={"stage": "new"}, version=2).version == 2
-    with pytest.raises(WebserviceException, match=r"Not version 1 of model 'net' has tags \{'stage': 'new'\}"):
+    with pytest.raises(WebserviceException, match=r"Version 1 of model 'net' does not have tags \{'stage': 'new'\}"):
         Model(workspace, "net", tags={"stage": "new"}, version=1)
     with pytest.raises(WebserviceException, match=r"No version of model 'net' has tags \{'stage': 'none'\}"):
         Model(workspace, "net", tags={"stage": "none"})

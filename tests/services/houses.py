@@ -34,7 +34,7 @@ class Clock:
 def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, store: str = "sqlite://") -> House:
     clock = clock or Clock()
     blobs = folder / "blobs"
-    blobs.mkdir(exist_ok=True)
+    blobs.mkdir(parents=True, exist_ok=True)
     house = House(
         store=open_store(store),
         blobs=FolderBlobs(blobs),

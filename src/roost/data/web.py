@@ -6,7 +6,6 @@ with pauses; everything else is one of `domain.errors` and final.
 """
 
 import contextlib
-import json
 import os
 import socket
 import threading
@@ -18,7 +17,8 @@ from urllib.parse import urljoin, urlsplit
 
 from roost.data.lines import BLOCK, Head, Line, Reply, key
 from roost.domain.datasets import masked
-from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RoostError, Unavailable, raise_for
+from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RoostError, Unavailable
+from roost.transport.client import fail
 
 T = TypeVar("T")
 _MOST_REDIRECTS = 10
@@ -212,10 +212,10 @@ def _judge(reply: Reply, address: Address) -> None:
     if status < 300:
         return
     said = _drain(reply)
-    if status in _PASSING:
-        raise Broken((address.what and _message(said)) or f"its server answers {told}")
     if address.what:
         _judge_ours(status, said, address)
+    if status in _PASSING:
+        raise Broken(f"its server answers {told}")
     if status in (404, 410):
         raise NotFound(f"{address.shown} is not there: its server answers {told}.", hint="Check the address.")
     if status in (401, 403):
@@ -232,21 +232,12 @@ def _judge_ours(status: int, said: bytes, address: Address) -> NoReturn:
         raise NotFound(f"{address.shown} was removed after it was listed.", hint=_AGAIN)
     if status == 412:
         raise changed(address.shown)
-    raise_for(status, _parsed(said))
-
-
-def _message(said: bytes) -> str:
-    """Of an error of the control plane's own; empty for what a proxy before it says."""
-    parsed = _parsed(said)
-    error = parsed.get("error") if isinstance(parsed, dict) else None
-    return str(error.get("message", "")).rstrip(".") if isinstance(error, dict) else ""
-
-
-def _parsed(said: bytes) -> object:
     try:
-        return json.loads(said)
-    except ValueError:
-        return said.decode("utf-8", "replace")
+        fail(status, said)
+    except RoostError as error:
+        if status in _PASSING:
+            raise Broken(error.message.rstrip(".")) from None
+        raise
 
 
 def changed(shown: str, what: str = "") -> Conflict:

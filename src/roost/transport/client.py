@@ -92,7 +92,7 @@ class Client:
         try:
             return jsonlib.loads(response.body)
         except ValueError:
-            _raise(response.status, response.body)
+            fail(response.status, response.body)
 
     def fetch(
         self,
@@ -123,7 +123,7 @@ class Client:
 
             response = self._patiently(exchange)
         if response.status >= 400:
-            _raise(response.status, response.body)
+            fail(response.status, response.body)
         return response
 
     def download(
@@ -144,7 +144,7 @@ class Client:
         def exchange(connection: "HTTPConnection", token: str) -> int:
             answer = exchanges.send(connection, "GET", _with_params(path, params), token, None, False, None, timeout)
             if answer.status >= 400:
-                _raise(answer.status, answer.read())
+                fail(answer.status, answer.read())
             length = answer.getheader("Content-Length")
             if file.tell():  # of a try that broke
                 file.seek(0)
@@ -240,7 +240,8 @@ def _with_params(path: str, params: Params | None) -> str:
     return f"{path}?{urlencode(given, doseq=True)}" if given else path
 
 
-def _raise(status: int, body: bytes) -> NoReturn:
+def fail(status: int, body: bytes) -> NoReturn:
+    """Raises what an error answer of the control plane says."""
     try:
         parsed = jsonlib.loads(body)
     except ValueError:
