@@ -24,13 +24,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
+# System packages are made sure of here, before any test: no test installs one.
+SYSTEM := $(BIN)/python -m tests.debian
 CODE := src tests bench examples
 
 # The parts of `make test-real`, each a file tests/real/test_<part>.py with the seconds it may take; half of them are usual.
 REAL_PARTS := studio:600 postgres:600 data:900 tables:1200 conda:1200 environments:2400 distributed:1800 hosts:600 serving:900 containers:1500 kills:1200 curated:1800 examples:1800 bench:1800
 PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
 
-.PHONY: help demo test check bench install lint quick test-real format clean
+.PHONY: help demo test check bench install system lint quick test-real format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -39,12 +41,16 @@ demo: $(VENV)/.server ## install Roost and run an example training job with live
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev ## install what the tests need and run them (about 15 minutes at the most)
+	@$(SYSTEM) test
 	@$(PYTEST) -m "not real" -n $(JOBS) --durations 10
 
 check: lint quick ## format, lint, types, layers, quick tests
 
 install: $(VENV)/.dev ## make .venv with everything
 	@echo "Ready: source $(BIN)/activate"
+
+system: $(VENV)/.dev ## install the system packages that any test needs (root, apt), or name what is missing
+	@$(SYSTEM) real
 
 lint: $(VENV)/.dev ## format, lint, types and layers, nothing changed
 	@$(BIN)/ruff format --check $(CODE)
@@ -53,25 +59,16 @@ lint: $(VENV)/.dev ## format, lint, types and layers, nothing changed
 	@$(BIN)/lint-imports
 
 quick: $(VENV)/.dev ## the tests that need no whole stories
+	@$(SYSTEM) test
 	@$(PYTEST) -q -m "not slow and not real" -n $(JOBS)
 
 bench: $(VENV)/.dev ## measure against the budgets, with MLflow, Ray, bare processes and the disk in the same run
+	@$(SYSTEM) bench
 	@$(BIN)/python -m bench $(BENCH)
 
 test-real: $(VENV)/.dev ## the long and large tests, in parts: make test-real PARTS="kills bench"
-	@failed=""; late=""; \
-	for part in $(PARTS); do \
-		budget=""; for known in $(REAL_PARTS); do [ "$${known%%:*}" != "$$part" ] || budget=$${known##*:}; done; \
-		[ -n "$$budget" ] || { echo "There is no part \"$$part\"; they are: $(REAL_PARTS)"; exit 2; }; \
-		[ $$((SECONDS + budget / 2)) -le $(REAL_SECONDS) ] || { late="$$late $$part"; continue; }; \
-		echo "== $$part (at most $$budget s)"; begun=$$SECONDS; \
-		timeout --signal INT --kill-after 60 "$$budget" $(PYTEST) -m real "tests/real/test_$$part.py" && code=0 || code=$$?; \
-		[ "$$code" != 124 ] || echo "$$part: did not end within its $$budget s"; \
-		[ "$$code" = 0 ] || failed="$$failed $$part"; \
-		echo "== $$part: $$((SECONDS - begun)) s"; \
-	done; \
-	[ -z "$$late" ] || echo "Left out, for they would not end within the $(REAL_SECONDS) s of all parts:$$late"; \
-	[ -z "$$failed" ] || { echo "Failed:$$failed"; exit 1; }
+	@$(SYSTEM) real
+	@$(BIN)/python -m tests.parts --known "$(REAL_PARTS)" --seconds $(REAL_SECONDS) $(PARTS)
 
 format: $(VENV)/.dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff format $(CODE)

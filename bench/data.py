@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import debian
-
 from bench.setting import Setting, timed
 from bench.table import Line, beside, faster_than
 from roost.data import supervising
@@ -118,7 +116,6 @@ def from_datastore(bench: Setting, files: list[Path]) -> Line:
 
 def read_mounted(bench: Setting, large: Item, folder: Path) -> list[Line]:
     """The first read brings it, the others find it."""
-    debian.missing(debian.FUSE, ("fusermount3",))
     if reason := supervising.why_not():
         print(f"nothing is mounted: {reason}", file=sys.stderr)
         return []

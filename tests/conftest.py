@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tests import skips
 
 from roost import Experiment, Workspace
 from roost.agent.folder import Folder
@@ -17,6 +18,14 @@ from roost.sdk import discovery
 
 # Whoever runs the tests in the background has made them deaf to Ctrl-C, and with them every process that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost: what is printed here comes after pytest's own summary
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    yield
+    reports = terminalreporter.stats.get("skipped", [])
+    for line in skips.summary(report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)):
+        terminalreporter.write_line(line, yellow=True)
 
 
 @pytest.fixture

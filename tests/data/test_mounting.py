@@ -173,6 +173,7 @@ class TestCacheInstead:
             assert "fetched" in made.note
             assert (made.path / "b").read_bytes() == content(LARGE)
 
+    @pytest.mark.usefixtures("fuse")  # with it, they are fetched for what they are
     def test_archives_are_fetched_and_stay_files(self, server: Server, cache: Cache, tmp_path: Path) -> None:
         with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
             archive.writestr("inside.txt", "text")
@@ -185,10 +186,9 @@ class TestCacheInstead:
 
 @pytest.fixture(scope="session")
 def fuse() -> None:
-    """Installed if it must be and can be."""
-    reason = supervising.why_not() and (debian.missing(debian.FUSE, ("fusermount3",)) or supervising.why_not())
-    if reason:
-        pytest.skip(f"no FUSE here: {reason}")
+    """Skips with the reason where nothing can be mounted."""
+    if reason := debian.missing(debian.FUSE) or supervising.why_not():
+        pytest.skip(reason)
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ _FLAGS = (
 )
 
 
-def install() -> None:
-    """Debian's Chromium and its driver; skips with the reason where they are missing and cannot be had."""
-    if reason := debian.missing(("chromium", "chromium-driver"), ("chromium", "chromedriver")):
-        pytest.skip(f"Chromium is {reason}")
+def check() -> None:
+    """Skips with the reason where there is no Chromium with its driver."""
+    if reason := debian.missing(debian.CHROMIUM):
+        pytest.skip(reason)
 
 
 class Browser:

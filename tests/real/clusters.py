@@ -40,15 +40,15 @@ class Cluster:
 
 
 def programs() -> Path:
-    """Where PostgreSQL's programs are; installed with apt where that is possible, else the test is skipped."""
-    if reason := debian.missing_unless(lambda: bool(_found()), ("postgresql",)):
-        pytest.skip(f"PostgreSQL's server is {reason}")
+    """Where PostgreSQL's programs are; skips with the reason where there are none."""
+    if reason := debian.missing(debian.POSTGRESQL):
+        pytest.skip(reason)
     return _found()[-1]
 
 
 def _found() -> list[Path]:
     places = [*Path(_PLACES).glob("*/bin")]
-    if program := shutil.which("postgres"):
+    if program := shutil.which("initdb"):
         places.append(Path(program).parent)
     return sorted(place for place in places if (place / "initdb").exists())
 

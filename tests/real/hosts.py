@@ -3,13 +3,13 @@ control plane's folder. What was made is taken away again. As root, with iproute
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests import debian
 
 _NET = "10.97.{}.{}"
 _ENTER = """#!/bin/sh
@@ -26,8 +26,8 @@ def check() -> None:
     """Skips with the reason where hosts cannot be made."""
     if os.geteuid() != 0:
         pytest.skip("Hosts in network namespaces need root.")
-    if not shutil.which("ip") or not shutil.which("unshare"):
-        pytest.skip("Hosts in network namespaces need the commands ip and unshare: apt install iproute2 util-linux")
+    if reason := debian.missing(debian.NAMESPACES):
+        pytest.skip(reason)
     probe = subprocess.run(
         ["ip", "netns", "add", f"roost-probe-{os.getpid()}"], capture_output=True, text=True, check=False
     )

@@ -21,6 +21,7 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
+from tests import debian
 
 ACCOUNT, CONTAINER, BUCKET = "testaccount", "data", "data"
 _SECONDS = 120
@@ -48,8 +49,8 @@ def _installed(name: str, program: str, argv: list[str]) -> str:
 @contextmanager
 def azurite() -> Iterator[tuple[str, str]]:
     """(endpoint, account key) of an Azure Blob storage with an empty container."""
-    if not shutil.which("npm"):
-        pytest.skip("Azurite is installed with npm, which is not on this machine")
+    if reason := debian.missing(debian.NPM):
+        pytest.skip(f"Azurite is fetched with npm. {reason}")
     install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", "PLACE", "azurite@3"]
     program = _installed("azurite", "node_modules/.bin/azurite-blob", install)
     key = base64.b64encode(secrets.token_bytes(32)).decode()

@@ -17,8 +17,6 @@ import pytest
 from tests import debian
 
 BASE = "localhost/roost-test/base:1"
-_PACKAGES = ("podman", "runc", "mmdebstrap", "docker-registry", "apache2-utils")
-_PROGRAMS = ("podman", "runc", "mmdebstrap", "docker-registry", "htpasswd")
 # runc, because crun refuses cgroups of both versions at once; limits, because the machine's own may be lower than the defaults.
 _CONTAINERS = """
 [containers]
@@ -48,12 +46,12 @@ auth: {{htpasswd: {{realm: tests, path: {folder}/htpasswd}}}}
 """
 
 
-def install() -> None:
-    """Skips with the reason where something is missing and cannot be had."""
+def check() -> None:
+    """Skips with the reason where something is missing."""
     if os.geteuid() != 0:
         pytest.skip("Podman in these tests needs root.")
-    if reason := debian.missing(_PACKAGES, _PROGRAMS):
-        pytest.skip(f"Podman is {reason}")
+    if reason := debian.missing(debian.PODMAN):
+        pytest.skip(reason)
 
 
 def base_archive() -> Path:

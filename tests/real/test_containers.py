@@ -87,7 +87,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Podman]:
-    podman.install()
+    podman.check()
     made = Podman()
     try:
         yield made

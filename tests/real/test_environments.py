@@ -86,8 +86,8 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def mpi() -> None:
     """Open MPI with its headers, and a compiler."""
-    if reason := debian.missing(debian.OPEN_MPI, ("mpicxx", "mpirun", "g++")):
-        pytest.skip(f"Open MPI is {reason}")
+    if reason := debian.missing(debian.OPEN_MPI):
+        pytest.skip(reason)
 
 
 def submit(experiment: Experiment, folder: Path, conda: str, **files: str) -> Run:

@@ -2,12 +2,12 @@
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests import debian
 from tests.interpreters import python
 from tests.real.gloo import ABORTED
 
@@ -73,8 +73,8 @@ def test_mpi4py() -> None:
 
 def test_horovod() -> None:
     python("3.6")
-    if not (shutil.which("mpicxx") and shutil.which("g++")):
-        pytest.skip("Horovod is compiled here, which needs: apt install libopenmpi-dev openmpi-bin g++")
+    if reason := debian.missing(debian.OPEN_MPI):
+        pytest.skip(reason)
     assert float(str(printed("distributed/submit_horovod.py")[0]["accuracy"])) > 0.9
 
 

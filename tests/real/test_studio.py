@@ -1,4 +1,4 @@
-"""The studio in a real browser: Debian's Chromium, installed here when this is root and it is missing."""
+"""The studio in a real browser: Debian's Chromium."""
 
 import base64
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 from tests.contracts.engine import eventually
-from tests.real.browsers import Browser, install
+from tests.real.browsers import Browser, check
 from tests.sdk.folders import tree
 
 from roost import Dataset, Datastore, Experiment, InferenceConfig, Model, Run, ScriptRunConfig, Workspace
@@ -42,7 +42,7 @@ MATRIX = {"class_labels": ["a", "b"], "matrix": [[1, 2], [3, 4]]}
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Browser]:
-    install()
+    check()
     made = Browser(tmp_path / "profile")
     try:
         yield made

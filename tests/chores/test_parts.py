@@ -1,0 +1,84 @@
+"""`make test-real` ends with the time and outcome of every part, and with the skipped tests by reason."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests import parts, skips
+
+KNOWN = "good:100 bad:100 slow:2 long:4000"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    head = "import time\nimport pytest\npytestmark = pytest.mark.real\n"
+    files = {
+        "good": "def test_a(): pass\n@pytest.mark.skip('no GPU')\ndef test_b(): pass\ndef test_c(): pytest.skip('no GPU')\n",
+        "bad": "def test_a(): assert 0\ndef test_b(): pytest.skip('no FUSE')\n",
+        "slow": "def test_a(): time.sleep(100)\n",
+    }
+    for name, text in files.items():
+        (tmp_path / f"test_{name}.py").write_text(head + text)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = real: x\n")
+    monkeypatch.setenv("ROOST_TEST_TIMES", str(tmp_path / "times"))
+    return tmp_path
+
+
+def run(folder: Path, *names: str, seconds: int = 1000) -> int:
+    return parts.main(["--known", KNOWN, "--seconds", str(seconds), "--folder", str(folder), *names])
+
+
+def test_the_end_names_every_part(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "good", "bad", "slow", "long") == 1
+    said = re.sub(r" +\d+ s(?=\n|  )", " N s", capfd.readouterr().out)
+    assert said[said.index("The parts of") :].splitlines() == [
+        "The parts of test-real:",
+        "  good N s  passed      1 passed, 2 skipped",
+        "  bad N s  failed      1 failed, 1 skipped",
+        "  slow N s  not done in N s",
+        "  long N s  left out",
+        "  all N s",
+        "3 skipped, for 2 reasons:",
+        "  2 × no GPU",
+        "  1 × no FUSE",
+        "Left out, for they would not end within the 1000 s of all parts: long",
+        "Failed: bad slow",
+    ]
+    times = [line.split("\t") for line in (folder / "times").read_text().splitlines()]
+    assert [(name, outcome) for name, _, outcome in times] == [
+        ("good", "passed"),
+        ("bad", "failed"),
+        ("slow", "not done in 2 s"),
+        ("long", "left out"),
+    ]
+
+
+def test_what_is_left_out_is_no_failure(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "good", "long") == 0
+    assert capfd.readouterr().out.endswith("of all parts: long\n")
+
+
+def test_a_name_that_is_no_part_is_refused_before_any_runs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "good", "godo") == 2
+    assert capfd.readouterr().out == 'There is no part "godo"; they are: good bad slow long\n'
+
+
+def test_reasons_are_counted() -> None:
+    assert skips.summary([]) == []
+    assert skips.summary(["Skipped: b", "a", "b"]) == ["3 skipped, for 2 reasons:", "  2 × b", "  1 × a"]
+
+
+def test_pytest_ends_with_them(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary\n")
+    (tmp_path / "test_x.py").write_text("import pytest\ndef test_a(): pytest.skip('no GPU')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-3:-1] == ["1 skipped, for 1 reason:", "  1 × no GPU"]

@@ -1,0 +1,127 @@
+"""`make test-real`: the parts one after the other, each in a pytest of its own with the seconds it may take. Ends with a table of
+times and outcomes and the skipped tests by reason; a part that is left out for time stands in it.
+
+With ROOST_TEST_TIMES set, a line `name<TAB>seconds<TAB>outcome` per part is added to that file, which `.ci/run` prints.
+"""
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests import skips
+
+LEFT_OUT = "left out"
+_TIMED_OUT = 124, 137  # timeout's own codes: ended with INT, ended with KILL
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    seconds: float
+    outcome: str
+    counts: str = ""
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome not in ("passed", LEFT_OUT)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.parts")
+    parser.add_argument("--known", required=True, help="all parts with their seconds: studio:600 bench:1800")
+    parser.add_argument("--seconds", type=float, required=True, help="what all of them together may take")
+    parser.add_argument("--folder", type=Path, default=Path("tests/real"), help="where test_<part>.py is")
+    parser.add_argument("parts", nargs="+")
+    given = parser.parse_args(argv)
+    budgets = {name: float(seconds) for name, _, seconds in (each.partition(":") for each in given.known.split())}
+    unknown = [name for name in given.parts if name not in budgets]
+    if unknown:
+        print(f'There is no part "{unknown[0]}"; they are: {" ".join(budgets)}')
+        return 2
+    began, done = time.monotonic(), []
+    for name in given.parts:
+        left = given.seconds - (time.monotonic() - began)
+        # Half of its budget is what a part usually takes.
+        part = (
+            Part(name, 0, LEFT_OUT) if budgets[name] / 2 > left else run(name, given.folder, min(budgets[name], left))
+        )
+        _note(part)
+        done.append(part)
+    print("\n".join(report(done, given.seconds)), flush=True)
+    return 1 if any(part.failed for part in done) else 0
+
+
+def run(name: str, folder: Path, seconds: float) -> Part:
+    """Runs one part, its output on this terminal."""
+    print(f"== {name} (at most {seconds:.0f} s)", flush=True)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="roost-parts-") as place:
+        results = Path(place, "results.xml")
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-m",
+            "real",
+            str(folder / f"test_{name}.py"),
+            f"--junitxml={results}",
+        ]
+        process = subprocess.Popen(["timeout", "--signal", "INT", "--kill-after", "60", f"{seconds:.0f}", *command])
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)  # it is in a process group of its own, which Ctrl-C does not reach
+            process.wait()
+            raise
+        took = time.monotonic() - began
+        counts, skipped = _read(results)
+    outcome = "passed" if not code else f"not done in {seconds:.0f} s" if code in _TIMED_OUT else "failed"
+    print(f"== {name}: {outcome}, {took:.0f} s", flush=True)
+    return Part(name, took, outcome, counts, skipped)
+
+
+def _read(results: Path) -> tuple[str, tuple[str, ...]]:
+    """Numbers of tests, and why the skipped ones were; of a part that was ended with KILL there is nothing to read."""
+    try:
+        suite = next(ElementTree.parse(results).getroot().iter("testsuite"))  # written by our own pytest
+    except (OSError, ElementTree.ParseError, StopIteration):
+        return "", ()
+    failed, errors, skipped = (int(suite.get(name, 0)) for name in ("failures", "errors", "skipped"))
+    passed = int(suite.get("tests", 0)) - failed - errors - skipped
+    counts = {"passed": passed, "failed": failed, "errors": errors, "skipped": skipped}
+    reasons = tuple(each.get("message", "") for each in suite.iter("skipped") if each.get("type") == "pytest.skip")
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count), reasons
+
+
+def report(parts: Sequence[Part], seconds: float) -> list[str]:
+    lines = ["", "The parts of test-real:"]
+    lines += [f"  {part.name:<14}{part.seconds:>6.0f} s  {part.outcome:<10}  {part.counts}".rstrip() for part in parts]
+    lines.append(f"  {'all':<14}{sum(part.seconds for part in parts):>6.0f} s")
+    lines += skips.summary(reason for part in parts for reason in part.skipped)
+    if late := [part.name for part in parts if part.outcome == LEFT_OUT]:
+        lines.append(f"Left out, for they would not end within the {seconds:.0f} s of all parts: {' '.join(late)}")
+    if failed := [part.name for part in parts if part.failed]:
+        lines.append(f"Failed: {' '.join(failed)}")
+    return lines
+
+
+def _note(part: Part) -> None:
+    if place := os.environ.get("ROOST_TEST_TIMES"):
+        with open(place, "a") as file:
+            file.write(f"{part.name}\t{part.seconds:.0f}\t{part.outcome}\n")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
