@@ -3,12 +3,12 @@
 Looked for in ROOST_TEST_PYTHONS (paths of interpreters, separated by `:`), then `python3.X` on PATH, then pyenv's versions.
 """
 
+import glob
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -47,8 +47,8 @@ def _candidates(version: str) -> Iterator[str]:
         found = shutil.which(f"python{version}", path=folder)
         if found:
             yield found
-    root = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    yield from map(str, sorted(root.glob(f"versions/{version}.*/bin/python")))
+    root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    yield from sorted(glob.glob(f"{glob.escape(root)}/versions/{version}.*/bin/python"))
 
 
 @cache

@@ -73,7 +73,7 @@ def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
     interpreter = Path(spec.interpreter)
     if image:
         return
-    if not interpreter.is_file():
+    if not os.path.isfile(interpreter):
         raise NotFound(
             f"The interpreter {spec.interpreter!r} is not on this node.",
             hint="Submit with a Python that is there, or with an environment.",

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from roost.domain.recipes import satisfies
 from roost.environments.base import BuildFailed
@@ -99,9 +98,10 @@ def _candidates(path: str, pyenv: str) -> Iterator[str]:
         ):  # pyenv's shims are no interpreters; what is behind them follows
             yield from sorted(glob.glob(f"{glob.escape(folder)}/python3.*[0-9]"))
             yield f"{folder}/python3"
-    root = Path(pyenv or Path.home() / ".pyenv")
-    yield from sorted(map(str, root.glob("versions/*/bin/python")))
-    yield from sorted(map(str, Path.home().glob(".local/share/uv/python/*/bin/python")))
+    home = os.path.expanduser("~")
+    # glob passes over a folder that cannot be read, where pathlib raises: these may be another user's.
+    yield from sorted(glob.glob(f"{glob.escape(pyenv or f'{home}/.pyenv')}/versions/*/bin/python"))
+    yield from sorted(glob.glob(f"{glob.escape(home)}/.local/share/uv/python/*/bin/python"))
 
 
 @cache

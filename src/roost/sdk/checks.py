@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from roost.domain.errors import RoostError
+from roost.environments import places
 from roost.environments.containers import engine as container_engine
 from roost.sdk import discovery, embedded, units
 from roost.sdk.connections import CHECK_ADDRESS, elsewhere
@@ -75,11 +76,11 @@ def _packages() -> Iterator[Check]:
 
 def _home() -> Iterator[Check]:
     home = discovery.home()
+    if not places.can_write(str(home)):
+        yield Check("home", BAD, f"{home} cannot be written to.", "Set ROOST_HOME to a folder of yours.")
+        return
     if not home.exists():
         yield Check("home", OK, f"{home} is not there yet; the first command that needs it makes it.")
-        return
-    if not os.access(home, os.W_OK | os.X_OK):
-        yield Check("home", BAD, f"{home} cannot be written to.", "Set ROOST_HOME to a folder of yours.")
         return
     kind = _file_system(home)
     if kind in _NETWORKED:
@@ -104,9 +105,20 @@ def _file_system(path: Path) -> str:
     return kind
 
 
+def _places() -> Iterator[Check]:
+    """Another user's folders, in variables that `su` or an old shell kept."""
+    for variable, shut in places.closed().items():
+        verb, hint = "is", f"unset {variable}, or set it to a place of yours."
+        if variable in places.LISTS:
+            verb, hint = "has", f"Take what is not yours out of {variable}."
+        yield Check(
+            "places", WARN, f"{variable} {verb} {', '.join(shut)}, which this user may not use: passed over.", hint
+        )
+
+
 def _disk() -> Iterator[Check]:
     place = discovery.home()
-    while not place.exists():
+    while not os.path.exists(place):
         place = place.parent
     total, used, free = shutil.disk_usage(place)
     percent = 100 * used / max(1, used + free)
@@ -222,7 +234,7 @@ def _command(pid: int) -> bytes:
 
 def _service() -> Iterator[Check]:
     unit = units.place(discovery.home())
-    if unit.exists():
+    if os.path.exists(unit):
         lingers = units.lingers()
         hint = "loginctl enable-linger" if lingers is False else ""
         when = "when you log in" if lingers is False else "with the machine"
@@ -245,4 +257,4 @@ def _containers() -> Iterator[Check]:
         yield Check("containers", WARN if named else OK, f"{none.message} {words}", none.hint if named else "")
 
 
-CHECKS = (_versions, _packages, _home, _disk, _control_plane, _service, _git, _containers)
+CHECKS = (_versions, _packages, _home, _places, _disk, _control_plane, _service, _git, _containers)

@@ -1,5 +1,6 @@
 """A conda environment of this machine as a definition: asked of conda itself, else read from what conda wrote into it."""
 
+import glob
 import json
 import os
 import re
@@ -54,22 +55,26 @@ def _exported(program: str, name: str, prefix: Path | None) -> dict[str, Any]:
 def _prefix(name: str) -> Path | None:
     """The folder of an environment, by path or name."""
     if os.sep in name:
-        return Path(name) if (Path(name) / "conda-meta").is_dir() else None
+        return Path(name) if os.path.isdir(Path(name, "conda-meta")) else None
     return next((place for place in _prefixes() if place.name == name), None)
 
 
 def _prefixes() -> Iterator[Path]:
     """Folders of this machine that conda made, as it notes them, and those where they usually are."""
     noted = Path.home() / ".conda" / "environments.txt"
-    lines = noted.read_text(encoding="utf-8", errors="replace").splitlines() if noted.is_file() else []
+    try:
+        lines = noted.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
     places = [Path(line.strip()) for line in lines if line.strip()]
     roots = [Path(os.environ[name]) for name in ("CONDA_PREFIX", "MAMBA_ROOT_PREFIX") if os.environ.get(name)]
     roots += [
         Path.home() / each for each in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda", "micromamba")
     ]
     for root in roots:
-        places += [root, *sorted((root / "envs").glob("*"))]
-    yield from (place for place in dict.fromkeys(places) if (place / "conda-meta").is_dir())
+        # glob and os.path pass over a folder that cannot be read, where pathlib raises: they may be another user's.
+        places += [root, *map(Path, sorted(glob.glob(f"{glob.escape(str(root))}/envs/*")))]
+    yield from (place for place in dict.fromkeys(places) if os.path.isdir(place / "conda-meta"))
 
 
 def _written(prefix: Path) -> dict[str, Any]:

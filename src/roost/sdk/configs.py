@@ -1,6 +1,7 @@
 """Finds and reads a workspace's configuration file, in Azure's own format and search order. Pure but for reading files."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +26,9 @@ def find(path: str | None, file_name: str | None) -> Path | None:
     """The file that counts: `path` itself if it is one; else upwards from `path` (the current folder), in each folder
     `.azureml/`, then `aml_config/`, then the folder itself. None when there is none."""
     start = Path(path).expanduser() if path is not None else Path.cwd()
-    if start.is_file():
+    if os.path.isfile(start):
         return start
-    if path is not None and not start.exists():
+    if path is not None and not os.path.exists(start):
         raise InvalidInput(f"There is no configuration file or folder {path!r}.", hint="Check `path` of from_config().")
     wanted = (file_name,) if file_name else NAMES
     start = start.absolute()
@@ -35,7 +36,7 @@ def find(path: str | None, file_name: str | None) -> Path | None:
         for folder in (start, *start.parents):
             for name in wanted:
                 found = folder / place / name
-                if found.is_file() and (place or _is_ours(found)):
+                if os.path.isfile(found) and (place or _is_ours(found)):
                     return found
     return None
 

@@ -53,7 +53,7 @@ def _without_password(url: str) -> str:
 def look(folder: str) -> GitState:
     """Starts to ask; returns at once."""
     root = Path(folder).absolute()
-    if not any((each / ".git").exists() for each in (root, *root.parents)):
+    if not any(os.path.exists(each / ".git") for each in (root, *root.parents)):
         return GitState(None, None)
     status = _ask(root, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
     return GitState(status, _ask(root, "config", "--get", "remote.origin.url"))

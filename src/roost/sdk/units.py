@@ -73,7 +73,7 @@ def install(home: Path, port: int | None = None) -> Path:
 def uninstall(home: Path) -> bool:
     """Stops and removes the service; whether there was one."""
     unit = place(home)
-    if not unit.exists():
+    if not os.path.exists(unit):
         return False
     if _has_systemd():
         _systemctl("disable", "--now", unit.name)

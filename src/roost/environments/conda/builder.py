@@ -16,6 +16,7 @@ from typing import Any
 
 from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
+from roost.environments import places
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.conda import activation as conda_activation
 from roost.environments.conda import settings as conda_settings
@@ -48,7 +49,8 @@ class CondaBuilder:
         self._environment = environment
         self._scratch = scratch
         self._settings = conda_settings.read()
-        cache = Path(os.environ.get("RATTLER_CACHE_DIR") or home / "cache" / "conda")
+        named = os.environ.get("RATTLER_CACHE_DIR", "")
+        cache = Path(named) if named and places.can_write(named) else home / "cache" / "conda"
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._worker = Worker(self._settings, say, meanwhile, environment, scratch, cache)
         self._reach = Reach(cache)

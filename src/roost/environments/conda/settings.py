@@ -4,6 +4,7 @@ Read from conda's own files and variables. Addresses that only the machine knows
 nothing else: locks, logs and the database have a channel's name (`Settings.scrub`).
 """
 
+import glob
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -200,7 +201,9 @@ def _files(own: Mapping[str, str], system: Path) -> list[Path]:
 
 
 def _within(folder: Path) -> list[Path]:
-    return [folder / ".condarc", folder / "condarc", *sorted((folder / "condarc.d").glob("*.y*ml"))]
+    # glob passes over a folder that cannot be read, where pathlib raises: CONDA_PREFIX may be another user's.
+    more = sorted(glob.glob(f"{glob.escape(str(folder))}/condarc.d/*.y*ml"))
+    return [folder / ".condarc", folder / "condarc", *map(Path, more)]
 
 
 def _content(path: Path) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@ they say is told line by line, without addresses; nothing outlives the call.
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -163,9 +164,9 @@ def _places(values: Iterable[str], but: Path) -> list[Path]:
     for value in values:
         for word in re.split(r"[\s,]+", value):
             path = Path(word.removeprefix("file://"))
-            if word.startswith("file://") and path.is_dir():
+            if word.startswith("file://") and os.path.isdir(path):
                 path = path.parent  # an index: what it lists may lie beside it
-            if path.is_absolute() and len(path.parts) > 2 and path != but and path.exists():
+            if path.is_absolute() and len(path.parts) > 2 and path != but and os.path.exists(path):
                 found[path] = None
     return [each for each in found if not any(other in each.parents for other in found)]
 

@@ -38,7 +38,11 @@ class Uv:
         self._scratch = scratch
         self._settings = pip_settings.read()
         own = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
-        self.environment = {**own, **self._settings.variables, **_FIXED, **environment}
+        self.environment = pip_settings.usable({**own, **self._settings.variables, **_FIXED, **environment})
+        if "UV_NO_CACHE" in self.environment:
+            say(
+                "The folder of uv's cache cannot be written by this user: what is fetched is not kept (see: roost doctor)."
+            )
 
     def run(
         self,

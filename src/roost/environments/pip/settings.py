@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from roost.environments import places
+
 MACHINE_FILE = Path("/etc/pip.conf")
 _SECTIONS = ("global", "install")
 _URL = re.compile(r"\b(?:https?|file|git\+https?|git\+ssh|ssh|ftp|s3)://[^\s`'\"<>,)\]]+")
@@ -48,8 +50,9 @@ def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> S
     """From pip's files and variables, the later over the earlier; a variable of uv's own that is set stays as it is."""
     values = _values(own, machine)
     variables: dict[str, str] = {}
-    extra = values.get("extra-index-url", "").split()
-    links = values.get("find-links", "").split()
+    # pip passes over a folder that cannot be read, such as another user's; uv stops at it.
+    extra = [each for each in values.get("extra-index-url", "").split() if places.is_open(each)]
+    links = [each for each in values.get("find-links", "").split() if places.is_open(each)]
     if values.get("index-url"):
         variables["UV_DEFAULT_INDEX"] = values["index-url"].split()[0]
     if extra:
@@ -71,8 +74,33 @@ def read(own: Mapping[str, str] = os.environ, machine: Path = MACHINE_FILE) -> S
         variables["UV_HTTP_TIMEOUT"] = values.get("timeout", values.get("default-timeout", ""))
     variables = {name: value for name, value in variables.items() if not own.get(name)}
     addresses = [value for name in _UV_ADDRESSES for value in re.split(r"[\s,]+", own.get(name, ""))]
-    given = [*values.get("index-url", "").split(), *extra, *links, *values.get("proxy", "").split(), *addresses]
+    told = [
+        word
+        for name in ("index-url", "extra-index-url", "find-links", "proxy")
+        for word in values.get(name, "").split()
+    ]
+    given = [*told, *addresses]
     return Settings(variables, flags, _hidden(given))
+
+
+def usable(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables for uv without another user's places among them, at which it would stop: its own file of settings and
+    folders of wheels that cannot be read are passed over, and where its cache cannot be written there is none."""
+    given = dict(environment)
+    if places.is_closed(given.get("UV_CONFIG_FILE", "")):
+        del given["UV_CONFIG_FILE"]
+    links = [each for each in re.split(r"[\s,]+", given.get("UV_FIND_LINKS", "")) if each]
+    if not all(map(places.is_open, links)):
+        given["UV_FIND_LINKS"] = ",".join(filter(places.is_open, links))
+    if not places.can_write(_cache(given)):
+        given |= {"UV_NO_CACHE": "1", "UV_CACHE_DIR": ""}
+    return {name: value for name, value in given.items() if value}
+
+
+def _cache(own: Mapping[str, str]) -> str:
+    """Where uv keeps what it has fetched."""
+    above = own.get("XDG_CACHE_HOME") or os.path.join(own.get("HOME") or os.path.expanduser("~"), ".cache")
+    return own.get("UV_CACHE_DIR") or os.path.join(above, "uv")
 
 
 def _values(own: Mapping[str, str], machine: Path) -> dict[str, str]:
