@@ -63,6 +63,12 @@ def test_horovod_is_compiled_for_what_is_there(
         assert (f"HOROVOD_WITH_{name}" in plan.variables) != (f"HOROVOD_WITHOUT_{name}" in plan.variables)
 
 
+def test_a_pytorch_for_cuda_does_not_make_it_look_for_cuda_on_a_node_without_gpu() -> None:
+    plan = compiling.load().plan("horovod", {"horovod": "0.28.1", "torch": "1.13.1"})
+    assert plan.hide == ("torch.utils.cpp_extension.CUDA_HOME",)
+    assert "HOROVOD_GPU_OPERATIONS".startswith(plan.unless)
+
+
 def test_which_are_compiled_wherever_they_are_asked_for() -> None:
     lines = ["Horovod[torch]==0.19.5", "mpi4py", "torch==1.6.0", "mine @ roost-blob:00/mine-1-py3-none-any.whl"]
     assert compiling.load().always(lines) == ["horovod"], "of mpi4py a wheel is as good"

@@ -35,6 +35,7 @@ LAPTOP = Machine(pythons=("3.11",), gpu=False, mpi=False)
         ("AzureML-onnxruntime-1.6-ubuntu18.04-py37-cpu-inference", "ONNX Runtime 1.6.0", "3.7", "onnxruntime==1.6.0"),
         ("AzureML-xgboost-0.9-ubuntu18.04-py37-cpu-inference", "XGBoost 0.90", "3.7", "xgboost==0.90"),
         ("AzureML-lightgbm-3.2-ubuntu18.04-py37-cpu", "LightGBM 3.2.1", "3.7", "lightgbm==3.2.1"),
+        ("AzureML-Chainer-5.1.0-CPU", "Chainer 5.1.0", "3.6", "chainer==5.1.0"),
     ],
 )
 def test_a_name_gives_the_versions_it_says(name: str, title: str, python: str, first: str) -> None:
@@ -103,6 +104,11 @@ def test_horovod_is_left_out_where_it_cannot_be_built_and_says_so() -> None:
     assert resolve("AzureML-pytorch-1.7-ubuntu18.04-py37-cpu-inference", WORKSTATION).notes == ()
 
 
+def test_chainer_on_a_gpu_says_what_is_left_to_the_user() -> None:
+    assert any("CuPy, which is left out" in note for note in resolve("AzureML-Chainer-5.1.0-GPU", WORKSTATION).notes)
+    assert resolve("AzureML-Chainer-5.1.0-GPU", Machine(pythons=ALL, gpu=False, mpi=True)).notes == ()
+
+
 def test_newer_ones_have_horovod_when_they_say_so() -> None:
     assert resolve("AzureML-PyTorch-2.13", WORKSTATION).notes == ()
     assert "horovod==0.28.1" not in resolve("AzureML-PyTorch-2.13", WORKSTATION).requirements
@@ -112,7 +118,6 @@ def test_newer_ones_have_horovod_when_they_say_so() -> None:
 @pytest.mark.parametrize(
     ("name", "word"),
     [
-        ("AzureML-Chainer-5.1.0-GPU", "Chainer"),
         ("AzureML-AutoML-DNN-GPU", "automated"),
         ("AzureML-PySpark-MmlSpark-0.15", "Spark"),
         ("AzureML-DeepSpeed-0.3-GPU", "DeepSpeed"),

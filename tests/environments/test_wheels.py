@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 from tests.environments.wheels import sdist, wheel
+from tests.interpreters import every_python, python
 
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base
 from roost.environments.base import BuildFailed
+from roost.environments.curated import machine
 from roost.environments.pip import repacking
 from roost.environments.pip.builder import UvBuilder
+from roost.environments.pip.wheels import STARTUP
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 RULES = """
@@ -207,6 +210,34 @@ def test_flags_are_put_behind_the_compiler_s_own(node: Node) -> None:
     (node.home / "build-rules.toml").write_text(rules)
     prefix = node.install(node.lock("rack", "upper==1.0"), "one")
     assert against(prefix).endswith("/c++')")
+
+
+def test_what_only_gpus_need_is_hidden_on_a_node_without_one(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = f'{RULES}hide = ["upper.VERSION"]\nunless = ["RACK_GPU"]\n'
+    (node.home / "build-rules.toml").write_text(rules)
+    monkeypatch.setattr(machine, "has_gpu", lambda: False)
+    lock = node.lock("rack", "upper==1.0")
+    assert against(node.install(lock, "one")) == "(None, 'upper', '')"
+    monkeypatch.setenv("RACK_GPU", "1")
+    assert against(node.install(lock, "two")) == "('1.0', 'upper', '')", "the node says that it is wanted"
+    monkeypatch.delenv("RACK_GPU")
+    monkeypatch.setattr(machine, "has_gpu", lambda: True)
+    assert against(node.install(lock, "three")) == "('1.0', 'upper', '')", "another wheel than the one without"
+
+
+@every_python
+def test_names_are_hidden_from_every_python(tmp_path: Path, version: str) -> None:
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "__init__.py").touch()
+    (tmp_path / "kit" / "place.py").write_text("HOME = '/usr/local'\nOTHER = 1\n")
+    found = subprocess.run(
+        [python(version), "-c", "from kit.place import HOME, OTHER; print(HOME, OTHER)"],
+        env={"PYTHONPATH": f"{STARTUP}:{tmp_path}", "ROOST_BUILD_HIDES": "kit.place.HOME not.there"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == "None 1\n"
 
 
 def test_a_wheel_is_put_together_again_with_a_true_record(tmp_path: Path) -> None:

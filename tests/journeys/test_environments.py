@@ -303,7 +303,7 @@ def test_locked_and_pruned_from_the_command_line(shelf: Path, workspace: Workspa
 def test_curated_ones_from_the_command_line(workspace: Workspace) -> None:
     assert "AzureML-PyTorch-1.6-GPU" in roost("env", "list", "--curated")
     assert "torch==1.6.0" in roost("env", "show", "AzureML-PyTorch-1.6-GPU")
-    assert "Chainer" in roost("env", "build", "--curated", "AzureML-Chainer-5.1.0-GPU", code=1)
+    assert "DeepSpeed" in roost("env", "build", "--curated", "AzureML-DeepSpeed-0.3-GPU", code=1)
 
 
 def test_a_repetition_installs_what_was_installed_then_unless_it_is_to_be_fresh(

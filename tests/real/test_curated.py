@@ -45,6 +45,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("AzureML-Scikit-learn-0.20.3", "3.6", {"sklearn": "0.20.3"}),
         ("AzureML-sklearn-0.24-ubuntu18.04-py37-cpu", "3.7", {"sklearn": "0.24.2", "pandas": "", "matplotlib": ""}),
         ("AzureML-onnxruntime-1.6-ubuntu18.04-py37-cpu-inference", "3.7", {"onnxruntime": "1.6.0", "onnx": ""}),
+        ("AzureML-Chainer-5.1.0-GPU", "3.6", {"chainer": "5.1.0", "chainer.links": ""}),
         ("AzureML-lightgbm-3.2-ubuntu18.04-py37-cpu", "3.7", {"lightgbm": "3.2.1", "sklearn": ""}),
         ("AzureML-xgboost-0.9-ubuntu18.04-py37-cpu-inference", "3.7", {"xgboost": "0.90"}),
         ("AzureML-tensorflow-2.7-ubuntu20.04-py38-cuda11-gpu", "3.8", {"tensorflow": "2.7.4", "keras": ""}),

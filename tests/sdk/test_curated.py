@@ -17,8 +17,8 @@ def test_had_by_name(workspace: Workspace) -> None:
     assert (made.name, made.version) == ("AzureML-sklearn-0.24-ubuntu18.04-py37-cpu", "1")
     assert made.python.conda_dependencies.get_python_version() == "3.7"
     assert "scikit-learn==0.24.2" in list(made.python.conda_dependencies.pip_packages)
-    with pytest.raises(NotFound, match="Chainer"):
-        Environment.get(workspace, "AzureML-Chainer-5.1.0-CPU")
+    with pytest.raises(NotFound, match="DeepSpeed"):
+        Environment.get(workspace, "AzureML-DeepSpeed-0.3-GPU")
 
 
 def test_another_version_than_the_catalogues_says_so_in_its_recipe(workspace: Workspace) -> None:

@@ -357,7 +357,7 @@ class TestRunConfiguration:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("framework", "PySpark"),
+            ("framework", "Cobol"),
             ("priority", "high"),
             ("docker", DockerConfiguration(use_docker=True, arguments=["--gpus"])),
         ],
@@ -367,6 +367,15 @@ class TestRunConfiguration:
         setattr(config, name, value)
         with pytest.raises(UserErrorException, match=f"`{name}" if name != "docker" else "'--gpus' has no value"):
             ScriptRunConfig(".", script="train.py", run_config=config).check()
+
+    @pytest.mark.parametrize("name", ["PySpark", "pyspark", "Spark"])
+    def test_spark_is_refused_with_the_way_on(self, name: str) -> None:
+        config = RunConfiguration(framework=name)
+        with pytest.raises(
+            UserErrorException, match=f"'{name}' of RunConfiguration asks for a Spark cluster"
+        ) as caught:
+            ScriptRunConfig(".", script="train.py", run_config=config).check()
+        assert "name pyspark among the packages" in str(caught.value)
 
     def test_history_is_kept_always(self) -> None:
         config = RunConfiguration(framework="PyTorch")

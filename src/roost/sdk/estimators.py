@@ -3,14 +3,13 @@
 They were deprecated before the SDK was, and they run: what they install stands in the catalogue of curated environments.
 """
 
-# ruff: noqa: ARG002
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from roost.domain.errors import InvalidInput
 from roost.environments.curated import catalogue, naming
@@ -204,14 +203,16 @@ class SKLearn(MMLBaseEstimator):
         super().__init__(source_directory, framework_version, **given)
 
 
-class Chainer:
-    """Left out: Chainer has had no release since 2019."""
+class Chainer(MMLBaseEstimator):
+    """A script of Chainer. What spreads it over processes, ChainerMN, wants mpi4py: name that among the packages."""
 
-    def __init__(self, *args: object, **kwargs: object) -> NoReturn:
-        raise InvalidInput(
-            "Roost has no Chainer estimator: Chainer has not been developed since 2019 and has no wheels.",
-            hint="Port the script to PyTorch, or name chainer among the pip_packages of Estimator.",
-        )
+    FRAMEWORK_NAME = "Chainer"
+    DEFAULT_VERSION = "5.1.0"
+
+    def __init__(
+        self, source_directory: str | os.PathLike[str], framework_version: str | None = None, **given: Unpack[_Given]
+    ) -> None:
+        super().__init__(source_directory, framework_version, **given)
 
 
 def _distribute(config: RunConfiguration, given: _Given) -> None:

@@ -20,6 +20,7 @@ from roost.sdk.sections import Section
 
 LOCAL = "local"
 DEFAULT_ENVIRONMENT = "project"
+_SPARK = ("pyspark", "spark")
 _FRAMEWORKS = ("python", "pytorch", "tensorflow", "cntk")
 
 
@@ -160,6 +161,12 @@ class RunConfiguration(Section):
         if self.docker is not None:
             self.docker.use()
         self.launch()
+        if str(self.framework).lower() in _SPARK:
+            raise InvalidInput(
+                f"`framework` = {self.framework!r} of RunConfiguration asks for a Spark cluster, and Roost has none.",
+                hint='Set framework="Python" and name pyspark among the packages: SparkSession.builder.master("local[*]") '
+                "runs in the run itself, on a node that has Java.",
+            )
         wishes: list[tuple[str, object, bool]] = [
             ("framework", self.framework, str(self.framework).lower() in _FRAMEWORKS),
             ("priority", self.priority, self.priority is None or type(self.priority) is int),

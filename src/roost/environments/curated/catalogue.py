@@ -9,7 +9,7 @@ from typing import Any
 
 from roost.environments.curated.naming import Version, version
 
-FRAMEWORKS = ("pytorch", "tensorflow", "scikit-learn", "onnxruntime", "xgboost", "lightgbm")
+FRAMEWORKS = ("pytorch", "tensorflow", "scikit-learn", "onnxruntime", "xgboost", "lightgbm", "chainer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,8 @@ class Framework:
     """Versions that names write in another way."""
     horovod: Version
     """Below which version names promise Horovod; empty where there is no Horovod for it."""
+    gpu_note: str
+    """What is to be said where the packages for GPUs are taken; empty for nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,7 @@ def _framework(data: Mapping[str, Any]) -> Framework:
         releases=tuple(sorted((_release(*each) for each in data["releases"].items()), key=lambda each: each.version)),
         aliases=data.get("aliases", {}),
         horovod=version(data.get("horovod", "")),
+        gpu_note=data.get("gpu_note", ""),
     )
 
 

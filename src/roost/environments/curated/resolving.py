@@ -127,7 +127,9 @@ def _gpu(said: Name, framework: Framework, known: Version, machine: Machine | No
     cpu, gpu = next(each for each in reversed(framework.packages) if known >= each[0])[1:]
     if said.gpu and not has and cpu != gpu:
         notes.append(f"This machine has no GPU: {cpu} is installed in place of {gpu}.")
-    return has if said.gpu is None else said.gpu and has
+    taken = has if said.gpu is None else said.gpu and has
+    notes += [framework.gpu_note] if taken and framework.gpu_note else []
+    return taken
 
 
 def _horovod(said: Name, framework: Framework, release: Release, machine: Machine | None, notes: list[str]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import caches, notes, pythons
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
+from roost.environments.curated import machine
 from roost.environments.pip import compiling, wheels
 from roost.environments.pip import options as pip_options
 from roost.environments.pip.options import Options
@@ -96,7 +97,7 @@ class UvBuilder:
         options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment, lines=lines)
         text = "".join(f"{line}\n" for line in lines)
         plans = compiling.plans(text)
-        site = wheels.Site(python, text, self._uv.environment)
+        site = wheels.Site(python, text, self._uv.environment, machine.has_gpu())
         for plan in plans:
             self._compiler.check(plan, site)
         self._uv.install(compiling.without(text, [plan.package for plan in plans]), python, options)

@@ -51,6 +51,10 @@ class Plan:
     flags: str = ""
     """For the C++ compiler, behind its own."""
     runpath: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    """Names of modules, `module.name`, that are None to the build's Pythons on a node without a GPU."""
+    unless: tuple[str, ...] = ()
+    """Beginnings of variables of the node with which nothing is hidden."""
 
     @property
     def name(self) -> str:
@@ -112,6 +116,8 @@ class Rules:
             overrides=tuple(rule.get("overrides", ())),
             flags=" ".join(flags),
             runpath=tuple(rule.get("runpath", ())),
+            hide=tuple(rule.get("hide", ())),
+            unless=tuple(rule.get("unless", ())),
         )
 
 
@@ -170,7 +176,7 @@ def _need(given: Mapping[str, Any]) -> Need:
 
 def _check(packages: Mapping[str, Mapping[str, Any]], needs: Mapping[str, Need]) -> None:
     """KeyError or ValueError for a rule that names what is not there."""
-    words = {"versions", "build", "needs", "variables", "overrides", "runpath", "frameworks"}
+    words = {"versions", "build", "needs", "variables", "overrides", "runpath", "hide", "unless", "frameworks"}
     for name, package in packages.items():
         for rule in package.get("rule", ()):
             if set(rule) - words:

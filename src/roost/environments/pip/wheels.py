@@ -24,6 +24,8 @@ from roost.environments.pip.options import Options
 from roost.environments.pip.program import Uv
 from roost.environments.running import Compiling, Words
 
+STARTUP = Path(__file__).with_name("startup")
+"""Holds the sitecustomize.py of builds that hide names."""
 _SECONDS = 30.0
 # With libpython shared, what is compiled names the folder that it is in.
 _ABI = (
@@ -42,6 +44,8 @@ class Site:
     """All that is in that environment, as locked."""
     own: Mapping[str, str]
     """Variables of this node."""
+    gpu: bool
+    """Whether this node has one."""
 
     @property
     def path(self) -> str:
@@ -133,6 +137,7 @@ def key(plan: Plan, site: Site) -> str:
         "against": [compiling.entry(site.body, each.partition("==")[0]) or each for each in plan.against],
         "abi": _abi(site),
         "variables": _given(plan, site.own),
+        "hidden": _hidden(plan, site),
         "needs": [_version(site, need) for need in plan.needs],
         "platform": [platform.system(), platform.machine(), *platform.libc_ver()],
     }
@@ -150,6 +155,9 @@ def variables(plan: Plan, site: Site, folder: Path, tools: Path) -> dict[str, st
         given["CXX"] = str(wrapper)
     given["PATH"] = os.pathsep.join((str(tools / "bin"), site.path))
     given["PYTHONPATH"] = str(tools)
+    if hidden := _hidden(plan, site):
+        given["PYTHONPATH"] = os.pathsep.join((str(STARTUP), str(tools)))
+        given["ROOST_BUILD_HIDES"] = " ".join(hidden)
     return given
 
 
@@ -160,6 +168,12 @@ def _given(plan: Plan, own: Mapping[str, str]) -> dict[str, str]:
         if plan.overrides
         else {}
     )
+
+
+def _hidden(plan: Plan, site: Site) -> tuple[str, ...]:
+    """What the build is not to see, unless this node has a GPU or is told to build for one."""
+    told = bool(plan.unless) and any(name.startswith(plan.unless) for name in site.own)
+    return () if site.gpu or told else plan.hide
 
 
 def _brought(site: Site, need: Need) -> str:
