@@ -208,9 +208,8 @@ def test_offline_uses_what_was_fetched_before(channel: Path, tmp_path: Path, mon
     channels.module(channel, "lower", "2.0")
     monkeypatch.setenv("CONDA_OFFLINE", "true")
     build = Build(tmp_path, "http://127.0.0.1:9/channel")
-    with pytest.raises(BuildFailed, match="no usable repodata cache") as caught:
+    with pytest.raises(BuildFailed, match="no usable repodata cache"):
         build.lock("lower")
-    assert "fetched before" in caught.value.hint
     assert any("offline" in line for line in build.said)
 
 
@@ -304,7 +303,7 @@ def test_what_is_out_of_reach_is_remembered_for_a_while(tmp_path: Path) -> None:
     reach.note([here, there], ["there"])
     assert reach.away([here, there]) == ["there"]
     assert "x.test" not in (tmp_path / "away.json").read_text()
-    now[0] += conda_reach.REMEMBERED
+    now[0] += conda_reach.AWAY_SECONDS
     assert reach.away([here, there]) == []
     reach.note([there], ["there"])
     reach.note([there], [])

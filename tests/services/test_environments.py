@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import pytest
-from tests.services.houses import ANN, submit
+from tests.services.houses import ANN, Clock, submit
 
 from roost.domain import recipes
+from roost.domain.conda import AWAY_SECONDS, CHANNELS_ONLY, INDEX_FIRST
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict, InvalidInput, NotFound
-from roost.domain.runs import RunStatus
+from roost.domain.runs import Run, RunStatus
 from roost.services import environments, runs
 from roost.services.environments import Outcome
 from roost.services.house import House
@@ -117,3 +120,54 @@ def test_a_run_with_a_lock_of_its_own_is_built_from_that_and_leaves_the_recipe_a
     assert environments.look_up(house, "vision", PYTHON).lock == new
     known = submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON, lock=new))
     assert getattr(environments.standing(house, known), "lock", "") == new, "that is the recipe's own"
+
+
+CONDA = {"python": {"condaDependencies": {"dependencies": ["python=3.8", "numpy"]}}}
+
+
+def _build(house: House, lock: str, *, from_index: bool) -> Run:
+    """A run whose agent has built its environment."""
+    run = submit(house, environment=EnvironmentUse(name="mine", definition=CONDA))
+    runs.report(house, run.id, runs.Report(to=RunStatus.PREPARING))
+    standing = environments.standing(house, run)
+    assert standing is not None and not standing.lock
+    environments.claim(house, run, standing)
+    return environments.end_build(house, run.id, Outcome(lock=lock, from_index=from_index))
+
+
+def _known(house: House) -> str:
+    """The lock that a new run would be installed from; empty when it would have to be built."""
+    standing = environments.standing(house, submit(house, environment=EnvironmentUse(name="mine", definition=CONDA)))
+    assert standing is not None
+    return standing.lock
+
+
+def test_a_lock_from_an_index_counts_until_the_channels_are_to_be_asked_again(house: House) -> None:
+    assert isinstance(house.clock, Clock)
+    index, channel = house.blobs.put(b"index"), house.blobs.put(b"channel")
+    run = _build(house, index, from_index=True)
+    assert _known(house) == index
+    house.clock.pass_by(AWAY_SECONDS + 1)
+    assert _known(house) == "", "an agent is to ask the channels"
+    assert environments.index_lock(house, run) == index, "and has what the index gave, should they be away still"
+    assert environments.look_up(house, "vision", CONDA).lock == index
+    _build(house, index, from_index=True)
+    assert _known(house) == index
+    house.clock.pass_by(AWAY_SECONDS + 1)
+    _build(house, channel, from_index=False)
+    assert _known(house) == channel, "that is what was asked for"
+    again = submit(house, environment=EnvironmentUse(name="mine", definition=CONDA, lock=index))
+    standing = environments.standing(house, again)
+    assert standing is not None and (standing.key, standing.lock) == (index, ""), "a run with its lock gets that"
+    assert environments.look_up(house, "vision", CONDA, forget=True).lock == ""
+    assert environments.index_lock(house, run) == ""
+
+
+def test_a_lock_from_an_index_is_not_known_where_only_channels_count(house: House) -> None:
+    index, channel = house.blobs.put(b"index"), house.blobs.put(b"channel")
+    _build(house, index, from_index=True)
+    strict, first = (replace(house, conda_packages=each) for each in (CHANNELS_ONLY, INDEX_FIRST))
+    assert (_known(house), _known(strict), _known(first)) == (index, "", index)
+    assert environments.look_up(strict, "vision", CONDA).lock == ""
+    _build(strict, channel, from_index=False)
+    assert (_known(house), _known(strict), _known(first)) == (channel, channel, index)

@@ -99,10 +99,11 @@ def build(folder: Folder) -> None:
     remove(folder.root)
 
 
-def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, str]:
+def _outcome(folder: Folder, plan: Plan, link: Link, diary: Diary) -> dict[str, str | bool]:
     name = plan.spec.environment.name if plan.spec.environment else ""
     try:
-        return {"lock": _lock(folder, plan, link, diary)}
+        name, source = _lock(folder, plan, link, diary)
+        return {"lock": name, **({"from_index": True} if source == base.INDEX else {})}
     except (RoostError, OSError) as error:
         hint = f"\nhint: {error.hint}" if isinstance(error, RoostError) and error.hint else ""
         words = error.message if isinstance(error, RoostError) else str(error)
@@ -118,8 +119,8 @@ def _is_said(words: str, folder: Folder) -> bool:
     return {line.strip() for line in words.splitlines()} <= {*said, "", "…"}
 
 
-def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
-    """Resolves and installs, or installs the lock that the run was submitted with; the blob of the lock."""
+def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> tuple[str, str]:
+    """Resolves and installs, or installs the lock that the run was submitted with; the blob of the lock, and its source."""
     spec = plan.spec
     if spec.environment is None or (recipe := recipes.recipe(spec.environment.definition, spec.docker)) is None:
         raise base.BuildFailed("The run has no environment that could be built.")
@@ -139,7 +140,9 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
         for words in recipe.notes:
             diary.say(words)
         lock = builder(builders.kind_of(recipe)).resolve(recipe)
-        lock = replace(lock, notes=(*recipe.notes, *lock.notes))
+        lock = replace(
+            lock, notes=tuple(dict.fromkeys([*recipe.notes, *lock.notes]))
+        )  # one that was made before has both
         name = link.carrier.put(lock.text.encode())
     began = time.monotonic()
     base.hold(folder.home, name)  # until this agent ends
@@ -150,4 +153,4 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> str:
         diary.say(f"Installed in {time.monotonic() - began:.1f} s: {prefix}")
     else:
         diary.say(f"The same packages are installed already: {prefix}")
-    return name
+    return name, lock.source

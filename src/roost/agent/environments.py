@@ -35,7 +35,18 @@ def private(plan: Plan, link: Link) -> base.Private:
     def keep(path: Path) -> str:
         return link.carrier.carry([path])[0][0]
 
-    return base.Private(link.carrier.fetch, recipe.requirements if recipe else (), secret, keep, recipe)
+    def index_lock() -> base.Lock | None:
+        return fetch(link, plan.index_lock) if plan.index_lock else None
+
+    return base.Private(
+        fetch=link.carrier.fetch,
+        requirements=recipe.requirements if recipe else (),
+        secret=secret,
+        keep=keep,
+        recipe=recipe,
+        conda_packages=plan.conda_packages,
+        index_lock=index_lock,
+    )
 
 
 def fetch(link: Link, name: str) -> base.Lock:

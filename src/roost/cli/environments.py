@@ -64,6 +64,7 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
     ws = session.workspace()
     found = chosen(ws, name, version)
     facts = _facts(ws, found)
+    facts["notes"] = list(dict.fromkeys([*facts["notes"], *_lock_notes(ws, found)]))
     versions = environments.versions(ws, found.name) if found.version else []
     if as_json:
         rendering.as_json({**json.loads(repr(found)), "versions": versions, "build": facts})
@@ -80,6 +81,17 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
     for note in facts["notes"]:
         print(f"Note: {note}")
     _tell_build(facts)
+
+
+def _lock_notes(ws: "Workspace", environment: "Environment") -> tuple[str, ...]:
+    """What is not as it was asked for in what is installed; nothing for what is not locked yet."""
+    from roost.sdk import building  # noqa: PLC0415 - loaded when called: main.py
+
+    with contextlib.suppress(InvalidInput):  # there is nothing to build, or it cannot be built
+        standing = building.standing(environment, ws)
+        if standing.lock:
+            return building.locked(ws._connection, standing).notes
+    return ()
 
 
 def _tell_build(facts: dict[str, Any]) -> None:

@@ -77,7 +77,7 @@ class BuildWatch(Watch):
         if standing.lock:
             return self._known(run, standing.lock)
         if standing.builder != run.id:
-            if standing.failed_at > self._since(run):
+            if standing.message and standing.failed_at > self._since(run):
                 return _failed(standing)
             standing = environments.claim(self._house, run, standing)
             if standing.lock:

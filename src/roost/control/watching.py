@@ -178,6 +178,8 @@ class Watch:
             spec=run.spec,
             errand=errand,
             lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
+            index_lock=environments.index_lock(self._house, run) if errand is Errand.BUILD else "",
+            conda_packages=self._house.conda_packages,
             node_rank=member.node_rank if member else 0,
             attempt=run.attempt,
             preemptible=compute.priority is Priority.LOW,

@@ -10,6 +10,14 @@ from urllib.parse import urlsplit
 
 from roost.domain.errors import InvalidInput
 
+CHANNELS_ONLY, INDEX_IF_UNREACHABLE, INDEX_FIRST = PACKAGE_SOURCES = (
+    "channels-only",
+    "index-if-unreachable",
+    "index-first",
+)
+"""Where conda packages may come from: see `docs/decisions/033-conda-packages-from-an-index.md`."""
+AWAY_SECONDS = 15 * 60.0
+"""For so long, channels that could not be reached are taken to be so still."""
 NODEFAULTS = "nodefaults"
 """Stands among the channels of a file that wants none but its own."""
 _SECTIONS = ("name", "channels", "dependencies", "variables", "prefix")
@@ -91,6 +99,11 @@ def variables(file: Mapping[str, Any]) -> dict[str, str]:
 def name_of(spec: str) -> str:
     """The package that a spec is for."""
     return _spec(spec)[0]
+
+
+def version_of(spec: str) -> str:
+    """What follows the package's name in a spec: version, build, keys in brackets."""
+    return _spec(spec)[1]
 
 
 def split_channel(spec: str) -> tuple[str, str]:

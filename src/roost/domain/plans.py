@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.runs import RunSpec
 
 LOOPBACK = "127.0.0.1"
@@ -47,6 +48,10 @@ class Plan:
     errand: Errand = Errand.RUN
     lock: str = ""
     """Blob of the lock of the run's environment; empty for none."""
+    index_lock: str = ""
+    """For a build: blob of the lock of the same recipe that a package index gave before; empty for none."""
+    conda_packages: str = INDEX_IF_UNREACHABLE
+    """For a build: where conda packages may come from, one of `PACKAGE_SOURCES`."""
     image: str = ""
     """Id of the image that the script runs in, once the node has it; empty for no container."""
     node_rank: int = 0

@@ -61,6 +61,11 @@ class Recipe:
     """What is not as the environment's name says, for the log and the lock."""
 
     @property
+    def index_key(self) -> str:
+        """Names the build with conda packages from a package index, which is never taken for one from channels."""
+        return hashlib.sha256(f"{self.key}\nindex".encode()).hexdigest()
+
+    @property
     def key(self) -> str:
         parts: list[object] = [self.python, self.requirements]
         if self.packages or self.channels or self.image:
@@ -86,7 +91,9 @@ def recipe(definition: Mapping[str, Any], use: DockerUse | None = None) -> Recip
 
 def check_python(name: str, made: Recipe | None) -> None:
     """That the environment of that name says which Python it wants, as one that is submitted has to."""
-    if made is not None and not made.python and not (made.image and made.image.own_python):
+    if made is None or made.python or (made.image and made.image.own_python):
+        return
+    if not any(conda.name_of(each) == "python" for each in made.packages):  # one with its build is among these
         raise InvalidInput(
             f"Environment {name!r} does not say which Python.", hint="Add python=3.11 to its dependencies."
         )

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Protocol
 
 from roost.domain import names
+from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.errors import InvalidInput, RoostError
 from roost.domain.recipes import Recipe
 
 READY = ".ready"
 """The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
 _HEADER = "# roost-lock 1"
-_FACT = re.compile(r"# (python|platform|kind|note) (.+)")
+_FACT = re.compile(r"# (python|platform|kind|source|note) (.+)")
 _NATIVE = ", installed natively (no container)"  # older locks say so there, whatever was asked for
 _PAUSE = 0.1
 _held = threading.local()
@@ -28,6 +29,8 @@ _WAITING = "Another run installs the same environment here; waiting for it."
 
 PIP, CONDA, IMAGE = "pip", "conda", "image"
 """The kinds of locks."""
+INDEX = "index"
+"""The source of a lock whose conda packages come from a package index instead of their channels."""
 
 Say = Callable[[str], None]
 """Takes a line of the build log."""
@@ -47,9 +50,13 @@ def _no_secret(_: str) -> None:
     return None
 
 
+def _no_lock() -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Private:
-    """What is the user's own, beside a lock."""
+    """What a builder is given beside a recipe or a lock."""
 
     fetch: Fetch = _no_blobs
     """Gets wheels that the user gave (`roost-blob:` lines)."""
@@ -61,6 +68,10 @@ class Private:
     """Makes a file a blob, for other nodes; None where there is no control plane."""
     recipe: Recipe | None = None
     """What the lock was made of: a Dockerfile there is built again when its image is nowhere any more."""
+    conda_packages: str = INDEX_IF_UNREACHABLE
+    """Where conda packages may come from: one of `PACKAGE_SOURCES`."""
+    index_lock: "Callable[[], Lock | None]" = _no_lock
+    """The lock of the same recipe that was made from a package index before; None for none."""
 
 
 class BuildFailed(RoostError):
@@ -78,6 +89,8 @@ class Lock:
     python: str
     """The Python it was made for, with its patch."""
     platform: str
+    source: str = ""
+    """`INDEX` for one whose conda packages come from there; empty for what was asked for."""
     notes: tuple[str, ...] = ()
     """What is not as it was asked for, a line each: another patch of Python, no container where an image was named."""
     body: str
@@ -87,6 +100,7 @@ class Lock:
     def text(self) -> str:
         facts = [f"# python {self.python}", f"# platform {self.platform}"]
         facts += [f"# kind {self.kind}"] if self.kind != PIP else []
+        facts += [f"# source {self.source}"] if self.source else []
         return "\n".join([_HEADER, *facts, *(f"# note {note}" for note in self.notes), self.body])
 
 
@@ -110,6 +124,7 @@ def read_lock(text: str) -> Lock:
         kind=facts.get("kind", PIP),
         python=facts["python"],
         platform=facts["platform"].removesuffix(_NATIVE),
+        source=facts.get("source", ""),
         notes=tuple(notes),
         body="\n".join(lines[first:]),
     )

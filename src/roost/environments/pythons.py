@@ -56,6 +56,15 @@ def has(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
         return False
 
 
+def is_near(wanted: str, own: Mapping[str, str] = os.environ) -> bool:
+    """Whether this node has a Python that comes near enough to be taken for the one that is wanted."""
+    try:
+        choose(wanted, own)
+    except BuildFailed:
+        return False
+    return True
+
+
 def note(chosen: Python, wanted: str) -> str:
     """What has to be told when that one is given for what was wanted; empty when it is what was asked for."""
     exact = re.fullmatch(r"\d+\.\d+\.\d+", wanted) is not None

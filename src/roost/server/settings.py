@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from roost.domain.conda import INDEX_IF_UNREACHABLE, PACKAGE_SOURCES
 from roost.domain.errors import InvalidInput
 
 
@@ -51,6 +52,13 @@ class Settings:
         default=90,
         metadata=_about(
             "ROOST_DISK_LIMIT", "Percent of the home's disk at which no new run is taken in; 0 for no limit."
+        ),
+    )
+    conda_packages: str = field(
+        default=INDEX_IF_UNREACHABLE,
+        metadata=_about(
+            "ROOST_CONDA_PACKAGES",
+            f"Where conda packages of environments come from: {', '.join(PACKAGE_SOURCES[:-1])} or {PACKAGE_SOURCES[-1]}.",
         ),
     )
     data_roots: tuple[str, ...] = field(
@@ -134,6 +142,10 @@ def read(environment: Mapping[str, str], **given: object) -> Settings:
         raise InvalidInput(f"ROOST_LOCAL_SLOTS must not be negative, got {settings.local_slots}.")
     if not 0 <= settings.disk_limit <= 100:
         raise InvalidInput(f"ROOST_DISK_LIMIT is a percentage, 0 to 100, got {settings.disk_limit}.")
+    if settings.conda_packages not in PACKAGE_SOURCES:
+        raise InvalidInput(
+            f"ROOST_CONDA_PACKAGES is {settings.conda_packages!r}.", hint=f"Say one of: {', '.join(PACKAGE_SOURCES)}."
+        )
     home = Path(settings.home).expanduser().absolute()
     return Settings(**{**{f.name: getattr(settings, f.name) for f in fields(Settings)}, "home": home})
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roost.domain import environments, names, recipes
+from roost.domain.conda import AWAY_SECONDS, INDEX_FIRST, INDEX_IF_UNREACHABLE
 from roost.domain.containers import DockerUse
 from roost.domain.environments import LOCK_FILE, Build, Environment
 from roost.domain.errors import Conflict, InvalidInput, NotFound
@@ -29,6 +30,8 @@ class Outcome:
 
     lock: str = ""
     message: str = ""
+    from_index: bool = False
+    """The lock's conda packages come from a package index, as their channels could not be reached."""
 
 
 def register(
@@ -79,15 +82,36 @@ def standing(house: House, run: Run) -> Build | None:
     recipe = recipe_of(run)
     if recipe is None:
         return None
-    known = _checked(house, house.store.environments.build(recipe.key, _platform()))
-    if _key(run, recipe) in (recipe.key, known.lock):
-        return known
-    return _checked(house, house.store.environments.build(_key(run, recipe), _platform()))
+    known = _known(house, recipe)
+    own = run.spec.environment.lock if run.spec.environment is not None else ""
+    return known if own in ("", known.lock) else _build(house, own)
 
 
-def _key(run: Run, recipe: recipes.Recipe) -> str:
+def index_lock(house: House, run: Run) -> str:
+    """Blob of the lock that a package index gave for the conda packages of a run's environment, however long ago; empty for
+    none."""
+    recipe = recipe_of(run)
+    return _build(house, recipe.index_key).lock if recipe is not None and recipe.packages else ""
+
+
+def _key(house: House, run: Run, recipe: recipes.Recipe) -> str:
     """What a run's build is known by: its recipe, or the lock that it was submitted with."""
-    return (run.spec.environment.lock if run.spec.environment is not None else "") or recipe.key
+    return (run.spec.environment.lock if run.spec.environment is not None else "") or _recipe_key(house, recipe)
+
+
+def _recipe_key(house: House, recipe: recipes.Recipe) -> str:
+    return recipe.index_key if recipe.packages and house.conda_packages == INDEX_FIRST else recipe.key
+
+
+def _known(house: House, recipe: recipes.Recipe, *, however_old: bool = False) -> Build:
+    """Where the build of a recipe stands. A lock whose conda packages are from a package index counts for as long as its channels
+    are taken to be out of reach; after that an agent asks them again."""
+    build = _build(house, _recipe_key(house, recipe))
+    if build.lock or not recipe.packages or house.conda_packages != INDEX_IF_UNREACHABLE:
+        return build
+    instead = _build(house, recipe.index_key)
+    out_of_reach = not build.message and house.clock() - build.failed_at < AWAY_SECONDS
+    return instead if instead.lock and (out_of_reach or however_old) else build
 
 
 def look_up(
@@ -105,8 +129,9 @@ def look_up(
     if recipe is None:
         raise InvalidInput("There is nothing to build: its packages are managed by the user.")
     if forget:
-        house.store.environments.forget_lock(recipe.key, _platform())
-    return _checked(house, house.store.environments.build(recipe.key, _platform()))
+        for key in (recipe.key, recipe.index_key):
+            house.store.environments.forget_lock(key, _platform())
+    return _known(house, recipe, however_old=True)
 
 
 def claim(house: House, run: Run, build: Build) -> Build:
@@ -138,18 +163,29 @@ def end_build(house: House, run_id: str, said: Outcome) -> Run:
     if said.lock:
         if house.blobs.size(names.blob(said.lock)) is None:
             raise InvalidInput(f"The lock {said.lock} is not here.", hint="Put the blob first.")
-        house.store.environments.end_build(_key(run, recipe), _platform(), lock=said.lock)
+        _keep(house, _key(house, run, recipe), recipe, said)
     else:
         words = said.message[-MAX_WORDS:] or "The environment could not be built."
-        house.store.environments.end_build(_key(run, recipe), _platform(), at=house.clock(), message=words)
+        house.store.environments.end_build(_key(house, run, recipe), _platform(), at=house.clock(), message=words)
         run, _ = runs.move(house, run_id, RunStatus.FAILED, Reason.ENVIRONMENT_FAILED, words)
     house.store.runs.touch_all(RunStatus.PREPARING)
     house.signals.ring(CONTROL)
     return run
 
 
-def _checked(house: House, build: Build) -> Build:
+def _keep(house: House, key: str, recipe: recipes.Recipe, said: Outcome) -> None:
+    """The lock is known from now on, by how it was made: one from a package index stands beside the place of one from channels,
+    which is noted as tried without success."""
+    if said.from_index and key == recipe.key:
+        house.store.environments.end_build(recipe.index_key, _platform(), lock=said.lock)
+        house.store.environments.end_build(key, _platform(), at=house.clock())
+    else:
+        house.store.environments.end_build(key, _platform(), lock=said.lock)
+
+
+def _build(house: House, key: str) -> Build:
     """A lock whose blob is gone is as good as none: it is made again."""
+    build = house.store.environments.build(key, _platform())
     if build.lock and house.blobs.size(build.lock) is None:
         return Build(key=build.key, platform=build.platform)
     return build

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from roost.blobs.base import Blobs
 from roost.domain.compute import Machine
+from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.people import Token
 from roost.objects.base import Place
 from roost.services.flushes import Flushes
@@ -85,6 +86,8 @@ class House:
     """Who waits for what a run has written by now."""
     disk_limit: int = 0
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
+    conda_packages: str = INDEX_IF_UNREACHABLE
+    """Where the conda packages of environments may come from: one of `PACKAGE_SOURCES`."""
     data_roots: tuple[str, ...] | None = None
     """Folders that datastores may be in; None for all that the control plane's user sees."""
     data_endpoints: tuple[str, ...] | None = None

@@ -16,11 +16,12 @@ from typing import Any
 
 from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
-from roost.environments import places
+from roost.environments import places, pythons
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.conda import activation as conda_activation
 from roost.environments.conda import settings as conda_settings
-from roost.environments.conda.process import Worker, hint, nothing_fetched
+from roost.environments.conda.from_index import FromIndex, Unreachable
+from roost.environments.conda.process import Worker, distrusted, hint, nothing_fetched
 from roost.environments.conda.reach import Reach
 from roost.environments.conda.settings import DEFAULTS, Channel
 from roost.environments.pip.builder import UvBuilder, here
@@ -55,17 +56,24 @@ class CondaBuilder:
         self._worker = Worker(self._settings, say, meanwhile, environment, scratch, cache)
         self._reach = Reach(cache)
         self._uv = UvBuilder(say, meanwhile, environment, scratch, home, private)
+        self._index = FromIndex(self._uv, say, private or Private())
 
     def resolve(self, recipe: Recipe) -> Lock:
         if recipe.packages:
-            channels = self._channels(recipe)
-            return self._lock(recipe, self._solve_or_say(recipe, channels, self._away(channels)))
+            return self._index.resolve(recipe, self._from_channels)
+        if self._index.is_first and pythons.is_near(recipe.python):
+            return self._uv.resolve(recipe)
         try:
             packages = self._python_alone(recipe)
         except BuildFailed as failed:
             self._say(f"Python {recipe.python} cannot be had from conda: {failed.message}")
             return self._uv.resolve(recipe)
         return self._lock(recipe, packages)
+
+    def _from_channels(self, recipe: Recipe) -> Lock:
+        """`Unreachable` when none of its channels can be reached, and nothing of them was fetched before."""
+        channels = self._channels(recipe)
+        return self._lock(recipe, self._solve_or_say(recipe, channels, self._away(channels)))
 
     def install(self, lock: Lock, prefix: Path) -> None:
         if lock.platform != here():
@@ -177,13 +185,17 @@ class CondaBuilder:
         try:
             return self._solve(recipe, channels, list(away))
         except BuildFailed as failed:
-            if not away or not nothing_fetched(failed):
+            offline = self._settings.offline and not any(each.url.startswith("file:") for each in channels)
+            if not nothing_fetched(failed) or not (away or offline):
                 raise
+            if offline:
+                raise Unreachable(failed.message, self._and(each.name for each in channels), failed.hint) from None
             reasons = "\n".join(f"{self._and([name])}: {reason}" for name, reason in away.items())
-            raise BuildFailed(
-                f"{self._and(away)} cannot be reached, and nothing of it was fetched before.\n{reasons}",
-                hint=hint(reasons) or failed.hint,
-            ) from None
+            message = f"{self._and(away)} cannot be reached, and nothing of it was fetched before.\n{reasons}"
+            step = hint(reasons) or failed.hint
+            if len(away) < len(channels) or distrusted(reasons):
+                raise BuildFailed(message, hint=step) from None
+            raise Unreachable(message, self._and(away), step) from None
 
 
 def _present(prefix: Path, python: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from roost.environments import suggesting
 from roost.environments.base import BuildFailed, Meanwhile, Say
 from roost.environments.conda.settings import Channel, Settings
 from roost.environments.running import Runner, Words
@@ -140,7 +141,7 @@ def failure(words: str, kind: str = "") -> BuildFailed:
         words = "\n".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
         return BuildFailed(
             f"The conda packages cannot be had together: {words}",
-            hint="Loosen the versions in the conda file, or add a channel that has them.",
+            hint=suggesting.hint(words) or "Loosen the versions in the conda file, or add a channel that has them.",
         )
     return BuildFailed(words.replace(_NOISE, ""), hint=hint(words, kind))
 
@@ -148,6 +149,11 @@ def failure(words: str, kind: str = "") -> BuildFailed:
 def nothing_fetched(failed: BuildFailed) -> bool:
     """Whether it failed because a channel that is away was never fetched."""
     return _NOT_CACHED in failed.message
+
+
+def distrusted(words: str) -> bool:
+    """Whether a channel answered, and its certificate is not trusted here: that is to be put right, and not to be evaded."""
+    return _CERTIFICATE.search(words) is not None
 
 
 def hint(words: str, kind: str = "") -> str:

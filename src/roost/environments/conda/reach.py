@@ -10,10 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from roost.domain.conda import AWAY_SECONDS
 from roost.environments.conda.settings import Channel
-
-REMEMBERED = 15 * 60.0
-"""Seconds for which an answer holds."""
 
 
 class Reach:
@@ -27,14 +25,14 @@ class Reach:
         """Those that could not be reached lately."""
         known = self._read()
         now = self._clock()
-        return [each.name for each in channels if 0 <= now - known.get(_key(each), 0.0) < REMEMBERED]
+        return [each.name for each in channels if 0 <= now - known.get(_key(each), 0.0) < AWAY_SECONDS]
 
     def note(self, channels: Sequence[Channel], away: Iterable[str]) -> None:
         """What was found now."""
         gone = set(away)
         known = self._read()
         now = self._clock()
-        kept = {key: at for key, at in known.items() if 0 <= now - at < REMEMBERED}
+        kept = {key: at for key, at in known.items() if 0 <= now - at < AWAY_SECONDS}
         for channel in channels:
             kept.pop(_key(channel), None)
             if channel.name in gone:

@@ -46,6 +46,12 @@ class _NoPython(BuildFailed):
     """The image does not have the Python that is wanted."""
 
 
+class _FromIndex(BuildFailed):
+    """Its conda packages come from a package index, without the Python that a channel would give to be used in any image."""
+
+    lock: Lock
+
+
 class _Compiled(BuildFailed):
     """A package has to be compiled by its rules, which are for this machine and not for an image."""
 
@@ -75,14 +81,15 @@ class ContainerBuilder:
         assert recipe.image is not None
         try:
             return self._resolve(recipe, recipe.image)
-        except (NoEngine, OutOfReach, _NoPython, _Compiled) as error:
+        except (NoEngine, OutOfReach, _NoPython, _FromIndex, _Compiled) as error:
             if not recipe.image.plain:
                 name = f"the image {recipe.image.reference}" if recipe.image.reference else "a Dockerfile's image"
                 raise type(error)(f"The environment needs {name}. {error.message}", hint=_way_out(error)) from error
             note = f"Installed natively instead of in the image {recipe.image.reference}: {error.message}"
             self._say(note)
             plain = replace(recipe, image=None)
-            lock = self._native(CONDA if plain.packages or not pythons.has(plain.python) else PIP).resolve(plain)
+            kind = CONDA if plain.packages or not pythons.has(plain.python) else PIP
+            lock = error.lock if isinstance(error, _FromIndex) else self._native(kind).resolve(plain)
             return replace(lock, notes=(*lock.notes, " ".join(note.split())))
 
     def install(self, lock: Lock, prefix: Path) -> None:
@@ -188,7 +195,12 @@ class ContainerBuilder:
         plain = replace(recipe, image=None, notes=())
         lock = self._native(CONDA).resolve(plain)
         if lock.kind != CONDA:
-            raise _NoPython("Its conda packages cannot be had from their channels.")
+            failed = _FromIndex(
+                "Its conda packages cannot be had from their channels.",
+                hint="Write them as pip packages: they are then installed for the image's own Python.",
+            )
+            failed.lock = lock
+            raise failed
         return lock
 
     def _compile(self, engine: Engine, image: str, recipe: Recipe, python: str) -> str:

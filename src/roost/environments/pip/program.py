@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uv
 
+from roost.environments import suggesting
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.pip import own_wheels
 from roost.environments.pip import settings as pip_settings
@@ -138,6 +139,8 @@ def _hint(words: str) -> str:
         return "The disk is full. Free some of it (roost du, roost gc, uv cache prune), and submit again."
     if re.search(r"hash mismatch", words, re.IGNORECASE):
         return "A package is not the one that was locked: it was changed or damaged on its way. Nothing of it was installed."
+    if meant := suggesting.hint(words):
+        return meant
     if "Failed to build" in words or "build backend" in words:
         named = _FAILED.search(words)
         return (

@@ -1,0 +1,128 @@
+"""Conda packages under the names and versions that a package index has for them, for places where no channel can be reached.
+Pure; `index_names.toml` is the table of names, `from_index.py` builds with it.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from roost.domain import requirements
+from roost.domain.conda import name_of, version_of
+from roost.domain.recipes import BASICS, Recipe, python_wanted
+from roost.environments.base import BuildFailed
+
+_ONE = re.compile(r"(={0,2})\s*([\w.!*]+)(?:[=\s]+([\w.*]+))?")
+_LIMIT = re.compile(r"([<>!~=]=?|)\s*(\d[\w.!]*?)(\.?\*)?")
+_VERSION = re.compile(r"(?:\d+!)?\d+(?:\.\d+)*(?:\.?(?:a|b|rc|post|dev)\d+)*")
+_NUMBERS = re.compile(r"(?:\d+!)?\d+(?:\.\d+)*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translation:
+    """A recipe whose conda packages have become requirements."""
+
+    recipe: Recipe
+    """Without conda packages."""
+    replaced: Mapping[str, str]
+    """Conda package, as it is written → the requirement that stands for it."""
+    left_out: tuple[str, ...]
+    """Names of what is no Python package."""
+
+
+def translate(recipe: Recipe) -> Translation:
+    """BuildFailed for a version that an index could not understand. What the `pip` part names too is taken from there, as pip
+    would replace it."""
+    python = recipe.python
+    replaced: dict[str, str] = {}
+    left_out = []
+    own = {requirements.package(line) for line in recipe.requirements}
+    for spec in recipe.packages:
+        name = name_of(spec)
+        if name == "python":
+            python = python or python_wanted(_versions(spec))
+            continue
+        called = index_name(name)
+        if called is None:
+            left_out.append(name)
+        elif requirements.package(called) not in own:
+            replaced[spec] = f"{called}{_versions(spec)}"
+    lines = requirements.checked([*recipe.requirements, *replaced.values()])
+    named = {requirements.package(line) for line in lines}
+    lines += [each for each in BASICS if each not in named]
+    made = replace(recipe, python=python, requirements=tuple(lines), packages=())
+    return Translation(recipe=made, replaced=replaced, left_out=tuple(dict.fromkeys(left_out)))
+
+
+def index_name(name: str) -> str | None:
+    """What an index calls a conda package; None for what is no Python package."""
+    table = _table()
+    known = requirements.package(name) or name
+    if known in table["named"]:
+        return str(table["named"][known])
+    if known in table["left_out"]["names"] or any(re.fullmatch(each, name) for each in table["left_out"]["patterns"]):
+        return None
+    return name
+
+
+def names() -> Iterable[str]:
+    """All names of the table that an index has."""
+    return {requirements.package(each) for each in _table()["named"].values()}
+
+
+def in_words(replaced: Mapping[str, str]) -> str:
+    """What came from the index, by the names that are there, each with conda's name where that is another."""
+    words = []
+    for spec, line in replaced.items():
+        called, name = requirements.package(line), name_of(spec)
+        if called in BASICS and len(replaced) > 1:
+            continue  # every environment has them
+        words.append(called if called == requirements.package(name) else f"{called} (for {name})")
+    return ", ".join(words)
+
+
+def _versions(spec: str) -> str:
+    """The version of a spec as a requirement has it: `=1.2` is `==1.2.*`, one with its build is exact."""
+    text = re.sub(r"\[.*\]$", "", version_of(spec)).strip()
+    text = text.split("|")[-1]  # an index knows no "or": the last alternative is the newest
+    one = _ONE.fullmatch(text)
+    limits = [_limit(one[1] if not one[3] else "==", one[2])] if one else [_range(part) for part in _parts(text)]
+    if any(each is None for each in limits):
+        raise BuildFailed(
+            f"The version in {spec!r} is conda's own; a package index could not look for it.",
+            hint="Write name=1.2 or name>=1,<2 in the conda file.",
+        )
+    return ",".join(each for each in limits if each)
+
+
+def _parts(text: str) -> Sequence[str]:
+    return [part.split(" ")[0] for part in text.split(",") if part.strip()]
+
+
+def _range(part: str) -> str | None:
+    found = _LIMIT.fullmatch(part)
+    if found is None:
+        return None
+    if found[1] in ("", "=", "=="):
+        return _limit(found[1], found[2] + (found[3] or ""))
+    star = ".*" if found[3] and found[1] == "!=" else ""
+    return f"{found[1]}{found[2]}{star}" if _VERSION.fullmatch(found[2]) else None
+
+
+def _limit(operator: str, version: str) -> str | None:
+    """One version: exact for `==` and for none, its beginning for `=` and for `1.2.*`."""
+    if version == "*":
+        return ""
+    number = version.rstrip("*").rstrip(".")
+    if not _VERSION.fullmatch(number):
+        return None
+    begins = _NUMBERS.fullmatch(number) and (operator == "=" or version.endswith("*"))
+    return f"=={number}.*" if begins else f"=={number}"
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("index_names.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,49 @@
+"""A name near the one that no index or channel has. Pure; `package_names.toml` has the names that people look for."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from roost.domain.requirements import package
+
+_NEAR = 0.8
+"""How alike two names are, of 1, where one may be meant for the other."""
+_UNKNOWN = re.compile(
+    r"([A-Za-z0-9][\w.-]*) was not found in the (?:package registry|provided package locations)"
+    r"|No candidates were found for ([A-Za-z0-9][\w.-]*)"
+    r"|Failed to build `([A-Za-z0-9][\w.-]*?)(?:==[^`]*)?`"
+)
+
+
+def near(name: str) -> str:
+    """The package that was meant, perhaps; empty when nothing comes near."""
+    table = _table()
+    wanted = package(name)
+    if wanted in table["packages"]:
+        return str(table["packages"][wanted])
+    known = table["known"]["names"]
+    if not wanted or wanted in known:
+        return ""
+    found = difflib.get_close_matches(wanted, known, n=1, cutoff=_NEAR)
+    return str(found[0]) if found else ""
+
+
+def hint(words: str) -> str:
+    """For a resolver's words that name a package which is not there; empty when they name none, or nothing comes near."""
+    for found in _UNKNOWN.finditer(" ".join(words.split())):
+        name = next(filter(None, found.groups()))
+        if found[3] and package(name) not in _table()["packages"]:
+            continue  # it is there, and could not be built
+        meant = near(name)
+        if meant:
+            return f"Did you mean {meant} instead of {name}?"
+    return ""
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("package_names.toml").read_text(encoding="utf-8"))
