@@ -47,6 +47,8 @@ class Plan:
     errand: Errand = Errand.RUN
     lock: str = ""
     """Blob of the lock of the run's environment; empty for none."""
+    archive: bool = False
+    """Whether a build agent keeps every file of what it has built."""
     image: str = ""
     """Id of the image that the script runs in, once the node has it; empty for no container."""
     node_rank: int = 0

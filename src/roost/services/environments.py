@@ -19,6 +19,8 @@ from roost.services.signals import CONTROL
 
 BUILDS_AT_ONCE = 2
 """Each build uses all the network and disk it gets; more at once are slower for all."""
+_ARCHIVE = "archive "
+"""Before a lock: the build that keeps its files."""
 MAX_DEFINITION = 256 * 1024
 MAX_WORDS = 20_000
 
@@ -79,6 +81,8 @@ def standing(house: House, run: Run) -> Build | None:
     recipe = recipe_of(run)
     if recipe is None:
         return None
+    if run.spec.environment is not None and run.spec.environment.archive:
+        return house.store.environments.build(_key(run, recipe), _platform())
     known = _checked(house, house.store.environments.build(recipe.key, _platform()))
     if _key(run, recipe) in (recipe.key, known.lock):
         return known
@@ -86,7 +90,10 @@ def standing(house: House, run: Run) -> Build | None:
 
 
 def _key(run: Run, recipe: recipes.Recipe) -> str:
-    """What a run's build is known by: its recipe, or the lock that it was submitted with."""
+    """What a run's build is known by: its recipe, or the lock that it was submitted with; one that keeps the files of a lock
+    stands beside it."""
+    if run.spec.environment is not None and run.spec.environment.archive:
+        return f"{_ARCHIVE}{run.spec.environment.lock}"
     return (run.spec.environment.lock if run.spec.environment is not None else "") or recipe.key
 
 
@@ -107,6 +114,12 @@ def look_up(
     if forget:
         house.store.environments.forget_lock(recipe.key, _platform())
     return _checked(house, house.store.environments.build(recipe.key, _platform()))
+
+
+def renew(house: House, run: Run) -> None:
+    """A new run that keeps the files of a lock looks after them once more, whatever an earlier one has found."""
+    if run.spec.environment is not None and run.spec.environment.archive and (recipe := recipe_of(run)) is not None:
+        house.store.environments.forget_lock(_key(run, recipe), _platform())
 
 
 def claim(house: House, run: Run, build: Build) -> Build:

@@ -85,6 +85,8 @@ class House:
     """Who waits for what a run has written by now."""
     disk_limit: int = 0
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
+    archive_builds: bool = False
+    """Whether every build keeps the files that it was made of."""
     data_roots: tuple[str, ...] | None = None
     """Folders that datastores may be in; None for all that the control plane's user sees."""
     data_endpoints: tuple[str, ...] | None = None
