@@ -8,15 +8,16 @@ import logging
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
-from roost.agent import contained, environments
+from roost.agent import archiving, contained, environments
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.orders import Halt, Orders
 from roost.agent.processes import MARK, Tree
 from roost.domain import recipes
-from roost.domain.environments import BUILD_LOG
+from roost.domain.environments import BUILD_LOG, EnvironmentUse
 from roost.domain.errors import Conflict, Forbidden, NotFound, RoostError
 from roost.domain.files import RunFile
 from roost.domain.plans import Plan
@@ -128,7 +129,7 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> tuple[str, st
 
     def builder(kind: str) -> base.Builder:
         mark = {MARK: folder.mark}
-        own = environments.private(plan, link)
+        own = environments.private(plan, link, folder, diary.meanwhile)
         return builders.choose(kind, diary.say, diary.meanwhile, mark, folder.root, folder.home, own)
 
     if spec.environment.lock:
@@ -136,6 +137,8 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> tuple[str, st
         lock = environments.fetch(link, name)
         for words in (f"From the lock {name[:12]} that the run was submitted with; nothing is resolved.", *lock.notes):
             diary.say(words)
+        if spec.environment.offline:
+            diary.say("Installed from what is kept of it, with no network.")
     else:
         for words in recipe.notes:
             diary.say(words)
@@ -153,4 +156,24 @@ def _lock(folder: Folder, plan: Plan, link: Link, diary: Diary) -> tuple[str, st
         diary.say(f"Installed in {time.monotonic() - began:.1f} s: {prefix}")
     else:
         diary.say(f"The same packages are installed already: {prefix}")
+    if plan.archive:
+        _keep(spec.environment, name, lock, prefix, builder(lock.kind), link, diary)
     return name, lock.source
+
+
+def _keep(
+    use: EnvironmentUse,
+    name: str,
+    lock: base.Lock,
+    prefix: Path,
+    builder: base.Builder,
+    link: Link,
+    diary: Diary,
+) -> None:
+    """Its files are kept; where nobody asked for that alone, a run does not fail because they cannot be."""
+    try:
+        archiving.keep(link, name, lock, prefix, builder, diary.say)
+    except (RoostError, OSError) as error:
+        if use.archive:
+            raise
+        diary.say(f"The files of the environment could not be kept: {error}")

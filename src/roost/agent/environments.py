@@ -1,11 +1,13 @@
 """The environment of a run on its node: the prefix of its lock, found (the build agent made it) or installed now."""
 
 import logging
+import shutil
 import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from roost.agent import archiving
 from roost.agent.folder import Folder
 from roost.agent.inputs import Teller
 from roost.agent.link import Link
@@ -23,8 +25,8 @@ from roost.environments.containers import facts as container_facts
 log = logging.getLogger("roost.agent")
 
 
-def private(plan: Plan, link: Link) -> base.Private:
-    """What a builder needs of the user's beside the lock."""
+def private(plan: Plan, link: Link, folder: Folder, meanwhile: base.Meanwhile) -> base.Private:
+    """What a builder needs of the user's beside the lock, and what is kept of it where nothing else is to be asked."""
     spec = plan.spec
     recipe = recipes.recipe(spec.environment.definition, spec.docker) if spec.environment else None
 
@@ -38,6 +40,9 @@ def private(plan: Plan, link: Link) -> base.Private:
     def index_lock() -> base.Lock | None:
         return fetch(link, plan.index_lock) if plan.index_lock else None
 
+    kept = None
+    if spec.environment is not None and spec.environment.offline:
+        kept = archiving.source(link, spec.environment.lock, folder, meanwhile)
     return base.Private(
         fetch=link.carrier.fetch,
         requirements=recipe.requirements if recipe else (),
@@ -46,6 +51,7 @@ def private(plan: Plan, link: Link) -> base.Private:
         recipe=recipe,
         conda_packages=plan.conda_packages,
         index_lock=index_lock,
+        kept=kept,
     )
 
 
@@ -74,12 +80,13 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
     if prefix is None or not _usable(prefix):
         began = time.monotonic()
         lock = fetch(link, plan.lock)
-        builder = builders.choose(
-            lock.kind, log.info, orders.check, {MARK: folder.mark}, folder.root, folder.home, private(plan, link)
-        )
+        beside = private(plan, link, folder, orders.check)
+        mark = {MARK: folder.mark}
+        builder = builders.choose(lock.kind, log.info, orders.check, mark, folder.root, folder.home, beside)
         install = partial(make, builder, lock)
         prefix = base.ensure(folder.home, plan.lock, install, log.info, orders.check, _usable)
         log.info("The environment was installed in %.1f s.", time.monotonic() - began)
+        shutil.rmtree(folder.root / archiving.KEPT, ignore_errors=True)  # the run may be long
     for note in notes.read(prefix):
         Teller(folder.std_log).say(f"Environment: {note}")
     image = container_facts.read(prefix)

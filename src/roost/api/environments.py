@@ -10,9 +10,10 @@ from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.domain.containers import DockerUse
-from roost.domain.environments import Build, Environment
+from roost.domain.environments import Archive, Build, Environment
 from roost.domain.runs import Run
-from roost.services import environments
+from roost.services import archives, environments
+from roost.services.archives import Kept
 from roost.services.environments import Outcome
 
 desk = Desk("environments")
@@ -35,6 +36,11 @@ class Asked:
 @dataclass(frozen=True, kw_only=True)
 class EnvironmentList:
     environments: tuple[Environment, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveList:
+    archives: tuple[Archive, ...]
 
 
 @desk.route(
@@ -64,3 +70,24 @@ def look_up(house: TheHouse, workspace: str, body: JsonBytes) -> Response:
 @desk.route("POST", "/api/runs/{run_id}/environment", Access.RUN, body=Outcome, answer=Run)
 def end_build(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
     return answer(environments.end_build(house, run_id, record(Outcome, body)))
+
+
+@desk.route("PUT", "/api/runs/{run_id}/environment/archive", Access.RUN, body=Kept, answer=Archive)
+def put_archive(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
+    return answer(archives.put(house, run_id, record(Kept, body)))
+
+
+@desk.route("GET", "/api/archives", Access.PERSON, answer=ArchiveList)
+def list_archives(house: TheHouse) -> Response:
+    return answer(ArchiveList(archives=tuple(archives.listing(house))))
+
+
+@desk.route("GET", "/api/archives/{lock}", Access.ANY, answer=Archive)
+def get_archive(house: TheHouse, lock: str) -> Response:
+    return answer(archives.get(house, lock))
+
+
+@desk.route("DELETE", "/api/archives/{lock}", Access.PERSON)
+def drop_archive(house: TheHouse, lock: str) -> Response:
+    archives.drop(house, lock)
+    return answer({"deleted": lock})

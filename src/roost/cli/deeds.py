@@ -89,6 +89,9 @@ def repeat(
     fresh: bool = typer.Option(
         False, "--fresh", help="Resolve its environment anew, instead of installing what was installed then."
     ),
+    offline: bool = typer.Option(
+        False, "--offline", help="Install what `roost env archive` has kept of its environment, with no network."
+    ),
     detach: bool = typer.Option(False, "--detach", "-d", help="Print the new run's id and return."),
     as_json: bool = typer.Option(False, "--json", help="Print the run as JSON; its log goes to stderr."),
 ) -> None:
@@ -96,7 +99,7 @@ def repeat(
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import repeats  # noqa: PLC0415
 
-    run = repeats.repeat(session.find(session.workspace(), run_id), fresh)
+    run = repeats.repeat(session.find(session.workspace(), run_id), fresh, offline)
     submit.follow(run, detach, as_json)
 
 

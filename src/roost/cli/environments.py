@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from roost.cli import archives
 from roost.domain.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
     found = chosen(ws, name, version)
     facts = _facts(ws, found)
     facts["notes"] = list(dict.fromkeys([*facts["notes"], *_lock_notes(ws, found)]))
+    facts["archive"] = _kept(ws, facts["lock"]) if facts["lock"] else None
     versions = environments.versions(ws, found.name) if found.version else []
     if as_json:
         rendering.as_json({**json.loads(repr(found)), "versions": versions, "build": facts})
@@ -107,6 +109,12 @@ def _tell_build(facts: dict[str, Any]) -> None:
         print(f"Last used {rendering.ago(facts['used_at'])}.")
     else:
         print("Not built here.")
+    if facts["archive"]:
+        print(facts["archive"]["told"])
+        for line in facts["archive"]["missing"]:
+            print(f"Missing: {line}")
+    elif facts["lock"]:
+        print("Its files are not kept: roost env archive")
 
 
 @app.command()
@@ -115,11 +123,13 @@ def build(
     version: str | None = _VERSION,
     curated: str = typer.Option("", "--curated", metavar="NAME", help="A curated one instead."),
     fresh: bool = _FRESH,
+    offline: bool = typer.Option(False, "--offline", help="From what `roost env archive` has kept, with no network."),
     detach: bool = typer.Option(False, "--detach", "-d", help="Print the id of the run that builds it and return."),
     as_json: bool = typer.Option(False, "--json", help="Print the run as JSON; its log goes to stderr."),
 ) -> None:
     """Build an environment ahead, so that runs find it there. Exit code 1 when it cannot be built."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import archives as archived  # noqa: PLC0415
     from roost.sdk import building  # noqa: PLC0415
     from roost.sdk import curated as catalogue  # noqa: PLC0415
 
@@ -131,7 +141,11 @@ def build(
             f"There is no curated environment {curated!r}: their names begin with AzureML-.",
             hint="List them with: roost env list --curated",
         )
-    submit.follow(building.build(chosen(ws, curated or name, version), ws, fresh), detach, as_json)
+    if fresh and offline:
+        raise InvalidInput("What is resolved anew cannot be had offline.", hint="Give --fresh or --offline, not both.")
+    found = chosen(ws, curated or name, version)
+    found = archived.offline(found, ws) if offline else found
+    submit.follow(building.build(found, ws, fresh), detach, as_json)
 
 
 @app.command()
@@ -184,6 +198,9 @@ def _check_target(output: Path) -> None:
         )
 
 
+app.command()(archives.archive)
+
+
 @app.command()
 def prune(
     older_than: str = typer.Option(_UNUSED, metavar="AGE", help="Those that no run has begun with for so long."),
@@ -200,7 +217,7 @@ def prune(
     ws = session.workspace()
     home = ws._connection.home
     going = prefixes.unused(home, age)
-    known = _names_of_locks(ws) if going else {}
+    known = names_of_locks(ws) if going else {}
     if going and not as_json:
         rows = [
             (known.get(each.lock, ""), each.lock[:12], rendering.size(each.bytes), _last_use(each)) for each in going
@@ -238,7 +255,7 @@ def prune(
             print(f"{rendering.count(left_here, 'environment')} {stays}.")
 
 
-def _names_of_locks(ws: "Workspace") -> dict[str, str]:
+def names_of_locks(ws: "Workspace") -> dict[str, str]:
     """Which registered environments are installed from which lock now; older locks have no name any more."""
     from roost.sdk import building, environments  # noqa: PLC0415 - loaded when called: main.py
 
@@ -308,6 +325,13 @@ def _facts(ws: "Workspace", environment: "Environment") -> dict[str, Any]:
         "bytes": here.bytes if here is not None else 0,
         "used_at": here.used_at if here is not None else None,
     }
+
+
+def _kept(ws: "Workspace", lock: str) -> dict[str, Any] | None:
+    from roost.sdk import archives as archived  # noqa: PLC0415 - loaded when called: main.py
+
+    found = archived.find(ws._connection, lock)
+    return {**archived.facts(found), "told": archives.told(found)} if found is not None else None
 
 
 def _count(facts: dict[str, Any]) -> str:

@@ -30,6 +30,7 @@ def du(as_json: bool = _AS_JSON) -> None:
     rows = [
         ("files of runs", size(used["file_bytes"]), "outputs and logs, each content once"),
         ("models", size(used["model_bytes"]), "of the registry, less what is among the files of runs"),
+        ("archives", size(used["archive_bytes"]), "of environments, less what is among the above: roost env archive"),
         ("snapshots", size(used["snapshot_bytes"]), "source folders and environments"),
         ("data", size(used["data_bytes"]), "files in the workspaces' own datastores"),
         ("unused", size(used["unused_bytes"]), "left by deleted runs, models and uploads: roost gc"),

@@ -29,12 +29,15 @@ WAIT_SECONDS = 2.0
 
 def first_step(house: House, run: Run) -> tuple[RunStatus, Reason, str]:
     """Where a new run goes: to the queue, or first to have its environment built."""
+    environments.renew(house, run)
     standing = environments.standing(house, run)
     if standing is None or standing.lock:
         if standing is not None:
             environments.keep_lock(house, run, standing.lock)
         return RunStatus.QUEUED, Reason.WAITING_FOR_NODE, _waits_for_node(run)
     name = run.spec.environment.name if run.spec.environment else ""
+    if run.spec.environment is not None and run.spec.environment.archive:
+        return RunStatus.PREPARING, Reason.WAITING_FOR_ENVIRONMENT, f"The files of environment {name!r} are kept first."
     words = f"Its environment {name!r} has to be built first{_from_lock(run)}."
     return RunStatus.PREPARING, Reason.WAITING_FOR_ENVIRONMENT, words
 

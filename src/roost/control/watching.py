@@ -16,7 +16,7 @@ from roost.domain.gangs import Member
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import AgentState, Engine
-from roost.services import environments, people
+from roost.services import archives, environments, people
 from roost.services.house import House
 
 log = logging.getLogger("roost.control")
@@ -180,6 +180,7 @@ class Watch:
             lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
             index_lock=environments.index_lock(self._house, run) if errand is Errand.BUILD else "",
             conda_packages=self._house.conda_packages,
+            archive=errand is Errand.BUILD and archives.is_wanted(self._house, run),
             node_rank=member.node_rank if member else 0,
             attempt=run.attempt,
             preemptible=compute.priority is Priority.LOW,

@@ -44,6 +44,10 @@ class EnvironmentUse:
     definition: Mapping[str, Any] = field(default_factory=dict)
     lock: str = ""
     """Blob of the lock of another run that this one is installed from as it is; empty to resolve, or to take what is known."""
+    archive: bool = False
+    """Every file of that lock is kept by a build agent before the run begins."""
+    offline: bool = False
+    """It is installed from what is kept of that lock, with no network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,26 @@ class Build:
     """When the last attempt failed: those who waited for it fail with it, later ones try again."""
     message: str = ""
     """The resolver's own words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """What is kept of a lock's files, by content among the blobs: it can be installed when no index has them any more."""
+
+    lock: str
+    manifest: str
+    """Blob that lists the files, by path and content."""
+    python: str
+    """The Python that the machine has to have; empty where it is among the files."""
+    files: int
+    bytes: int
+    missing: tuple[str, ...] = ()
+    """What is not kept, a line each with the reason; empty for an archive that is complete."""
+    kept_at: float = 0.0
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
 
 
 def name(text: object) -> str:

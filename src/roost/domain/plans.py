@@ -52,6 +52,8 @@ class Plan:
     """For a build: blob of the lock of the same recipe that a package index gave before; empty for none."""
     conda_packages: str = INDEX_IF_UNREACHABLE
     """For a build: where conda packages may come from, one of `PACKAGE_SOURCES`."""
+    archive: bool = False
+    """Whether a build agent keeps every file of what it has built."""
     image: str = ""
     """Id of the image that the script runs in, once the node has it; empty for no container."""
     node_rank: int = 0

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from roost.domain import names
 from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.errors import InvalidInput, RoostError
 from roost.domain.recipes import Recipe
+
+if TYPE_CHECKING:
+    from roost.environments.archiving.base import Shelf
 
 READY = ".ready"
 """The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
@@ -72,6 +75,9 @@ class Private:
     """Where conda packages may come from: one of `PACKAGE_SOURCES`."""
     index_lock: "Callable[[], Lock | None]" = _no_lock
     """The lock of the same recipe that was made from a package index before; None for none."""
+    kept: Callable[[], Path] | None = None
+    """Lays out what is kept of the lock (`archiving/base.py`): it is installed from that alone, with no network. None for the
+    indexes, channels and registries."""
 
 
 class BuildFailed(RoostError):
@@ -139,6 +145,9 @@ class Builder(Protocol):
 
     def install(self, lock: Lock, prefix: Path) -> None:
         """Makes `prefix/bin/python` with everything of the lock. The folder is not there before; BuildFailed may leave a part."""
+
+    def archive(self, lock: Lock, prefix: Path, shelf: "Shelf") -> None:
+        """Keeps every file of a lock that is installed in that prefix; what cannot be had is told to the shelf."""
 
 
 def find(home: Path, lock: str) -> Path | None:

@@ -40,7 +40,7 @@ def build(environment: Environment, workspace: "Workspace", fresh: bool = False,
     """Submits it to a target, this machine by default; the run. `fresh` resolves anew what is locked already."""
     from roost.sdk.experiments import Experiment  # noqa: PLC0415 - experiments know environments: no circle
 
-    _check(environment)
+    check(environment)
     if fresh:
         standing(environment, workspace, forget=True)
     with tempfile.TemporaryDirectory(prefix="roost-build-") as folder:
@@ -79,7 +79,7 @@ def locked(connection: Connection, build: Build) -> base.Lock:
 
 def details(environment: Environment, workspace: "Workspace") -> dict[str, Any]:
     """What `get_image_details` gives. NotFound for one that is not built."""
-    _check(environment)
+    check(environment)
     found = standing(environment, workspace)
     if not found.lock:
         raise NotFound(
@@ -99,10 +99,18 @@ def details(environment: Environment, workspace: "Workspace") -> dict[str, Any]:
         "platform": lock.platform,
         "notes": list(lock.notes),
         "lock": found.lock,
+        "archive": _archive(workspace._connection, found.lock),
     }
 
 
-def _check(environment: Environment) -> None:
+def _archive(connection: Connection, lock: str) -> dict[str, Any] | None:
+    from roost.sdk import archives  # noqa: PLC0415 - it builds what is not locked yet: no circle
+
+    known = archives.find(connection, lock)
+    return archives.facts(known) if known is not None else None
+
+
+def check(environment: Environment) -> None:
     if environment.python.user_managed_dependencies and recipes.recipe(environment._definition()) is None:
         raise InvalidInput(
             f"There is nothing to build in environment {environment.name!r}: its packages are managed by the user.",

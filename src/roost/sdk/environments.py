@@ -172,13 +172,23 @@ class Environment:
         made._notes = ()
         return made
 
-    def build(self, workspace: "Workspace", image_build_compute: object = None) -> "Run":
+    def build(self, workspace: "Workspace", image_build_compute: object = None, offline: bool = False) -> "Run":
         """Builds it ahead, as a run that lists its packages, on this machine or the compute that is named; watch it with
-        `wait_for_completion(show_output=True)`."""
-        from roost.sdk import building  # noqa: PLC0415 - experiments know environments: no circle
+        `wait_for_completion(show_output=True)`. `offline` takes what `archive` has kept, with no network."""
+        from roost.sdk import archives, building  # noqa: PLC0415 - experiments know environments: no circle
 
         _check_workspace(workspace)
-        return building.build(self, workspace, target=image_build_compute)
+        chosen = archives.offline(self, workspace) if offline else self
+        return building.build(chosen, workspace, target=image_build_compute)
+
+    def archive(self, workspace: "Workspace") -> dict[str, Any]:
+        """Keeps every file of its lock in the control plane, so that it can be installed when no index has them any more; waits,
+        the log on stderr. What is kept: `files`, `bytes`, `complete`, `missing`, `python` (which the machine has to have).
+        That of a run: `run.get_environment().archive(ws)`."""
+        from roost.sdk import archives  # noqa: PLC0415 - as above
+
+        _check_workspace(workspace)
+        return archives.facts(archives.keep(self, workspace))
 
     def build_local(self, workspace: "Workspace", platform: str | None = None, **kwargs: object) -> str:
         """Builds it now, the log on the terminal; the folder it is installed in where the nodes are this machine's own."""
@@ -246,7 +256,18 @@ class Environment:
         recipe = recipes.recipe(definition, docker)
         recipes.check_python(self.name, recipe)
         lock = self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
-        return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock)
+        how = {"archive": self._kept.archive, "offline": self._kept.offline} if lock else {}
+        return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock, **how)
+
+    def _kept_lock(self) -> str:
+        """The lock of the run that it is from; empty for none, and for one that was changed since."""
+        recipe = recipes.recipe(self._definition()) if self._kept.lock else None
+        return self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
+
+    def _install_from(self, lock: str, *, archive: bool = False, offline: bool = False) -> None:
+        """It is installed from that lock, whose files are kept then, or taken from what is kept."""
+        recipe = recipes.recipe(self._definition())
+        self._kept = _Kept(recipe.key if recipe is not None else "", lock, archive=archive, offline=offline)
 
     def _interpreter(self, docker: DockerUse | None = None) -> str:
         """The Python of a run whose user manages the packages: the one named, else the one that submits; in an image it is
@@ -334,6 +355,8 @@ class _Kept:
     """Of the recipe: a changed one is resolved anew."""
     lock: str = ""
     text: Callable[[], str] | None = None
+    archive: bool = False
+    offline: bool = False
 
 
 def of_run(use: EnvironmentUse, docker: DockerUse | None, lock: str, text: Callable[[], str]) -> Environment:

@@ -23,8 +23,9 @@ REPEATS = "roost.repeats"
 """The property that holds the id of the run that is repeated."""
 
 
-def repeat(run: "Run", fresh: bool = False) -> "Run":
-    """The new run. InvalidInput for one that was not submitted: its process was the caller's own."""
+def repeat(run: "Run", fresh: bool = False, offline: bool = False) -> "Run":
+    """The new run; `offline` installs what is kept of its lock, with no network. InvalidInput for one that was not submitted: its
+    process was the caller's own."""
     client = run._connection.client
     first = codec.decode(RunRecord, client.call("GET", path_of("runs", run.id)))
     if first.spec.kind is not RunKind.SCRIPT:
@@ -32,10 +33,12 @@ def repeat(run: "Run", fresh: bool = False) -> "Run":
             f"Run {run.id} was not submitted but logged by a process of its own; there is nothing to run again.",
             hint="Runs made with `roost submit` or `experiment.submit` can be repeated.",
         )
+    if fresh and offline:
+        raise InvalidInput("What is resolved anew cannot be had offline.", hint="Give fresh or offline, not both.")
     submission = Submission(
         id=names.new_run_id(first.experiment, time.time()),
         experiment=first.experiment,
-        spec=_spec(run._connection, first, fresh),
+        spec=_spec(run._connection, first, fresh, offline),
         display_name=first.display_name,
         tags=first.given_tags,
         properties={**first.properties, REPEATS: first.id},
@@ -44,15 +47,26 @@ def repeat(run: "Run", fresh: bool = False) -> "Run":
     return type(run)._of(run.experiment, codec.decode(RunRecord, answer))
 
 
-def _spec(connection: Connection, first: RunRecord, fresh: bool) -> RunSpec:
+def _spec(connection: Connection, first: RunRecord, fresh: bool, offline: bool) -> RunSpec:
     if first.spec.environment is None:
-        return first.spec
+        return first.spec  # nothing is installed for it, with or without a network
     if fresh:
         docker = codec.encode(first.spec.docker) if first.spec.docker is not None else None
         body = {"definition": first.spec.environment.definition, "docker": docker, "forget": True}
         connection.client.call("POST", path_of("workspaces", first.workspace, "builds"), json=body)
     lock = "" if fresh else lock_of(connection, first.id)
-    return replace(first.spec, environment=replace(first.spec.environment, lock=lock))
+    offline = offline and bool(lock)
+    if offline:
+        _check_kept(connection, first, lock)
+    use = replace(first.spec.environment, lock=lock, archive=False, offline=offline)
+    return replace(first.spec, environment=use)
+
+
+def _check_kept(connection: Connection, first: RunRecord, lock: str) -> None:
+    from roost.sdk import archives  # noqa: PLC0415 - it builds, which knows runs: no circle
+
+    assert first.spec.environment is not None
+    archives.check(connection, first.spec.environment.name, lock)
 
 
 def lock_of(connection: Connection, run_id: str) -> str:

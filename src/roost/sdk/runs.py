@@ -225,12 +225,12 @@ class Run(job.Run):
         (record,) = self._link.ask("bear", children=[codec.encode(submission)], start=False)
         return self._relative(record)
 
-    def repeat(self, fresh: bool = False) -> "Run":
+    def repeat(self, fresh: bool = False, offline: bool = False) -> "Run":
         """Submits it once more: the same snapshot, arguments and target, installed from the same lock; `fresh` resolves its
-        environment anew."""
+        environment anew, `offline` installs what is kept of it (`Environment.archive`), with no network."""
         from roost.sdk import repeats  # noqa: PLC0415 - loaded by those who use them
 
-        return repeats.repeat(self, fresh)
+        return repeats.repeat(self, fresh, offline)
 
     def get_all_logs(self, destination: str | None = None) -> "builtins.list[str]":
         """Downloads every log to a folder, `destination` or the current one; the paths of the files."""

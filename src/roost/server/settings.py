@@ -61,6 +61,13 @@ class Settings:
             f"Where conda packages of environments come from: {', '.join(PACKAGE_SOURCES[:-1])} or {PACKAGE_SOURCES[-1]}.",
         ),
     )
+    archive_builds: bool = field(
+        default=False,
+        metadata=_about(
+            "ROOST_ARCHIVE_BUILDS",
+            "Whether every build of an environment keeps the files that it was made of: 1 or 0.",
+        ),
+    )
     data_roots: tuple[str, ...] = field(
         default=(),
         metadata=_about(
@@ -151,6 +158,20 @@ def read(environment: Mapping[str, str], **given: object) -> Settings:
 
 
 def _parse(variable: str, text: str, like: object) -> object:
+    if isinstance(like, bool):
+        words = {
+            "1": True,
+            "true": True,
+            "yes": True,
+            "on": True,
+            "0": False,
+            "false": False,
+            "no": False,
+            "off": False,
+        }
+        if text.strip().lower() not in words:
+            raise InvalidInput(f"{variable} must be 1 or 0, got {text!r}.")
+        return words[text.strip().lower()]
     if isinstance(like, int):
         try:
             return int(text)

@@ -46,6 +46,7 @@ def build(settings: Settings, instance: str) -> House:
         signals=Signals(),
         disk_limit=settings.disk_limit,
         conda_packages=settings.conda_packages,
+        archive_builds=settings.archive_builds,
         data_roots=settings.data_roots if settings.data_roots or settings.is_shared else None,
         data_endpoints=settings.data_endpoints if settings.data_endpoints or settings.is_shared else None,
         engine=settings.local_engine,

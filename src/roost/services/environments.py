@@ -20,6 +20,8 @@ from roost.services.signals import CONTROL
 
 BUILDS_AT_ONCE = 2
 """Each build uses all the network and disk it gets; more at once are slower for all."""
+_ARCHIVE = "archive "
+"""Before a lock: the build that keeps its files."""
 MAX_DEFINITION = 256 * 1024
 MAX_WORDS = 20_000
 
@@ -82,6 +84,8 @@ def standing(house: House, run: Run) -> Build | None:
     recipe = recipe_of(run)
     if recipe is None:
         return None
+    if run.spec.environment is not None and run.spec.environment.archive:
+        return house.store.environments.build(_key(house, run, recipe), _platform())
     known = _known(house, recipe)
     own = run.spec.environment.lock if run.spec.environment is not None else ""
     return known if own in ("", known.lock) else _build(house, own)
@@ -95,7 +99,10 @@ def index_lock(house: House, run: Run) -> str:
 
 
 def _key(house: House, run: Run, recipe: recipes.Recipe) -> str:
-    """What a run's build is known by: its recipe, or the lock that it was submitted with."""
+    """What a run's build is known by: its recipe, or the lock that it was submitted with; one that keeps the files of a lock
+    stands beside it."""
+    if run.spec.environment is not None and run.spec.environment.archive:
+        return f"{_ARCHIVE}{run.spec.environment.lock}"
     return (run.spec.environment.lock if run.spec.environment is not None else "") or _recipe_key(house, recipe)
 
 
@@ -132,6 +139,12 @@ def look_up(
         for key in (recipe.key, recipe.index_key):
             house.store.environments.forget_lock(key, _platform())
     return _known(house, recipe, however_old=True)
+
+
+def renew(house: House, run: Run) -> None:
+    """A new run that keeps the files of a lock looks after them once more, whatever an earlier one has found."""
+    if run.spec.environment is not None and run.spec.environment.archive and (recipe := recipe_of(run)) is not None:
+        house.store.environments.forget_lock(_key(house, run, recipe), _platform())
 
 
 def claim(house: House, run: Run, build: Build) -> Build:

@@ -88,6 +88,8 @@ class House:
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
     conda_packages: str = INDEX_IF_UNREACHABLE
     """Where the conda packages of environments may come from: one of `PACKAGE_SOURCES`."""
+    archive_builds: bool = False
+    """Whether every build keeps the files that it was made of."""
     data_roots: tuple[str, ...] | None = None
     """Folders that datastores may be in; None for all that the control plane's user sees."""
     data_endpoints: tuple[str, ...] | None = None

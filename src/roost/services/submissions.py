@@ -8,6 +8,7 @@ from roost.domain import environments, names, recipes, topology
 from roost.domain.compute import Compute, ComputeKind
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
+from roost.services import archives
 from roost.services.house import House
 
 MAX_TAGS = 1000
@@ -103,6 +104,7 @@ def _check_environment(house: House, spec: RunSpec) -> None:
             f"The lock {spec.environment.lock} of environment {spec.environment.name!r} is not here.",
             hint="It is of another control plane: submit without it, and the environment is resolved anew.",
         )
+    archives.check(house, spec.environment)
     recipes.check_python(spec.environment.name, recipes.recipe(spec.environment.definition, spec.docker))
 
 

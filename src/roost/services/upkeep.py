@@ -55,8 +55,10 @@ class Usage:
     """Stored content of runs' files, each once."""
     model_bytes: int
     """Stored content of models, each once, less what runs' files have too."""
+    archive_bytes: int
+    """Stored content of archives of environments, each once, less what runs' files and models have too."""
     snapshot_bytes: int
-    """Stored content of snapshots and the like, each once, less what runs' files and models have too."""
+    """Stored content of snapshots and the like, each once, less what all of these have too."""
     unused_bytes: int
     """What the next sweep frees, now or once it is old enough."""
     data_bytes: int
@@ -143,13 +145,16 @@ def usage(house: House) -> Usage:
     found = house.store.upkeep.references()
     kept = _with_listed(house, found.others)
     models = _with_listed(house, found.models)
-    blobs = file_bytes = model_bytes = snapshot_bytes = unused_bytes = 0
+    archives = _with_listed(house, found.archives)
+    blobs = file_bytes = model_bytes = archive_bytes = snapshot_bytes = unused_bytes = 0
     for name, size, _ in house.blobs.walk():
         blobs += 1
         if name in found.files:
             file_bytes += size
         elif name in models:
             model_bytes += size
+        elif name in archives:
+            archive_bytes += size
         elif name in kept:
             snapshot_bytes += size
         else:
@@ -164,6 +169,7 @@ def usage(house: House) -> Usage:
         blobs=blobs,
         file_bytes=file_bytes,
         model_bytes=model_bytes,
+        archive_bytes=archive_bytes,
         snapshot_bytes=snapshot_bytes,
         unused_bytes=unused_bytes,
         data_bytes=sum(_sizes(_data(house))),

@@ -16,7 +16,7 @@ from roost.domain.compute import Adjustment, Compute, Node
 from roost.domain.datasets import Dataset, DataUse
 from roost.domain.datastores import Datastore
 from roost.domain.endpoints import Endpoint, EndpointSpec, Replica
-from roost.domain.environments import Build, Environment
+from roost.domain.environments import Archive, Build, Environment
 from roost.domain.files import RunFile
 from roost.domain.gangs import Member
 from roost.domain.metrics import Series, Space
@@ -355,6 +355,18 @@ class Environments(Protocol):
     def forget_lock(self, key: str, platform: str) -> None:
         """Its lock is not known any more; a build that goes on goes on. Safe twice, and where there is none."""
 
+    def archive(self, lock: str) -> Archive | None:
+        """What is kept of a lock; None for nothing."""
+
+    def archives(self) -> Sequence[Archive]:
+        """All of them, the newest first."""
+
+    def put_archive(self, archive: Archive) -> None:
+        """In the place of what is known of the same lock."""
+
+    def drop_archive(self, lock: str) -> bool:
+        """Whether there was one. Its blobs go with the next sweep, unless something else refers to them."""
+
 
 class People(Protocol):
     def add_token(self, token: Token) -> None: ...
@@ -377,6 +389,8 @@ class References:
     """Content of runs' files."""
     models: set[str]
     """Manifests of models."""
+    archives: set[str]
+    """Manifests of what is kept of environments."""
     others: set[str]
     """Anything else, manifests among it. May name what is no blob: whatever looks like a name in any column counts, so that no
     new table is ever forgotten."""

@@ -17,6 +17,8 @@ from typing import Any
 from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import places, pythons
+from roost.environments.archiving import channels as archived
+from roost.environments.archiving.base import Shelf
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.conda import activation as conda_activation
 from roost.environments.conda import settings as conda_settings
@@ -27,6 +29,8 @@ from roost.environments.conda.settings import DEFAULTS, Channel
 from roost.environments.pip.builder import UvBuilder, here
 from roost.environments.pip.compiling import canonical
 
+_AT_ONCE = 16
+"""Packages that are fetched together to be kept: what is on its way takes room, and is lost with a killed agent."""
 _PATIENCE = 60
 """Seconds for an answer of a channel that is only asked for a Python."""
 _EXACT = re.compile(r"\d+(\.\d+)*")
@@ -49,6 +53,7 @@ class CondaBuilder:
         self._meanwhile = meanwhile
         self._environment = environment
         self._scratch = scratch
+        self._private = private or Private()
         self._settings = conda_settings.read()
         named = os.environ.get("RATTLER_CACHE_DIR", "")
         cache = Path(named) if named and places.can_write(named) else home / "cache" / "conda"
@@ -86,6 +91,22 @@ class CondaBuilder:
         if pip.strip():
             self._uv.fill(prefix, pip)
         conda_activation.write(prefix, self._say, self._meanwhile, self._environment)
+
+    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+        packages, pip = _read(lock.body)
+        wanted = [each for each in packages if not shelf.has(archived.place(each))]
+        channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in wanted}}
+        for first in range(0, len(wanted), _AT_ONCE):
+            with tempfile.TemporaryDirectory(prefix="keep-", dir=self._scratch) as folder:
+                some = wanted[first : first + _AT_ONCE]
+                away = self._worker.fetch(some, channels, Path(folder))
+                for each in some:
+                    if reason := away.get(archived.place(each)):
+                        shelf.lacks(str(each["file"]), reason)
+                    else:
+                        shelf.add(archived.place(each), Path(folder, archived.place(each)))
+        if pip.strip():
+            self._uv.keep(prefix, pip, shelf)
 
     def _python_alone(self, recipe: Recipe) -> list[dict[str, Any]]:
         """Python from the channels; BuildFailed at once when they were out of reach a short while ago."""
@@ -131,7 +152,10 @@ class CondaBuilder:
             return self._uv.compile_beside(requirements, str(prefix / "bin" / "python"), _present(prefix, python))
 
     def _link(self, packages: Sequence[Mapping[str, Any]], prefix: Path) -> None:
-        channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}
+        if self._private.kept is not None:
+            channels = archived.stand_ins(packages, self._private.kept())
+        else:
+            channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in packages}}
         self._worker.install(packages, channels, prefix)
         for mark in prefix.glob("lib/python3*/EXTERNALLY-MANAGED"):
             mark.unlink()  # the pip part goes into this prefix on purpose

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.environments import suggesting
+from roost.environments.archiving import channels as archived
 from roost.environments.base import BuildFailed, Meanwhile, Say
 from roost.environments.conda.settings import Channel, Settings
 from roost.environments.running import Runner, Words
@@ -84,6 +85,15 @@ class Worker:
         placed = [{**each, "url": channels[each["channel"]].url} for each in packages]
         self._ask("install", list(channels.values()), packages=placed, prefix=str(prefix))
 
+    def fetch(
+        self, packages: Sequence[Mapping[str, Any]], channels: Mapping[str, Channel], folder: Path
+    ) -> dict[str, str]:
+        """Packages as files at their places in a folder; by place, why one could not be had."""
+        placed = [{**each, "url": channels[each["channel"]].url, "place": archived.place(each)} for each in packages]
+        answer = self._ask("fetch", list(channels.values()), packages=placed, folder=str(folder))
+        every = list(channels.values())
+        return {str(place): self._settings.scrub(str(why), every) for place, why in answer["away"].items()}
+
     def _ask(self, do: str, channels: Sequence[Channel], **what: object) -> dict[str, Any]:
         asked = {
             "do": do,
@@ -115,6 +125,7 @@ _TASKS = {
     "reach": "Asking the conda channels",
     "solve": "Resolving conda packages",
     "install": "Installing conda packages",
+    "fetch": "Fetching conda packages",
 }
 
 

@@ -4,10 +4,12 @@ download in Rust cannot be interrupted from Python; whoever started it ends it a
 """
 
 import asyncio
+import errno
 import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 import threading
@@ -21,7 +23,7 @@ from urllib.request import url2pathname
 import rattler
 from rattler.exceptions import SolverError
 from rattler.networking import Client
-from rattler.package_streaming import download_bytes
+from rattler.package_streaming import download_bytes, download_to_path
 
 from roost.environments.conda.progress import Progress, tell
 from roost.environments.conda.settings import masked
@@ -94,6 +96,27 @@ async def install(asked: Json) -> Json:
     for file in Path(asked["prefix"], "conda-meta").glob("*.json"):
         _forget_credentials(file)
     return {}
+
+
+async def fetch(asked: Json) -> Json:
+    """Packages as files in a folder; why those could not be had that are not there then."""
+    client = _client(asked)
+    away: dict[str, str] = {}
+    for package in asked["packages"]:
+        record, target = _record(package), Path(asked["folder"], package["place"])
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if record.url.startswith("file:"):
+                shutil.copyfile(url2pathname(urlsplit(record.url).path), target)
+            else:
+                await download_to_path(client, record.url, target)
+            _check_file(target, record.sha256, record.url)
+        except Exception as error:  # whatever the network has to say: the others are fetched all the same
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            target.unlink(missing_ok=True)
+            away[package["place"]] = masked(str(error)).strip()
+    return {"away": away}
 
 
 async def reach(asked: Json) -> Json:
@@ -193,15 +216,20 @@ def _forget_credentials(file: Path) -> None:
 def _check(record: rattler.RepoDataRecord) -> None:
     """A package in a folder is what its index says; of those that come over the network rattler sees to it."""
     path = Path(url2pathname(urlsplit(record.url).path))
-    if not record.url.startswith("file:") or record.sha256 is None or not path.is_file():
+    if record.url.startswith("file:") and path.is_file():
+        _check_file(path, record.sha256, record.url)
+
+
+def _check_file(path: Path, expected: bytes | None, url: str) -> None:
+    if expected is None:
         return
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != record.sha256.hex():
-        raise ValueError(f"hash mismatch of {record.url}: expected {record.sha256.hex()}, got {found}")
+    if found != expected.hex():
+        raise ValueError(f"hash mismatch of {url}: expected {expected.hex()}, got {found}")
 
 
-_DEEDS = {"solve": solve, "install": install, "reach": reach}
+_DEEDS = {"solve": solve, "install": install, "reach": reach, "fetch": fetch}
 
 
 def main() -> None:

@@ -12,6 +12,9 @@ from pathlib import Path
 
 from roost.domain.recipes import Image, Recipe, satisfies
 from roost.environments import caches, notes, pythons
+from roost.environments.archiving import offline
+from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.packages import Packages
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
@@ -23,6 +26,7 @@ from roost.environments.containers.workshop import BoxedUv, Workshop
 from roost.environments.pip import compiling
 from roost.environments.pip import options as pip_options
 from roost.environments.pip.builder import here
+from roost.environments.pip.options import Options
 from roost.environments.running import Silent, Words
 
 _CONDA_BODY = "# conda\n"
@@ -99,6 +103,16 @@ class ContainerBuilder:
         finally:
             os.close(held)
 
+    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+        facts, body = container_facts.split(lock)
+        engine = container_engine.find()
+        self._images(engine).keep(facts, shelf, self._scratch)
+        if body.startswith(_CONDA_BODY):
+            self._native(CONDA).archive(replace(lock, kind=CONDA, body=body.removeprefix(_CONDA_BODY)), prefix, shelf)
+        elif facts.prefix:
+            uv, options, text = self._read(engine, facts, prefix, body)
+            Packages(uv, prefix / "bin" / "python", options, "", self._workshop.folder).keep(text, shelf)
+
     def _install(self, lock: Lock, prefix: Path) -> None:
         facts, body = container_facts.split(lock)
         engine = container_engine.find()
@@ -121,7 +135,8 @@ class ContainerBuilder:
         images = self._images(engine)
         recipe = self._private.recipe
         dockerfile = recipe.image if recipe and recipe.image and recipe.image.dockerfile else None
-        if recipe is None or dockerfile is None or facts.digest or facts.archive or engine.has(facts.id):
+        is_elsewhere = bool(facts.digest or facts.archive or self._private.kept is not None)
+        if recipe is None or dockerfile is None or is_elsewhere or engine.has(facts.id):
             images.restore(facts, self._scratch)
             return facts, ()
         self._say(f"The image {facts.id[:19]} of a Dockerfile is not on this node any more; it is built again.")
@@ -141,14 +156,23 @@ class ContainerBuilder:
 
     def _fill(self, engine: Engine, facts: Facts, prefix: Path, body: str) -> None:
         """A virtual environment of the image's Python, with what the body names."""
+        uv, options, text = self._read(engine, facts, prefix, body)
+        arguments = ["venv", "--quiet", "--no-project", "--python", facts.python, str(prefix)]
+        uv.run(arguments, Words("Making the environment"), options)
+        python = prefix / "bin" / "python"
+        if self._private.kept is not None:
+            offline.fill(uv, python, text, (), self._private.kept())
+        else:
+            uv.install(text, python, options)
+
+    def _read(self, engine: Engine, facts: Facts, prefix: Path, body: str) -> tuple[BoxedUv, Options, str]:
+        """uv in the image, with the options of a lock's body and its other lines."""
         uv = self._uv(engine, facts.id)
         uv.prefix = prefix
         kept, lines = pip_options.split(body.splitlines())
         known, _ = pip_options.split(self._private.requirements)
         options = pip_options.read(pip_options.with_secrets(kept, known), uv.environment, lines=lines)
-        arguments = ["venv", "--quiet", "--no-project", "--python", facts.python, str(prefix)]
-        uv.run(arguments, Words("Making the environment"), options)
-        uv.install("".join(f"{line}\n" for line in lines), prefix / "bin" / "python", options)
+        return uv, options, "".join(f"{line}\n" for line in lines)
 
     def _resolve(self, recipe: Recipe, image: Image) -> Lock:
         engine = container_engine.find()

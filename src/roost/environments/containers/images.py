@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roost.domain.recipes import Image
+from roost.environments.archiving import images as archived
+from roost.environments.archiving.base import Shelf
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.containers.box import words
 from roost.environments.containers.engine import Engine
@@ -85,7 +87,9 @@ class Images:
         with self._client() as client:
             if _look(client, facts.id) is not None:
                 return
-            if facts.archive:
+            if self._private.kept is not None:
+                self._load_kept(client, facts, scratch)
+            elif facts.archive:
                 self._say(f"Loading the image {facts.id[:19]} from its archive.")
                 file = scratch / "image.tar"
                 self._private.fetch(facts.archive, file)
@@ -99,6 +103,24 @@ class Images:
                     f"The image {facts.id} ({facts.reference or 'of a Dockerfile'}) is not on this node, nor a way to it.",
                     hint=f"Set {REGISTRY} or {ARCHIVE}=1 where it is built, so that it reaches other nodes, and build it again.",
                 )
+
+    def keep(self, facts: Facts, shelf: Shelf, scratch: Path) -> None:
+        """The image of a lock, which is on this engine, as files of its own."""
+        if archived.is_kept(shelf):
+            return
+        self._say(f"Keeping the image {facts.id[:19]}.")
+        with self._client() as client, _plain_errors(f"The image {facts.id} cannot be saved"):
+            archived.keep(client.images.get(facts.id).save(), shelf, scratch, self._meanwhile)
+
+    def _load_kept(self, client: "DockerClient", facts: Facts, scratch: Path) -> None:
+        assert self._private.kept is not None
+        file = scratch / "image.tar"
+        if not archived.joined(self._private.kept(), file):
+            raise OutOfReach(f"The image {facts.id} is not among the kept files.")
+        self._say(f"Loading the image {facts.id[:19]} from what is kept.")
+        with file.open("rb") as data, _plain_errors(f"The kept image {facts.id} cannot be loaded"):
+            client.images.load(data)
+        file.unlink()
 
     @contextlib.contextmanager
     def _client(self) -> "Iterator[DockerClient]":

@@ -108,8 +108,8 @@ class BoxedUv(Uv):
     ) -> list[str]:
         given = {
             **{name: value for name, value in self.environment.items() if _KEPT.match(name)},
-            **(variables or {}),
             "UV_CACHE_DIR": str(self._cache),
+            **(variables or {}),
             "UV_LINK_MODE": "copy",  # cache and prefix are two mounts, and no hard link goes from one to another
             "HOME": "/tmp",  # noqa: S108 - inside the container
         }

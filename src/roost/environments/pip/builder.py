@@ -15,6 +15,9 @@ from pathlib import Path
 
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import caches, notes, pythons
+from roost.environments.archiving import offline
+from roost.environments.archiving.base import COMPILED, Shelf
+from roost.environments.archiving.packages import Packages
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.curated import machine
 from roost.environments.pip import compiling, wheels
@@ -38,6 +41,7 @@ class UvBuilder:
         private: Private | None = None,
     ) -> None:
         self._say = say
+        self._scratch = scratch
         self._home = home or Path(os.environ.get("ROOST_HOME") or "~/.roost").expanduser()
         self._uv = Uv(say, meanwhile, environment or {}, scratch, private or Private())
         cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / caches.WHEELS
@@ -89,14 +93,30 @@ class UvBuilder:
         notes.add(prefix, [note] if note else [])
         self.fill(prefix, lock.body)
 
+    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+        self.keep(prefix, lock.body, shelf)
+
+    def keep(self, prefix: Path, body: str, shelf: Shelf) -> None:
+        """Keeps the files of what a body names, which is in that prefix."""
+        python = prefix / "bin" / "python"
+        options, text, plans = self._read(body)
+        site = wheels.Site(python, text, self._uv.environment, machine.has_gpu())
+        packages = Packages(self._uv, python, options, self._rules.metadata(), self._scratch)
+        compiled = [plan.package for plan in plans]
+        packages.keep(compiling.without(text, compiled), shelf)
+        packages.keep_sources("".join(f"{compiling.entry(text, each)}\n" for each in compiled), shelf)
+        for plan in plans:
+            if not shelf.below(COMPILED, plan.package):
+                wheel = self._compiler.ensure(plan, site, options)
+                shelf.add(f"{COMPILED}/{wheels.key(plan, site)}/{wheel.name}", wheel)
+
     def fill(self, prefix: Path, body: str) -> None:
         """Installs what a body names into a prefix that has its Python."""
         python = prefix / "bin" / "python"
-        kept, lines = pip_options.split(body.splitlines())
-        known, _ = pip_options.split(self._uv.private.requirements)
-        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment, lines=lines)
-        text = "".join(f"{line}\n" for line in lines)
-        plans = compiling.plans(text)
+        options, text, plans = self._read(body)
+        if self._uv.private.kept is not None:
+            offline.fill(self._uv, python, text, plans, self._uv.private.kept())
+            return
         site = wheels.Site(python, text, self._uv.environment, machine.has_gpu())
         for plan in plans:
             self._compiler.check(plan, site)
@@ -105,6 +125,14 @@ class UvBuilder:
             wheel = self._compiler.ensure(plan, site, options)
             arguments = ["pip", "install", "--no-deps", "--python", str(python), str(wheel)]
             self._uv.run(arguments, Words("Installing"), options)
+
+    def _read(self, body: str) -> tuple[Options, str, list[compiling.Plan]]:
+        """Options of a lock's body with their passwords, its other lines, and what is compiled."""
+        kept, lines = pip_options.split(body.splitlines())
+        known, _ = pip_options.split(self._uv.private.requirements)
+        options = pip_options.read(pip_options.with_secrets(kept, known), self._uv.environment, lines=lines)
+        text = "".join(f"{line}\n" for line in lines)
+        return options, text, compiling.plans(text)
 
     @cached_property
     def _rules(self) -> compiling.Rules:

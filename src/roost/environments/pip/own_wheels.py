@@ -24,6 +24,12 @@ def fetched(text: str, folder: Path, fetch: Fetch) -> str:
     return _BLOB.sub(replace, text)
 
 
+def blob_of(line: str) -> tuple[str, str] | None:
+    """The blob and the file of a line that names one; None for any other."""
+    found = _BLOB.search(line)
+    return (names.blob(found[1]), found[2]) if found else None
+
+
 def named(text: str, folder: Path) -> str:
     """The lines with blobs again instead of files in that folder."""
     return text.replace(f"{folder.as_uri()}/", "roost-blob:")

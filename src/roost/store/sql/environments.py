@@ -3,10 +3,11 @@
 import difflib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from roost.domain.environments import Build, Environment, digest
+from roost.domain.environments import Archive, Build, Environment, digest
 from roost.domain.errors import NotFound
 from roost.domain.runs import RunStatus
 from roost.store.sql import rows
@@ -111,6 +112,34 @@ class SqlEnvironments:
     def forget_lock(self, key: str, platform: str) -> None:
         forget = t.environment_builds.update().where(_B.key == key, _B.platform == platform).values(lock="")
         self._database.write(lambda connection: connection.execute(forget))
+
+    def archive(self, lock: str) -> Archive | None:
+        wanted = sa.select(t.environment_archives).where(t.environment_archives.c.lock == lock)
+        row = self._database.read(lambda connection: connection.execute(wanted).one_or_none())
+        return None if row is None else _archive(row)
+
+    def archives(self) -> Sequence[Archive]:
+        wanted = sa.select(t.environment_archives).order_by(
+            t.environment_archives.c.kept_at.desc(), t.environment_archives.c.lock
+        )
+        return self._database.read(lambda connection: [_archive(row) for row in connection.execute(wanted)])
+
+    def put_archive(self, archive: Archive) -> None:
+        values = {**asdict(archive), "missing": json.dumps(archive.missing)}
+
+        def work(connection: sa.Connection) -> None:
+            upsert = insert(connection, t.environment_archives).values(values)
+            connection.execute(upsert.on_conflict_do_update(index_elements=["lock"], set_=values))
+
+        self._database.write(work)
+
+    def drop_archive(self, lock: str) -> bool:
+        drop = t.environment_archives.delete().where(t.environment_archives.c.lock == lock)
+        return self._database.write(lambda connection: connection.execute(drop).rowcount > 0)
+
+
+def _archive(row: rows.Row) -> Archive:
+    return Archive(**{**row._asdict(), "missing": tuple(json.loads(row.missing))})
 
 
 def _environment(row: rows.Row) -> Environment:

@@ -360,6 +360,18 @@ environment_builds = Table(
     Column("message", Text, nullable=False),
 )
 
+environment_archives = Table(
+    "environment_archives",
+    metadata,
+    Column("lock", Name, primary_key=True),  # blob
+    Column("manifest", Name, nullable=False),  # blob; whatever it lists is kept by the sweep and carried by back-ups
+    Column("python", Name, nullable=False),  # empty where it is among the files
+    Column("files", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("missing", Text, nullable=False),  # a JSON list
+    Column("kept_at", Float, nullable=False),
+)
+
 datastores = Table(
     "datastores",
     metadata,

@@ -52,9 +52,11 @@ def _references(connection: sa.Connection, without: set[str]) -> References:
     )
     files = set(_in_column(connection, t.files.c.blob, gone))
     models = set(_in_column(connection, t.models.c.manifest, gone))
+    archives = set(_in_column(connection, t.environment_archives.c.manifest, gone))
     columns = [column for table in t.metadata.sorted_tables for column in table.c if column is not t.files.c.blob]
     texts = [column for column in columns if isinstance(column.type, sa.String)]
-    return References(files, models, {name for column in texts for name in _in_column(connection, column, gone)})
+    others = {name for column in texts for name in _in_column(connection, column, gone)}
+    return References(files, models, archives, others)
 
 
 def _in_column(connection: sa.Connection, column: sa.Column[str], gone: set[int]) -> Iterator[str]:

@@ -1,0 +1,103 @@
+"""What a node keeps of an environment that it has built, and what it installs when nothing else is to be asked.
+
+The files become blobs, each once, and a manifest that the control plane notes down lists them. It is told now and then while
+files come, so that an agent that is sent after a killed one goes on where that was.
+"""
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from roost.agent.folder import Folder
+from roost.agent.link import Link, persist
+from roost.domain import codec, files
+from roost.domain.environments import Archive
+from roost.domain.errors import NotFound
+from roost.environments import base
+from roost.environments.archiving.base import Shelf
+from roost.transport.client import path_of
+
+KEPT = "kept"
+"""The folder, in the run's, in which kept files are laid out."""
+_UNFINISHED = "Not all of it is kept yet."
+_NOTED_SECONDS = 15.0
+_TOLD_SECONDS = 2.0
+
+
+@dataclass
+class _Store:
+    """Takes the files of one lock."""
+
+    link: Link
+    lock: str
+    python: str
+    say: base.Say
+    entries: dict[str, files.Entry] = field(default_factory=dict)
+    noted: float = field(default_factory=time.monotonic)
+    told: float = field(default_factory=time.monotonic)
+
+    def put(self, path: str, file: Path) -> None:
+        ((blob, size),) = persist(lambda: self.link.carrier.carry([file]), seconds=_NOTED_SECONDS)
+        self.entries[path] = files.Entry(path, size=size, content=blob)
+        now = time.monotonic()
+        if now - self.told > _TOLD_SECONDS:
+            self.told = now
+            self.say(f"Kept by now: {self.words}; the last is {file.name if file.suffix else path}.")
+        if now - self.noted > _NOTED_SECONDS:
+            self.note([_UNFINISHED])
+            self.noted = time.monotonic()
+
+    def note(self, missing: list[str]) -> Archive:
+        """Tells the control plane what there is."""
+        manifest = self.link.carrier.put(files.write_manifest(self.entries.values()))
+        said = {"lock": self.lock, "manifest": manifest, "python": self.python, "missing": missing}
+        return codec.decode(Archive, self.link.client.call("PUT", self.link.path("environment", "archive"), json=said))
+
+    @property
+    def words(self) -> str:
+        sizes = {each.content: each.size for each in self.entries.values()}
+        count = len(self.entries)
+        return f"{count} file{'' if count == 1 else 's'}, {sum(sizes.values()) / 1e6:.1f} MB"
+
+
+def keep(link: Link, name: str, lock: base.Lock, prefix: Path, builder: base.Builder, say: base.Say) -> Archive:
+    """Every file of a lock that is installed in that prefix. What cannot be had is told in the log, and noted down."""
+    store = _Store(link, name, lock.python if lock.kind == base.PIP else "", say, _known(link, name))
+    had = store.words if store.entries else ""
+    say(f"Keeping the files of the lock {name[:12]}{f': {had} are kept already' if had else ''}.")
+    shelf = Shelf(set(store.entries), store.put)
+    builder.archive(lock, prefix, shelf)
+    lacks = [f"{what}: {reason}" for what, reason in sorted(shelf.missing.items())]
+    for line in lacks:
+        say(f"Not kept: {line}")
+    archive = store.note(lacks)
+    say(f"Kept for installing without a network: {store.words}." + (" It is not complete." if lacks else ""))
+    return archive
+
+
+def source(link: Link, lock: str, folder: Folder, meanwhile: base.Meanwhile) -> Callable[[], Path]:
+    """Lays out what is kept of a lock in the run's folder, once, when it is needed."""
+
+    @functools.cache
+    def lay_out() -> Path:
+        archive = codec.decode(Archive, link.client.call("GET", path_of("archives", lock)))
+        place = folder.root / KEPT
+        place.mkdir(exist_ok=True)
+        link.carrier.lay_out(archive.manifest, place, meanwhile)
+        return place
+
+    return lay_out
+
+
+def _known(link: Link, lock: str) -> dict[str, files.Entry]:
+    """What is kept already and still there, by path."""
+    try:
+        archive = codec.decode(Archive, link.client.call("GET", path_of("archives", lock)))
+        entries = files.read_manifest(link.carrier.get(archive.manifest))
+    except NotFound:
+        return {}
+    asked = {"names": [each.content for each in entries]}
+    lost = set(link.client.call("POST", "/api/blobs/missing", json=asked)["missing"]) if entries else set()
+    return {each.path: each for each in entries if each.content not in lost}

@@ -1,0 +1,101 @@
+"""What is kept of environments: which files of a lock are here, put by build agents, so that it can be installed when no index
+has them any more. The files are blobs that a manifest lists; sweeps and back-ups find them by it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roost.domain import files, names
+from roost.domain.environments import Archive, EnvironmentUse
+from roost.domain.errors import Conflict, InvalidInput, NotFound
+from roost.domain.runs import Run, RunStatus
+from roost.services.house import House
+
+MAX_MISSING = 10_000
+MAX_WORDS = 1000
+_HINT = "roost env archive keeps it, where its indexes and channels can be reached."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What a build agent has kept by now."""
+
+    lock: str
+    manifest: str
+    python: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def is_wanted(house: House, run: Run) -> bool:
+    """Whether the build agent of a run keeps what it builds."""
+    use = run.spec.environment
+    return use is not None and not use.offline and (use.archive or house.archive_builds)
+
+
+def check(house: House, use: EnvironmentUse) -> None:
+    """That a run can be submitted with it: what is to be installed offline is here, all of it."""
+    if (use.archive or use.offline) and not use.lock:
+        raise InvalidInput(
+            f"Environment {use.name!r} names no lock, and only the files of a lock are kept.",
+            hint="Build it first: roost env build NAME",
+        )
+    if not use.offline:
+        return
+    known = house.store.environments.archive(use.lock)
+    if known is None:
+        raise NotFound(f"Nothing is kept of environment {use.name!r} (lock {use.lock[:12]}).", hint=_HINT)
+    if not known.complete:
+        more = f", and {len(known.missing) - 3} more" if len(known.missing) > 3 else ""
+        lacks = "; ".join(each.rstrip(".") for each in known.missing[:3])
+        raise InvalidInput(
+            f"The archive of environment {use.name!r} (lock {use.lock[:12]}) is not complete: {lacks}{more}.",
+            hint=_HINT,
+        )
+
+
+def put(house: House, run_id: str, kept: Kept) -> Archive:
+    """Notes down what the agent of a run that is being built has kept, in the place of what was known of that lock."""
+    run = house.store.runs.get(names.run_id(run_id))
+    if run.status is not RunStatus.PREPARING or not is_wanted(house, run):
+        raise Conflict(f"Run {run_id} is {run.status.value} and keeps no files of an environment.")
+    if run.spec.environment and run.spec.environment.lock not in ("", kept.lock):
+        raise InvalidInput(f"Run {run_id} is for the lock {run.spec.environment.lock}, not {kept.lock}.")
+    for blob in (kept.lock, kept.manifest):
+        if house.blobs.keep(names.blob(blob)) is None:
+            raise InvalidInput(f"The blob {blob} is not here.", hint="Put it first.")
+    if len(kept.missing) > MAX_MISSING:
+        raise InvalidInput(f"{len(kept.missing)} files are said to be missing; at most {MAX_MISSING} are noted down.")
+    entries = [
+        each for each in files.read_manifest(house.blobs.get(kept.manifest)) if each.kind is files.EntryKind.FILE
+    ]
+    lost = house.blobs.missing(each.content for each in entries)
+    if lost:
+        raise InvalidInput(f"{len(lost)} of its {len(entries)} files are not here, the first is {lost[0]}.")
+    archive = Archive(
+        lock=kept.lock,
+        manifest=kept.manifest,
+        python=kept.python[:MAX_WORDS],
+        files=len(entries),
+        bytes=sum({each.content: each.size for each in entries}.values()),
+        missing=tuple(each[:MAX_WORDS] for each in kept.missing),
+        kept_at=house.clock(),
+    )
+    house.store.environments.put_archive(archive)
+    return archive
+
+
+def get(house: House, lock: str) -> Archive:
+    found = house.store.environments.archive(names.blob(lock))
+    if found is None:
+        raise NotFound(f"Nothing is kept of the lock {lock}.", hint=_HINT)
+    return found
+
+
+def listing(house: House) -> Sequence[Archive]:
+    return house.store.environments.archives()
+
+
+def drop(house: House, lock: str) -> None:
+    """Its files are freed by the next sweep, but those that another archive has too."""
+    if not house.store.environments.drop_archive(names.blob(lock)):
+        raise NotFound(f"Nothing is kept of the lock {lock}.")

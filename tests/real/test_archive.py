@@ -1,0 +1,121 @@
+"""An environment of 2020, kept while there is a network and repeated where there is none: in a network namespace without any route,
+on a node whose caches and prefixes are gone. Wheels that builds fetch are kept in ROOST_TEST_CACHE; the archive fetches its own.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests import debian
+from tests.cli.test_cli import ROOST, roost
+from tests.interpreters import python
+from tests.real.test_environments import HOROVOD, PYTORCH, RANK, RANKS, TORCH_SCRIPT, submit
+
+from roost import Experiment, Run, Workspace
+from roost.sdk import repeats
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+
+SMALL = """
+channels:
+- conda-forge
+dependencies:
+- python=3.6.2
+- pip:
+  - azureml-defaults
+  - numpy==1.19.5
+  - pandas==1.1.5
+  - scikit-learn==0.23.2
+  - future==0.18.2
+"""
+SMALL_SCRIPT = """
+import future, numpy, pandas, sklearn
+from azureml.core import Run
+from sklearn.linear_model import LinearRegression
+
+run = Run.get_context()
+model = LinearRegression().fit([[0], [1], [2]], [1, 3, 5])
+run.log("slope", round(float(model.coef_[0]), 6))
+run.log("versions", " ".join(each.__version__ for each in (numpy, pandas, sklearn, future)))
+"""
+# Loopback alone, and no way out: that is looked at before the command begins.
+CLOSED = """
+import errno, fcntl, os, socket, struct, sys
+with socket.socket() as lo:
+    fcntl.ioctl(lo, 0x8914, struct.pack("16sH14x", b"lo", 0x41))
+try:
+    socket.create_connection(("192.0.2.1", 443), 5)
+except OSError as error:
+    assert error.errno == errno.ENETUNREACH, error
+else:
+    raise SystemExit("there is a way out")
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Before anything is started: what builds download and compile is kept for the next time."""
+    python("3.6")
+    if os.geteuid() or not shutil.which("unshare"):
+        pytest.skip("a network namespace needs root and unshare")
+    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
+    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
+    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    return kept
+
+
+def closed(*words: str) -> str:
+    """What a command prints where there is no network."""
+    command = ["unshare", "--net", sys.executable, "-c", CLOSED, ROOST, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return done.stdout
+
+
+def repeat_closed(run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """The metrics of the same run again, on a node that has nothing but the control plane's blobs."""
+    lock = repeats.lock_of(run._connection, run.id)
+    kept = run.get_environment().archive(Workspace())
+    assert kept["complete"], kept["missing"]
+    assert kept["python"].startswith("3.6.")
+    print(f"kept {kept['files']} files, {kept['bytes'] / 1e6:.1f} MB")
+    roost("down")
+    for place in ("envs", "cache"):
+        shutil.rmtree(home / place)
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "empty-uv"))
+    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(tmp_path / "empty-wheels"))
+    again = json.loads(closed("run", "repeat", run.id, "--offline", "--json"))
+    assert again["status"] == "Completed"
+    assert [each.name for each in (home / "envs").glob("[0-9a-f]*")] == [lock]
+    assert not list((tmp_path / "empty-wheels").glob("*"))
+    said = closed("run", "logs", again["id"], "--file", "azureml-logs/20_image_build_log.txt")
+    assert "Installed from what is kept of it, with no network." in said
+    metrics: dict[str, object] = json.loads(closed("run", "metrics", again["id"], "--json"))
+    closed("down")
+    return metrics
+
+
+def test_a_set_of_2020_where_there_is_no_network(
+    experiment: Experiment, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = submit(experiment, tmp_path, SMALL, train_py=SMALL_SCRIPT)
+    metrics = str(repeat_closed(run, home, tmp_path, monkeypatch))
+    assert "1.19.5 1.1.5 0.23.2 0.18.2" in metrics, metrics
+
+
+def test_pytorch_and_horovod_as_printed_where_there_is_no_network(
+    experiment: Experiment, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Horovod, which was compiled here, is taken as it was compiled."""
+    if reason := debian.missing(debian.OPEN_MPI, ("mpicxx", "mpirun", "g++")):
+        pytest.skip(f"Open MPI is {reason}")
+    rank = RANK.format(framework="torch", module="horovod.torch", value="tensor")
+    script = TORCH_SCRIPT + RANKS.format(module="horovod.torch")
+    run = submit(experiment, tmp_path, PYTORCH + HOROVOD, train_py=script, rank_py=rank)
+    metrics = repeat_closed(run, home, tmp_path, monkeypatch)
+    assert "1.6.0" in str(metrics) and "size" in str(metrics), metrics
