@@ -7,7 +7,18 @@ from dataclasses import replace
 import sqlalchemy as sa
 
 from roost.domain.errors import Conflict, InvalidInput, NotFound
-from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance, resumed
+from roost.domain.runs import (
+    HOLDS_NODE,
+    Reason,
+    Run,
+    RunEvent,
+    RunKind,
+    RunStatus,
+    Submission,
+    advance,
+    marked,
+    resumed,
+)
 from roost.store.base import Lease, RunQuery
 from roost.store.sql import deletion, gangs, rows
 from roost.store.sql import tables as t
@@ -286,7 +297,7 @@ def _row(connection: sa.Connection, run_id: str, statement: Statement = _BY_ID) 
 def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run, bool]:
     """The run after the event, written with it; and whether it moved."""
     before = rows.run(row)
-    event = resumed(before, event)
+    event = marked(before, resumed(before, event))
     after = advance(before, event)
     if after is before:
         return before, False
