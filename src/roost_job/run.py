@@ -27,6 +27,8 @@ from roost_job.spool import Writer
 Self = TypeVar("Self", bound="Run")
 
 END_FLUSH_SECONDS = 30.0
+END_SECONDS = 20.0
+"""So long a caller of `fail()` or `complete()` waits for the end of a run that was submitted."""
 
 _contexts: Dict[Tuple[type, Job], "Run"] = {}
 
@@ -146,14 +148,25 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     @display_name.setter
     def display_name(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise UserErrorException("A display name must be text, got %s %.80r." % (type(name).__name__, name))
-        self._link.ask("annotate", display_name=name)
+        self._link.ask("annotate", display_name=values.text("A display name", name))
 
     @property
     def name(self) -> str:
         """The older word for `display_name`."""
         return self.display_name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.display_name = name
+
+    @property
+    def description(self) -> str:
+        """What its people say of it; empty for nothing."""
+        return str(self._record_now().get("description") or "")
+
+    @description.setter
+    def description(self, description: str) -> None:
+        self._link.ask("annotate", description=values.text("A description", description))
 
     @property
     def status(self) -> str:
@@ -279,11 +292,14 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
     def fail(self, error_details: Any = None, error_code: Optional[str] = None) -> None:
         """Writes the error to the log. The status of the job's own run is not set by it: the script's end does that. A child
         ends as failed."""
-        facts = [str(each) for each in (error_code, error_details) if each]
+        words = failure_words(error_details, error_code)
         if self._kin:
-            self._end_child("Failed", "marked_failed", ": ".join(facts))
+            self._end_child("Failed", "marked_failed", words)
             return
-        _say("run.fail(): %s" % (": ".join(facts) or "no details given"))
+        self._say_fail(words)
+
+    def _say_fail(self, words: str) -> None:
+        _say("run.fail(): %s" % (words or "no details given"))
         _say("The run's status follows from the script's exit code; end it with `sys.exit(1)` to make the run Failed.")
 
     def cancel(self) -> None:
@@ -295,10 +311,8 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     def _end_child(self, to: str, reason: str, message: str) -> None:
         if self.type != "azureml.interactive":
-            raise UserErrorException(
-                "Run %s was submitted: its script's end decides its status." % self._run_id,
-                hint="run.cancel() ends it.",
-            )
+            self._mark(to, message)
+            return
         if self._outputs and os.path.isdir(self._outputs):
             self.upload_folder("outputs", self._outputs)
         spool, self._spool = self._spool, None
@@ -306,6 +320,16 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
             spool.close()  # a script with thousands of children would run out of files
             self.flush(END_FLUSH_SECONDS)
         self._link.ask("report", to=to, reason=reason, message=message)
+
+    def _mark(self, to: str, message: str) -> None:
+        """Ends a submitted run from outside, with that status. Returns when its processes have ended, or after a while: the run
+        ends in any case."""
+        record = self._link.ask("mark", to=to, message=message)
+        ended = record["status"] in waiting.ENDS
+        if ended and not str(record.get("reason")).startswith("marked_"):
+            _say("Run %s has ended already, as %s; that is not changed." % (self._run_id, record["status"]))
+        elif not ended:
+            waiting.until_end(self._link, record, END_SECONDS)
 
     def __enter__(self: Self) -> Self:
         return self
@@ -315,6 +339,13 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
             self.complete()
         else:
             self.fail(error_details=repr(error))
+
+
+def failure_words(details: Any, code: Optional[str]) -> str:
+    """What `run.fail()` was given, in one text."""
+    if isinstance(details, BaseException):
+        details = "%s: %s" % (type(details).__name__, details) if str(details) else type(details).__name__
+    return ": ".join(str(each) for each in (code, details) if each)
 
 
 def _say(text: str) -> None:

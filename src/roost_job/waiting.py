@@ -4,7 +4,8 @@
 
 import codecs
 import sys
-from typing import Any, Dict
+import time
+from typing import Any, Dict, Optional
 
 from roost_job.exceptions import ActivityFailedException
 
@@ -13,11 +14,17 @@ ENDS = ("Completed", "Failed", "Canceled")
 _POLL = 20.0
 
 
-def until_end(link: Any) -> Dict[str, Any]:
-    """The run's record once it has ended."""
-    record: Dict[str, Any] = link.ask("run")
+def until_end(
+    link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optional[float] = None
+) -> Dict[str, Any]:
+    """The run's record once it has ended, or when so many seconds are over; `record` is the last one known."""
+    until = None if seconds is None else time.monotonic() + seconds
+    record = link.ask("run") if record is None else record
     while record["status"] not in ENDS:
-        record = link.ask("run", after=record["revision"], wait=_POLL)
+        wait = _POLL if until is None else min(_POLL, until - time.monotonic())
+        if wait <= 0:
+            break
+        record = link.ask("run", after=record["revision"], wait=wait)
     return record
 
 

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from roost.domain.errors import Conflict
-from roost.domain.runs import HOLDS_NODE, MOVES, TERMINAL, Reason, Run, RunEvent, RunSpec, RunStatus, advance
+from roost.domain.runs import HOLDS_NODE, MOVES, TERMINAL, Reason, Run, RunEvent, RunSpec, RunStatus, advance, marked
 
 CANCEL = RunStatus.CANCEL_REQUESTED
 
@@ -73,3 +73,32 @@ def test_progress_does_not_undo_a_cancel() -> None:
     for status in (RunStatus.RUNNING, RunStatus.FINALIZING, RunStatus.QUEUED, RunStatus.NOT_RESPONDING):
         assert advance(run, RunEvent(to=status, at=6.0)) is run
     assert advance(run, RunEvent(to=RunStatus.CANCELED, at=7.0)).status is RunStatus.CANCELED
+
+
+def asked(reason: Reason, words: str) -> RunEvent:
+    return RunEvent(to=CANCEL, at=5.0, reason=reason, message=words)
+
+
+def test_a_run_that_a_person_has_marked_ends_so_whatever_its_script_does() -> None:
+    running = run_in(RunStatus.RUNNING)
+    for reason, status in ((Reason.MARKED_FAILED, RunStatus.FAILED), (Reason.MARKED_COMPLETED, RunStatus.COMPLETED)):
+        run = advance(running, asked(reason, "diverged"))
+        assert (run.status, run.ending, run.message) == (CANCEL, reason, "diverged")
+        for end in (RunStatus.CANCELED, RunStatus.COMPLETED, RunStatus.FAILED):
+            event = marked(run, RunEvent(to=end, at=9.0, message="own words", exit_code=-15))
+            after = advance(run, event)
+            assert (after.status, after.reason) == (status, reason)
+            assert after.message == ("diverged\nown words" if end is RunStatus.CANCELED else "diverged")
+            assert after.exit_code == (-15 if status is RunStatus.FAILED else None)
+        assert marked(running, event) is event
+
+
+def test_of_several_requests_to_end_a_run_the_first_counts() -> None:
+    first = advance(run_in(RunStatus.RUNNING), asked(Reason.MARKED_FAILED, "diverged"))
+    for reason in (Reason.CANCELED_BY_USER, Reason.MARKED_COMPLETED, Reason.MARKED_FAILED):
+        assert advance(first, asked(reason, "other words")) is first
+    salvage = RunEvent(to=CANCEL, at=6.0, reason=Reason.AGENT_LOST, message="Its agent is gone.", handle="new")
+    lost = advance(first, salvage)
+    assert (lost.handle, lost.ending, lost.message) == ("new", Reason.MARKED_FAILED, "diverged")
+    canceled = advance(run_in(RunStatus.RUNNING), asked(Reason.CANCELED_BY_USER, "by ann"))
+    assert advance(canceled, asked(Reason.MARKED_FAILED, "late")) is canceled

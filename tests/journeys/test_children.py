@@ -94,10 +94,11 @@ assert child.parent.id == run.id
 details = child.wait_for_completion(show_output=True)
 assert details["status"] == "Completed", details
 assert child.get_metrics() == {"n": 3}
-try:
-    child.complete()
-except Exception as error:
-    print("refused:", error)
+child.fail("too late")
+assert child.get_status() == "Completed"
+other = run.submit_child(ScriptRunConfig(".", command=["sleep", "600"]))
+other.fail("not needed", "E2")
+print("ended", other.get_status(), other.get_details()["error"]["error"]["message"])
 """
 CHILD = """
 import sys
@@ -117,13 +118,19 @@ def test_a_script_submits_a_script(experiment: Experiment, tmp_path: Path, capsy
     run = experiment.submit(ScriptRunConfig(str(tmp_path / "source"), script="train.py"))
     run.wait_for_completion(show_output=True)
     said = capsys.readouterr().out
-    (child,) = run.get_children()
+    other, child = run.get_children()
+    assert "ended Failed E2: not needed" in said
+    assert f"Run {child.id} has ended already, as Completed; that is not changed." in said
     assert (child.type, child.get_tags()) == ("azureml.scriptrun", {"n": "3"})
     assert f"submitted {child.id} True" in said
     assert f"the parent is {run.id} Running" in said  # the child's log, streamed by its parent
     assert "Streaming user_logs/std_log.txt\n===============================\n" in said
     assert "refused: Run" in said
-    assert run.get_metrics(recursive=True, run_type="azureml.scriptrun") == {run.id: {}, child.id: {"n": 3}}
+    assert run.get_metrics(recursive=True, run_type="azureml.scriptrun") == {
+        run.id: {},
+        child.id: {"n": 3},
+        other.id: {},
+    }
     assert child.get_properties()["ContentSnapshotId"] == child.get_snapshot_id()
 
 

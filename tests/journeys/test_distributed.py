@@ -173,6 +173,14 @@ def test_ranks_that_fail_of_a_cancel_do_not_make_it_a_failure(experiment: Experi
     assert run.get_status() == "Canceled"
 
 
+def test_a_gang_is_ended_from_outside_as_failed(experiment: Experiment, tmp_path: Path) -> None:
+    run = begun(experiment, tmp_path, "local", RING, PyTorchConfiguration("Gloo", node_count=2))
+    wait_for(lambda: "user_logs/std_log.txt" in run.get_file_names() and "met" in log_of(run, tmp_path))
+    run.fail("it diverges")
+    details = run.wait_for_completion(raise_on_error=False)
+    assert (details["status"], details["error"]["error"]["message"]) == ("Failed", "it diverges")
+
+
 def test_ranks_that_fail_of_the_limit_do_not_hide_it(experiment: Experiment, tmp_path: Path) -> None:
     job = PyTorchConfiguration("Gloo", node_count=4)
     run = begun(experiment, tmp_path, "local", RING, job, max_run_duration_seconds=4)

@@ -152,6 +152,52 @@ def test_cancel_ends_the_whole_tree_and_raises_nothing(experiment: Experiment, t
     assert "outputs/so_far.txt" in run.get_file_names()
 
 
+@pytest.mark.parametrize("ends", ["fail", "complete"])
+def test_a_run_is_ended_from_outside_as_failed_or_completed(
+    experiment: Experiment, tmp_path: Path, ends: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = submit(experiment, tmp_path, STUBBORN, tmp_path / "pids")
+    until((tmp_path / "pids").exists)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    if ends == "fail":
+        run.fail(error_details=ValueError("it diverges"), error_code="E1")
+    else:
+        run.complete()
+    status = "Failed" if ends == "fail" else "Completed"
+    assert (run.get_status(), [pid for pid in pids if not gone(pid)]) == (status, [])
+    assert f"Status: {status}" in repr(run)
+    assert "outputs/so_far.txt" in run.get_file_names()
+    if ends == "fail":
+        assert run.get_details()["error"]["error"] == {"code": "marked_failed", "message": "E1: ValueError: it diverges"}
+    run.cancel()
+    run.complete()
+    assert run.get_status() == status
+    capsys.readouterr()
+    done = submit(experiment, tmp_path, "print('done')")
+    done.wait_for_completion()
+    done.fail("too late")
+    assert done.get_status() == "Completed"
+    assert f"Run {done.id} has ended already, as Completed; that is not changed." in capsys.readouterr().err
+
+
+def test_a_run_that_waits_is_ended_from_outside(experiment: Experiment, tmp_path: Path) -> None:
+    waiting = [submit(experiment, tmp_path, PATIENT, tmp_path / "sign", str(number)) for number in range(12)]
+    waiting[-1].fail("not needed any more")
+    waiting[-2].complete()
+    assert [run.get_status() for run in waiting[-2:]] == ["Completed", "Failed"]
+    for run in waiting:
+        run.cancel()
+
+
+def test_a_script_does_not_decide_its_own_status_by_way_of_the_sdk(experiment: Experiment, tmp_path: Path) -> None:
+    text = (
+        "from roost import Run, Workspace\nown = Run.get_context()\n"
+        "own.fail('one')\nrun = Workspace().get_run(own.id)\nrun.fail('two')\nrun.complete()\nprint('goes on')"
+    )
+    run = submit(experiment, tmp_path, text)
+    assert run.wait_for_completion(show_output=True)["status"] == "Completed"
+
+
 def test_a_run_that_takes_too_long(experiment: Experiment, tmp_path: Path) -> None:
     run = submit(experiment, tmp_path, STUBBORN, tmp_path / "pids", max_run_duration_seconds=1)
     with pytest.raises(ActivityFailedException, match="timed out"):

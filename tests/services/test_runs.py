@@ -4,10 +4,10 @@ import pytest
 from tests.services.houses import ANN, Clock, submission, submit, submit_interactive
 
 from roost.domain.errors import ComputeNotFound, Conflict, InvalidInput, NotFound
-from roost.domain.runs import Reason, RunStatus
+from roost.domain.runs import MARKS, Reason, RunStatus
 from roost.services import people, runs
 from roost.services.house import House
-from roost.services.runs import Changes, Report
+from roost.services.runs import Changes, Mark, Report
 from roost.services.signals import CONTROL
 from roost.store.base import RunQuery
 
@@ -51,6 +51,7 @@ def test_a_submission_sent_twice_is_one_run(house: House) -> None:
         ({"tags": {"k": "v" * 8193}}, "8193 characters"),
         ({"properties": {"k": "v" * 8193}}, "8193 characters"),
         ({"display_name": "x" * 256}, "display name has 256"),
+        ({"description": "x" * 8193}, "description has 8193"),
     ],
 )
 def test_bad_submissions_are_refused_and_leave_nothing(house: House, changes: dict[str, object], words: str) -> None:
@@ -105,6 +106,36 @@ def test_cancelling_an_interactive_run_ends_it(house: House) -> None:
     run = submit_interactive(house)
     runs.report(house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.LOGGING))
     assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCELED
+
+
+@pytest.mark.parametrize(("to", "reason"), [(status, reason) for reason, status in MARKS.items()])
+def test_a_run_is_ended_from_outside_with_the_status_that_is_wanted(
+    house: House, to: RunStatus, reason: Reason
+) -> None:
+    waiting = submit(house)
+    assert runs.mark(house, ANN, waiting.id, Mark(to=to)).status is to
+    for began in ((), (RunStatus.RUNNING,), (RunStatus.RUNNING, RunStatus.FINALIZING)):
+        run = submit(house)
+        for status in (RunStatus.QUEUED, RunStatus.PROVISIONING, *began):
+            runs.move(house, run.id, status, Reason.NONE, "")
+        told = runs.mark(house, ANN, run.id, Mark(to=to, message="E1: diverged"))
+        assert (told.status, told.reason, told.message) == (RunStatus.CANCEL_REQUESTED, reason, "E1: diverged")
+        assert runs.mark(house, ANN, run.id, Mark(to=RunStatus.FAILED, message="again")) == told
+        assert runs.cancel(house, ANN, run.id) == told
+        ended = runs.report(house, run.id, Report(to=RunStatus.CANCELED))
+        assert (ended.status, ended.reason, ended.message) == (to, reason, "E1: diverged")
+        assert runs.events(house, run.id)[-1].to is to
+        assert runs.mark(house, ANN, run.id, Mark(to=RunStatus.FAILED)) == ended, "it has ended: it stays as it is"
+
+
+def test_queued_runs_are_marked_at_once_and_nothing_else_is_a_mark(house: House) -> None:
+    run = submit(house)
+    runs.move(house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+    done = runs.mark(house, ANN, run.id, Mark(to=RunStatus.COMPLETED))
+    assert (done.status, done.message) == (RunStatus.COMPLETED, "It was marked as Completed by ann.")
+    for status in set(RunStatus) - set(MARKS.values()):
+        with pytest.raises(InvalidInput, match="cannot be marked as"):
+            runs.mark(house, ANN, submit(house).id, Mark(to=status))
 
 
 def test_what_only_the_control_plane_decides_cannot_be_reported(house: House) -> None:

@@ -31,6 +31,7 @@ class Family:
             "children": self._children,
             "report": self._report,
             "cancel": self._cancel,
+            "mark": self._mark,
             "tail": self._tail,
             "restore": self._restore,
             "carry": self._carry,
@@ -63,6 +64,10 @@ class Family:
 
     def _cancel(self, request: Request) -> object:
         return self._link.client.call("POST", self.path(request, "cancel"))
+
+    def _mark(self, request: Request) -> object:
+        said = {name: request.get(name, "") for name in ("to", "message")}
+        return self._link.client.call("POST", self.path(request, "mark"), json=said)
 
     def _tail(self, request: Request) -> object:
         """A stretch of a run's log; each byte as the character of its number, for JSON has no bytes."""

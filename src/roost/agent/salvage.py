@@ -86,7 +86,7 @@ def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
     if ended is not None:
         return ended
     if run.status is RunStatus.CANCEL_REQUESTED:
-        return outcomes.canceled("It was canceled; its agent was killed on the way.")
+        return outcomes.canceled("Its agent was killed while it ended the run.")
     if run.ending:
         return outcomes.told(run.ending, words=outcomes.of_ranks(folder, masks.hide))
     if run.status is RunStatus.PREPARING:

@@ -15,7 +15,7 @@ from roost.domain.codec import encode
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import runs
 from roost.services.house import House
-from roost.services.runs import Changes, Report
+from roost.services.runs import Changes, Mark, Report
 from roost.services.signals import run_topic
 from roost.store.base import RunQuery
 
@@ -152,3 +152,8 @@ def delete(house: TheHouse, run_id: str) -> Response:
 @desk.route("POST", "/api/runs/{run_id}/cancel", Access.RUN, answer=Run)
 def cancel(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
     return answer(runs.cancel(house, caller, run_id))
+
+
+@desk.route("POST", "/api/runs/{run_id}/mark", Access.RUN, body=Mark, answer=Run)
+def mark(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(runs.mark(house, caller, run_id, record(Mark, body)))

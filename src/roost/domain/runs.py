@@ -76,6 +76,8 @@ class Reason(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELED_BY_USER = "canceled_by_user"
     MARKED_FAILED = "marked_failed"
+    MARKED_COMPLETED = "marked_completed"
+    """A person ended it with `run.complete()`, from outside."""
     AGENT_LOST = "agent_lost"
     CLIENT_LOST = "client_lost"
     UPLOAD_FAILED = "upload_failed"
@@ -91,6 +93,13 @@ class Reason(StrEnum):
 
 ENDINGS = frozenset({Reason.NODE_FAILED, Reason.NODES_DONE, Reason.PREEMPTED})
 """Why agents are told to end a run that nobody has cancelled."""
+
+
+MARKS: Mapping[Reason, RunStatus] = {
+    Reason.MARKED_FAILED: RunStatus.FAILED,
+    Reason.MARKED_COMPLETED: RunStatus.COMPLETED,
+}
+"""Ends that a person asks for from outside, and the status that the run then gets, however its processes end."""
 
 
 class RunKind(StrEnum):
@@ -150,6 +159,7 @@ class Submission:
     experiment: str
     spec: RunSpec
     display_name: str = ""
+    description: str = ""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     parent_id: str | None = None
@@ -172,6 +182,8 @@ class Run:
     message: str = ""
     """Words for people, with values: the last error lines, the node, what it waits for."""
     display_name: str = ""
+    description: str = ""
+    """What its people say of it; they may change it at any time."""
     parent_id: str | None = None
     started_at: float | None = None
     """When the script (or the interactive run) began."""
@@ -191,7 +203,8 @@ class Run:
     attempt: int = 1
     """Counts up when it begins again after its nodes were taken away."""
     ending: Reason = Reason.NONE
-    """One of ENDINGS from the moment when its agents are to end it; they hear of it as of a cancel."""
+    """One of ENDINGS from the moment when its agents are to end it; they hear of it as of a cancel. One of MARKS when a person
+    has said how it is to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,8 +225,8 @@ _END = {_S.COMPLETED, _S.FAILED, _S.CANCELED}
 MOVES: Mapping[RunStatus, frozenset[RunStatus]] = {
     _S.NOT_STARTED: frozenset({_S.STARTING, _S.PREPARING, _S.QUEUED, _S.RUNNING, *_END}),
     _S.STARTING: frozenset({_S.PREPARING, _S.QUEUED, _S.RUNNING, *_END}),
-    _S.PREPARING: frozenset({_S.QUEUED, _S.CANCEL_REQUESTED, _S.FAILED, _S.CANCELED}),
-    _S.QUEUED: frozenset({_S.PROVISIONING, _S.FAILED, _S.CANCELED}),
+    _S.PREPARING: frozenset({_S.QUEUED, _S.CANCEL_REQUESTED, *_END}),
+    _S.QUEUED: frozenset({_S.PROVISIONING, *_END}),
     _S.PROVISIONING: frozenset({_S.QUEUED, _S.RUNNING, _S.CANCEL_REQUESTED, _S.FINALIZING, *_END}),
     _S.RUNNING: frozenset({_S.QUEUED, _S.FINALIZING, _S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
     _S.FINALIZING: frozenset({_S.QUEUED, _S.CANCEL_REQUESTED, _S.NOT_RESPONDING, *_END}),
@@ -246,12 +259,29 @@ def resumed(run: Run, event: RunEvent) -> RunEvent:
     return RunEvent(to=RunStatus.QUEUED, at=event.at, reason=Reason.PREEMPTED, message=words)
 
 
+_ASKED = frozenset({Reason.CANCELED_BY_USER, *MARKS})
+
+
+def marked(run: Run, event: RunEvent) -> RunEvent:
+    """What becomes of the end of a run that a person has marked: the status and the words are the person's. What its agent could
+    not keep is said below them."""
+    if run.ending not in MARKS or not event.to.is_terminal or run.status.is_terminal:
+        return event
+    more = event.message if event.to is RunStatus.CANCELED else ""
+    to = MARKS[run.ending]
+    code = event.exit_code if to is RunStatus.FAILED else None
+    return replace(
+        event, to=to, reason=run.ending, message="\n".join(filter(None, (run.message, more))), exit_code=code
+    )
+
+
 def advance(run: Run, event: RunEvent) -> Run:
     """The run after the event. The same run, unchanged, when the event says nothing new; Conflict when it is not allowed.
 
     Said twice is said once: an end that is reported again, or another end after the first one, changes nothing.
     An agent that reports progress (Running, Finalizing) while a cancel is on its way does not undo the cancel.
-    A run whose nodes were taken away waits again, with the next attempt; why agents have to end it stays until then.
+    Of several requests to end it the first counts. A run whose nodes were taken away waits again, with the next attempt; why
+    agents have to end it stays until then.
     """
     if run.status.is_terminal:
         if event.to.is_terminal:
@@ -262,20 +292,24 @@ def advance(run: Run, event: RunEvent) -> Run:
         return run if known else replace(run, handle=event.handle, revision=run.revision + 1)
     if run.status is RunStatus.CANCEL_REQUESTED and event.to is not run.status and not event.to.is_terminal:
         return run
+    if run.status is RunStatus.CANCEL_REQUESTED and event.to is run.status and event.reason in _ASKED:
+        return run
     if event.to is not run.status and event.to not in MOVES[run.status]:
         raise Conflict(f"Run {run.id} is {run.status.value} and cannot become {event.to.value}.")
     waits_again = event.to is RunStatus.QUEUED
+    asked = event.reason in MARKS and event.to is RunStatus.CANCEL_REQUESTED
+    keeps_words = run.ending in MARKS and event.to is RunStatus.CANCEL_REQUESTED
     return replace(
         run,
         status=event.to,
         reason=event.reason,
-        message=event.message,
+        message=run.message if keeps_words else event.message,
         started_at=event.at if event.to is RunStatus.RUNNING and run.started_at is None else run.started_at,
         ended_at=event.at if event.to.is_terminal else run.ended_at,
         exit_code=event.exit_code if event.exit_code is not None else run.exit_code,
         # A run that waits for a node has no agent: the one that built its environment is done.
         handle=event.handle or ("" if waits_again else run.handle),
         attempt=run.attempt + 1 if waits_again and event.reason is Reason.PREEMPTED else run.attempt,
-        ending=Reason.NONE if waits_again else event.reason if event.reason in ENDINGS else run.ending,
+        ending=Reason.NONE if waits_again else event.reason if event.reason in ENDINGS or asked else run.ending,
         revision=run.revision + 1,
     )

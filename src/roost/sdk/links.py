@@ -34,6 +34,7 @@ class HttpLink:
             "children": self._children,
             "report": self._report,
             "cancel": self._cancel,
+            "mark": self._mark,
             "restore": self._restore,
             "secrets": self._secrets,
             "uses": self._uses,
@@ -51,8 +52,10 @@ class HttpLink:
     def _uses(self) -> Any:
         return self._connection.client.call("GET", path_of("runs", self._run_id, "datasets"))["uses"]
 
-    def _run(self) -> Any:
-        return self._connection.client.call("GET", path_of("runs", self._run_id))
+    def _run(self, after: int | None = None, wait: float = 0.0) -> Any:
+        params = {"after": after, "wait": wait} if after is not None else None
+        client = self._connection.client if after is None else self._connection.watcher
+        return client.call("GET", path_of("runs", self._run_id), params=params, timeout=wait + 30.0)
 
     def _annotate(self, **changes: Any) -> Any:
         given = {name: value for name, value in changes.items() if value is not None}
@@ -107,6 +110,10 @@ class HttpLink:
 
     def _cancel(self) -> Any:
         return self._connection.client.call("POST", path_of("runs", self._run_id, "cancel"))
+
+    def _mark(self, to: str, message: str) -> Any:
+        body = {"to": to, "message": message}
+        return self._connection.client.call("POST", path_of("runs", self._run_id, "mark"), json=body)
 
     def _restore(self, snapshot: str, path: str) -> dict[str, int]:
         folder = Path(path)

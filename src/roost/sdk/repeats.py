@@ -40,6 +40,7 @@ def repeat(run: "Run", fresh: bool = False, offline: bool = False) -> "Run":
         experiment=first.experiment,
         spec=_spec(run._connection, first, fresh, offline),
         display_name=first.display_name,
+        description=first.description,
         tags=first.given_tags,
         properties={**first.properties, REPEATS: first.id},
     )

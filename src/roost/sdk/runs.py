@@ -10,6 +10,7 @@ Inside a job `get_context` gives this class too, with the agent's door as its li
 import builtins
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,6 +27,7 @@ from roost.sdk.links import HttpLink
 from roost.transport.client import path_of
 from roost_job import run as job
 from roost_job.children import KINDS, Labels, wanted
+from roost_job.context import job_here
 from roost_job.exceptions import AzureMLException, ExperimentExecutionException, RunEnvironmentException
 from roost_job.spool import Writer
 
@@ -240,12 +242,20 @@ class Run(job.Run):
             self.download_file(name, str(folder / name))
         return [str(folder / name) for name in found]
 
+    def _status_to_show(self) -> str:
+        """As it is now. A control plane that is away is not waited for, nor started: then the last that is known."""
+        if self._reach is not None and (self._seen is None or not self._seen.status.is_terminal):
+            with suppress(AzureMLException):
+                self._seen = records.get(self._reach.background, self.id)
+        return self._seen.status.value if self._seen else ""
+
     def __repr__(self) -> str:
-        status = f",\nStatus: {self._seen.status.value}" if self._seen else ""
-        return f"Run(Experiment: {self.experiment.name},\nId: {self.id},\nType: {self.type}{status})"
+        status = self._status_to_show()
+        shown = f",\nStatus: {status}" if status else ""
+        return f"Run(Experiment: {self.experiment.name},\nId: {self.id},\nType: {self.type}{shown})"
 
     def _repr_html_(self) -> str:
-        status = self._seen.status.value if self._seen else ""
+        status = self._status_to_show()
         cells = {"Experiment": self.experiment.name, "Id": self.id, "Type": self.type, "Status": status}
         return showing.table(cells, {"Details Page": ("Link to Roost", self.get_portal_url())})
 
@@ -306,31 +316,39 @@ class Run(job.Run):
         self._finish(RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
 
     def complete(self, _set_status: bool = True) -> None:
-        """Ends an interactive run: everything it logged and its outputs are kept when this returns."""
+        """Ends an interactive run: everything it logged and its outputs are kept when this returns. A submitted one is ended with
+        all its processes, as Completed."""
         if self._reach is None:
             super().complete()
         else:
             self._end(RunStatus.COMPLETED, Reason.DONE, "")
 
     def fail(self, error_details: Any = None, error_code: str | None = None, _set_status: bool = True) -> None:
-        """Ends an interactive run as failed."""
+        """Ends a run as failed, with those words; one that was submitted with all its processes."""
         if self._reach is None:
             super().fail(error_details, error_code)
         else:
-            words = ": ".join(str(each) for each in (error_code, error_details) if each)
-            self._end(RunStatus.FAILED, Reason.MARKED_FAILED, words)
+            self._end(RunStatus.FAILED, Reason.MARKED_FAILED, job.failure_words(error_details, error_code))
 
     def _end(self, to: RunStatus, reason: Reason, message: str) -> None:
         if self.type != "azureml.interactive":
-            raise InvalidInput(
-                f"Run {self.id} was submitted: its script's end decides its status.", hint="run.cancel() ends it."
-            )
+            self._end_submitted(to, message)
+            return
         if self._outputs and Path(self._outputs).is_dir():
             self.upload_folder("outputs", os.fspath(self._outputs))
         if not self._finish(to, reason, message):
             from roost.sdk import interactive  # noqa: PLC0415 - as above
 
             interactive.report(self._connection.client, self.id, to, reason, message)
+
+    def _end_submitted(self, to: RunStatus, message: str) -> None:
+        """From outside; its own script does not decide its status, whichever way it has come by this object."""
+        here = job_here()
+        if here is None or here.run_id != self.id:
+            self._ship()
+            self._mark(to.value, message)
+        elif to is RunStatus.FAILED:
+            self._say_fail(message)
 
     def _finish(self, to: RunStatus, reason: Reason, message: str) -> bool:
         """Ends what this process ships for the run, if it does. What is logged afterwards begins anew: it is never lost."""

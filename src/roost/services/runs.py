@@ -7,7 +7,7 @@ from typing import TypeVar
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
-from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submission
+from roost.domain.runs import MARKS, Reason, Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
@@ -53,6 +53,7 @@ class Changes:
     remove_tags: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     display_name: str | None = None
+    description: str | None = None
 
 
 def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
@@ -102,16 +103,39 @@ def events(house: House, run_id: str) -> Sequence[RunEvent]:
 
 def annotate(house: House, run_id: str, changes: Changes) -> Run:
     get(house, run_id)
-    submissions.check_labels(changes.tags, changes.properties, changes.display_name)
+    submissions.check_labels(changes.tags, changes.properties, changes.display_name, changes.description)
     run = house.store.runs.annotate(
         run_id,
         tags=changes.tags or None,
         remove_tags=changes.remove_tags,
         properties=changes.properties or None,
         display_name=changes.display_name,
+        description=changes.description,
     )
     house.signals.ring(run_topic(run_id))
     return run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """How a person wants a run to have ended."""
+
+    to: RunStatus
+    """Completed or Failed; to cancel it is a deed of its own."""
+    message: str = ""
+    """Why, in the person's words."""
+
+
+def mark(house: House, caller: Caller, run_id: str, wanted: Mark) -> Run:
+    """Ends a run from outside, with the status that the caller wants. One that an agent has is asked to end, as by a cancel, and
+    gets that status when its processes have ended; any other ends here. One that has ended stays as it is."""
+    run = get(house, run_id)
+    reason = next((reason for reason, to in MARKS.items() if to is wanted.to), None)
+    if reason is None:
+        choices = ", ".join(sorted(status.value for status in MARKS.values()))
+        raise InvalidInput(f"A run cannot be marked as {wanted.to.value}.", hint=f"It can be marked as: {choices}.")
+    message = wanted.message or f"It was marked as {wanted.to.value} by {caller.user}."
+    return run if run.status.is_terminal else _ask_to_end(house, run, wanted.to, reason, _bounded(message))
 
 
 def cancel(house: House, caller: Caller, run_id: str) -> Run:
@@ -128,13 +152,18 @@ def cancel(house: House, caller: Caller, run_id: str) -> Run:
 
 
 def _cancel(house: House, caller: Caller, run: Run) -> Run:
+    return _ask_to_end(
+        house, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}."
+    )
+
+
+def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
     asks_agent = run.status.holds_node and run.spec.kind is not RunKind.INTERACTIVE
-    to = RunStatus.CANCEL_REQUESTED if asks_agent else RunStatus.CANCELED
-    message = f"Cancelled by {caller.user}."
+    to = RunStatus.CANCEL_REQUESTED if asks_agent else end
     # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
     try:
-        run, _ = move(house, run.id, to, Reason.CANCELED_BY_USER, message)
-    except Conflict:  # it ended between the look and this: then there is nothing left to cancel
+        run, _ = move(house, run.id, to, reason, message)
+    except Conflict:  # it ended between the look and this: then there is nothing left to end
         run = get(house, run.id)
         if not run.status.is_terminal:
             raise
@@ -169,8 +198,11 @@ def bounded(said: Said) -> Said:
     """The same, its message no longer than the store should keep; InvalidInput for an exit code that is none."""
     if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
         raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
-    long = len(said.message) > MAX_MESSAGE
-    return replace(said, message="…" + said.message[-MAX_MESSAGE:]) if long else said
+    return replace(said, message=_bounded(said.message))
+
+
+def _bounded(message: str) -> str:
+    return message if len(message) <= MAX_MESSAGE else "…" + message[-MAX_MESSAGE:]
 
 
 def heartbeat(house: House, run_id: str) -> Run:

@@ -7,7 +7,18 @@ from dataclasses import replace
 import sqlalchemy as sa
 
 from roost.domain.errors import Conflict, InvalidInput, NotFound
-from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance, resumed
+from roost.domain.runs import (
+    HOLDS_NODE,
+    Reason,
+    Run,
+    RunEvent,
+    RunKind,
+    RunStatus,
+    Submission,
+    advance,
+    marked,
+    resumed,
+)
 from roost.store.base import Lease, RunQuery
 from roost.store.sql import deletion, gangs, rows
 from roost.store.sql import tables as t
@@ -126,6 +137,7 @@ class SqlRuns:
                 user=user,
                 created_at=at,
                 display_name=submission.display_name,
+                description=submission.description,
                 parent_id=submission.parent_id or None,
                 tags=dict(submission.tags),
                 given_tags=dict(submission.tags),
@@ -167,6 +179,7 @@ class SqlRuns:
         remove_tags: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         display_name: str | None = None,
+        description: str | None = None,
     ) -> Run:
         def work(connection: sa.Connection) -> Run:
             row = _row(connection, run_id, _LOCKED)
@@ -182,6 +195,7 @@ class SqlRuns:
                 tags={key: v for key, v in {**before.tags, **(tags or {})}.items() if key not in remove_tags},
                 properties={**before.properties, **(properties or {})},
                 display_name=before.display_name if display_name is None else display_name,
+                description=before.description if description is None else description,
             )
             if after == before:
                 return before
@@ -283,7 +297,7 @@ def _row(connection: sa.Connection, run_id: str, statement: Statement = _BY_ID) 
 def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run, bool]:
     """The run after the event, written with it; and whether it moved."""
     before = rows.run(row)
-    event = resumed(before, event)
+    event = marked(before, resumed(before, event))
     after = advance(before, event)
     if after is before:
         return before, False
@@ -323,6 +337,7 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "submission": digest,
         "created_at": run.created_at,
         "display_name": run.display_name,
+        "description": run.description,
         "tags": rows.dumps(run.tags),
         "given_tags": rows.dumps(run.given_tags),
         "properties": rows.dumps(run.properties),
@@ -342,6 +357,7 @@ def _annotated(connection: sa.Connection, seq: int, before: Run, after: Run) -> 
         "tags": rows.dumps(after.tags),
         "properties": rows.dumps(after.properties),
         "display_name": after.display_name,
+        "description": after.description,
         "revision": after.revision,
     }
     _BY_SEQ.run(connection, run_seq=seq, **values)
