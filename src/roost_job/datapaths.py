@@ -68,14 +68,14 @@ class DataReference(object):
     ) -> None:
         self.datastore = checked(datastore)
         self.data_reference_name = data_reference_name or "data_%s" % binascii.hexlify(os.urandom(4)).decode()
-        self.path_on_datastore = (path_on_datastore or "").strip("/")
+        self.path_on_datastore = regular(path_on_datastore or "")
         self.mode = checked_mode(mode)
         self.path_on_compute = path_on_compute
         self.overwrite = bool(overwrite)
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> "DataReference":
         """A place further below."""
-        below = "/".join(each for each in (self.path_on_datastore, (path or "").strip("/")) if each)
+        below = "/".join(each for each in (self.path_on_datastore, regular(path or "")) if each)
         return DataReference(self.datastore, data_reference_name, below)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -93,6 +93,11 @@ def checked(datastore: Any) -> DatastoreFacts:
             hint="Datastore.get(workspace, name) gives one.",
         )
     return datastore
+
+
+def regular(path: str) -> str:
+    """Without `.` and empty parts: the root of a datastore is an empty path, however it is written."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def checked_mode(mode: Any) -> str:

@@ -4,6 +4,7 @@ Where the first steps of the dataset need only some columns or rows, no others a
 those of the environment that the script runs in.
 """
 
+import io
 import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
@@ -30,8 +31,8 @@ _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 _SAME, _FIRST = "all_files_have_same_headers", "only_first_file_has_headers"
 _NONE, _COMBINED = "no_headers", "combine_all_files_headers"
 _SEPARATORS = ((";", ";"), ("\t", "\\t"), ("|", "|"), (",", ","))
-_GLANCE = 100
-"""Rows that are read to see which columns there are."""
+_LINE_ENDS = ("\n", "\r", "\r\n")
+"""As a separator: each line is one field."""
 
 
 class Wanted(object):
@@ -91,10 +92,6 @@ def read(definition: Mapping[str, Any], files: Iterable[File], strict: bool = Fa
         raise UserErrorException("A table of the type %r cannot be read." % (kind,))
     wanted = Wanted(definition, strict, bounded)
     frame = _together(pandas, wanted, files, _READERS[kind])
-    if wanted.columns is not None and not set(wanted.columns) <= set(frame.columns):
-        wanted = Wanted(definition)
-        wanted.columns, wanted.limit = None, _GLANCE  # the error that comes names the columns that there are
-        frame = _together(pandas, wanted, files, _READERS[kind])
     _check_types(wanted, frame)
     if wanted.infer and kind == "delimited":
         frame = columns.infer_times(frame, wanted.types, bounded)
@@ -185,8 +182,9 @@ def _with_places(frame: Frame, wanted: Wanted, name: str, source: str, values: A
 def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional[int]) -> Frame:
     form = wanted.form
     headless = wanted.header == _NONE or wanted.names is not None
+    separator = str(form.get("separator") or ",")
     given: Dict[str, Any] = {
-        "sep": form.get("separator") or ",",
+        "sep": separator,
         "header": None if headless else 0,
         "encoding": wanted.encoding,
         "compression": _compression(name),
@@ -201,13 +199,18 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional
     else:
         texts = [column for column, kind in wanted.types.items() if kind["type"] in ("string", "datetime")]
         given["dtype"] = dict.fromkeys(texts, str) or None
-    if len(given["sep"]) > 1:
-        given.update(engine="python", sep=re.escape(given["sep"]))
+    opened: Callable[[], Any] = lambda: path  # noqa: E731 - beside the other way to open it
+    if separator in _LINE_ENDS:
+        text = _lines_as_fields(name, path, wanted.encoding)
+        given.update(sep=",", compression=None)
+        opened = lambda: io.StringIO(text)  # noqa: E731
+    elif len(separator.encode("utf-8")) > 1:  # pandas' own engine knows separators of one byte only
+        given.update(engine="python", sep=re.escape(separator) if len(separator) > 1 else separator)
         given.pop("low_memory")
     try:
         if wanted.header != _NONE:
-            given.update(_which(pandas, wanted, path, given))
-        frame = pandas.read_csv(path, **given)
+            given.update(_which(pandas, wanted, opened, given))
+        frame = pandas.read_csv(opened(), **given)
     except pandas.errors.EmptyDataError:
         return pandas.DataFrame()
     if wanted.header == _NONE:
@@ -217,11 +220,17 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional
     return frame
 
 
-def _which(pandas: Any, wanted: Wanted, path: str, given: Mapping[str, Any]) -> Dict[str, Any]:
+def _lines_as_fields(name: str, path: str, encoding: str) -> str:
+    """Each line of a file as one quoted field, so that pandas finds its type as it does of any other; empty lines are left out."""
+    lines = (line.rstrip("\r\n") for line in _lines(name, path, encoding))
+    return "".join('"%s"\n' % line.replace('"', '""') for line in lines if line.strip())
+
+
+def _which(pandas: Any, wanted: Wanted, opened: Callable[[], Any], given: Mapping[str, Any]) -> Dict[str, Any]:
     """The columns that are read of a file, as pandas takes them. A first row of more fields than the header is refused: pandas
     would take the first of them for the name of the row, and shift the others. Of later rows it says so itself."""
     names = wanted.names
-    top = pandas.read_csv(path, **dict(given, header=None, nrows=2 if names is None else 1, dtype=str))
+    top = pandas.read_csv(opened(), **dict(given, header=None, nrows=2 if names is None else 1, dtype=str))
     found = len(top.columns)
     if not isinstance(top.index, pandas.RangeIndex):  # an older pandas, with a separator of several letters
         raise ValueError("Expected %d fields in line 2, saw %d" % (found, found + top.index.nlevels))
@@ -229,7 +238,7 @@ def _which(pandas: Any, wanted: Wanted, path: str, given: Mapping[str, Any]) -> 
         raise ValueError("Expected %d fields in line 1, saw %d" % (len(names), found))
     made: Dict[str, Any] = {} if names is None else {"names": names}
     if names is None and (wanted.header == _FIRST or wanted.columns is not None):
-        names = list(pandas.read_csv(path, **dict(given, nrows=0)).columns)
+        names = list(pandas.read_csv(opened(), **dict(given, nrows=0)).columns)
     if wanted.header == _FIRST:
         wanted.names = names
     if names is not None and wanted.columns is not None:

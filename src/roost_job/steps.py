@@ -78,13 +78,12 @@ def _chances(count: int, seed: Any) -> Any:
 
 
 def _keep(frame: Frame, step: Step) -> Frame:
-    _require(frame, step["columns"])
-    return frame[list(step["columns"])]
+    """Names that the table does not have are passed over, as dataprep did; `validate=True` of keep_columns refuses them."""
+    return frame[[name for name in step["columns"] if name in frame.columns]]
 
 
 def _drop(frame: Frame, step: Step) -> Frame:
-    _require(frame, step["columns"])
-    return frame.drop(columns=list(step["columns"]))
+    return frame.drop(columns=[name for name in step["columns"] if name in frame.columns])
 
 
 def _filter(frame: Frame, step: Step) -> Frame:

@@ -112,6 +112,7 @@ def test_files_are_named_and_the_agent_moves_them(
     stayed = "1 file is in workspaceblobstore already and stays as it is; overwrite=True replaces it."
     assert told == [stayed, "Uploaded 1 file, 3 bytes."]
     assert (reference.datastore, reference.path_on_datastore) == (store, "up")
+    assert [store.path(path).path_on_datastore for path in (".", "/", "./a/", "a//b")] == ["", "", "a", "a/b"]
     store.upload_files([src / "a.txt"], target_path="one", overwrite=True, show_progress=False)
     assert asked(door)["files"] == [["a.txt", str(src / "a.txt")]]
     store.upload_files([str(src / "sub/.hidden")], relative_root=str(src), show_progress=False)

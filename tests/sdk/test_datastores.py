@@ -78,6 +78,27 @@ def test_sizes_that_a_web_server_did_not_tell_beforehand(
     assert "Downloaded 1 file, 12 bytes." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("target", [".", "./", "/", "", None, "./.", "//"])
+def test_many_names_of_the_root(
+    workspace: Workspace, tmp_path: Path, target: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = workspace.get_default_datastore()
+    tree(tmp_path / "src", {"a.txt": "1", "sub/b.txt": "2"})
+    monkeypatch.chdir(tmp_path / "src")
+    assert store.upload(src_dir=".", target_path=target, overwrite=True).path_on_datastore == ""
+    assert store.upload_files(["a.txt"], target_path=target, overwrite=True).path_on_datastore == ""
+    assert Dataset.File.upload_directory(".", (store, target), overwrite=True).to_path() == ["/a.txt", "/sub/b.txt"]
+
+
+@pytest.mark.parametrize("target", ["./up", "up/", "/up", "./up/.", "up//"])
+def test_many_names_of_a_folder(workspace: Workspace, tmp_path: Path, target: str) -> None:
+    store = workspace.get_default_datastore()
+    tree(tmp_path / "src", {"a.txt": "1"})
+    assert store.upload(str(tmp_path / "src"), target).path_on_datastore == "up"
+    assert Dataset.File.from_files((store, f"{target}/*.txt")).to_path() == ["/a.txt"]
+    assert [item.name for item in datastore_files.below(store, target)] == ["up/a.txt"]
+
+
 def test_where_uploaded_files_go(workspace: Workspace, tmp_path: Path) -> None:
     store = workspace.get_default_datastore()
     tree(tmp_path, {"one/x.txt": "1", "two/x.txt": "2"})

@@ -83,7 +83,7 @@ def upload(
     if datastore._record.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
     local_files.require_seen(target)
-    base = names.path(target.strip("/")) if target.strip("/") else ""
+    base = globs.checked(target)
     wanted = [(path, names.path(f"{base}/{name}" if base else name)) for path, name in files]
     local_files.require_apart([name for _, name in wanted])
     there = set() if overwrite else {item.name for item in below(datastore, base)}
