@@ -11,9 +11,11 @@ from roost.cli import deeds
 from roost.domain.files import STD_LOG
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunStatus
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.waiting import Tail
+    from roost.sdk.workspaces import Workspace
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -75,9 +77,26 @@ def listing(
         _table(found)
     else:
         filtered = experiment or kind or status or tag or since or before
-        print(f"No runs in workspace {ws.name!r}" + (" like that." if filtered else " yet."), file=sys.stderr)
+        _none(ws, bool(filtered))
     if more:
         print(f"There are more. The next: --before {found[-1].id}   All: --all", file=sys.stderr)
+
+
+def _none(ws: "Workspace", filtered: bool) -> None:
+    """No run fits: says so, and where runs are when this workspace has none at all."""
+    from roost.cli import workspaces  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import configs, records  # noqa: PLC0415
+
+    if filtered and records.listing(ws._connection.client, ws.name, limit=1):
+        print(f"No runs in workspace {ws.name!r} like that.", file=sys.stderr)
+        return
+    print(f"No runs in workspace {ws.name!r} yet.", file=sys.stderr)
+    others = workspaces.with_runs(ws)
+    if others:
+        there = f"workspace {others[0]!r}" if len(others) == 1 else f"workspaces {some(map(repr, others))}"
+        print(f"There are runs in {there}. List them with: roost --workspace {others[0]} run list", file=sys.stderr)
+        if configs.find(None, None) is None:
+            print("No config.json in this folder or above names a workspace: commands use 'default'.", file=sys.stderr)
 
 
 def _table(found: list[RunRecord]) -> None:
