@@ -104,6 +104,7 @@ class Group(TyperGroup):
         path = ctx.command_path
         hint = f" Did you mean: {' or '.join(f'{path} {each}' for each in meant)}" if meant else ""
         ctx.fail(f"There is no command {typed!r}.{hint}")
+        raise AssertionError("not reached")
 
 
 def suggest(typed: str, commands: dict[str, Any]) -> list[str]:
