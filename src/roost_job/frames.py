@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from roost_job import columns, partitions, steps
 from roost_job.exceptions import UserErrorException
 from roost_job.libraries import need
+from roost_job.listing import some
 
 Frame = Any
 File = Sequence[str]
@@ -147,15 +148,15 @@ def _check_types(wanted: Wanted, frame: Frame) -> None:
         if there and wanted.columns is None and name not in there:
             raise UserErrorException(
                 "set_column_types names column %r, which the table does not have." % (name,),
-                hint="It has: %s." % ", ".join(repr(str(each)) for each in there[:20]),
+                hint="It has: %s." % some((repr(str(each)) for each in there), 20),
             )
 
 
 def _check_same(name: str, first: Frame, frame: Frame) -> None:
     if set(first.columns) != set(frame.columns):
-        differ = sorted(str(each) for each in set(first.columns) ^ set(frame.columns))[:10]
+        differ = sorted(str(each) for each in set(first.columns) ^ set(frame.columns))
         raise UserErrorException(
-            "%s of the dataset has other columns than its first file; they differ in: %s." % (name, ", ".join(differ)),
+            "%s of the dataset has other columns than its first file; they differ in: %s." % (name, some(differ, 10)),
             hint="Give header=PromoteHeadersBehavior.COMBINE_ALL_FILES_HEADERS to have the columns of all files.",
         )
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 from roost_job import times
 from roost_job.exceptions import UserErrorException
 from roost_job.libraries import need
+from roost_job.listing import some
 
 Frame = Any
 """pandas belongs to the script's environment, not to this library."""
@@ -110,7 +111,7 @@ _OPS: Dict[str, Callable[[Frame, Step], Any]] = {
 def _require(frame: Frame, columns: Sequence[str]) -> None:
     for name in columns:
         if name not in frame.columns:
-            known = ", ".join(repr(str(each)) for each in list(frame.columns)[:20])
+            known = some((repr(str(each)) for each in frame.columns), 20)
             raise UserErrorException("The table has no column %r." % (name,), hint="It has: %s." % known)
 
 

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from roost.cli import asking, comparing, rendering
+from roost.cli import asking, rendering
+from roost.domain.arguments import by_name
 from roost.domain.errors import InvalidInput
 
 
@@ -65,7 +66,7 @@ def test_tags() -> None:
 
 def test_arguments_by_name() -> None:
     words = ["data.csv", "--lr", "0.1", "--momentum=0.9", "--flag", "--low", "-3", "-v", "rest"]
-    assert comparing.arguments(words) == {
+    assert by_name(words) == {
         "#1": "data.csv",
         "--lr": "0.1",
         "--momentum": "0.9",
@@ -73,4 +74,4 @@ def test_arguments_by_name() -> None:
         "--low": "-3",
         "-v": "rest",
     }
-    assert comparing.arguments([]) == {}
+    assert by_name([]) == {}

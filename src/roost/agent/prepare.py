@@ -19,6 +19,7 @@ from roost.domain.runs import RunSpec
 from roost.domain.topology import by_rank
 from roost.domain.workspaces import NO_RESOURCE_GROUP, NO_SUBSCRIPTION
 from roost.transport.carrying import Carrier, Meanwhile
+from roost_job.listing import some
 
 NO_TOKEN = "kept-by-the-agent"  # noqa: S105 - it is none
 """Scripts look whether there is a token; the real one is not for them (the door asks for them)."""
@@ -68,7 +69,7 @@ def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
         near = sorted(path.name for path in folder.work.iterdir() if path.suffix == ".py")
         raise NotFound(
             f"The script {spec.script!r} is not in the snapshot.",
-            hint=f"At its top are: {', '.join(near[:10])}." if near else "The snapshot has no Python file at its top.",
+            hint=f"At its top are: {some(near, 10)}." if near else "The snapshot has no Python file at its top.",
         )
     interpreter = Path(spec.interpreter)
     if image:

@@ -12,9 +12,12 @@ import typer
 
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import RunKind, RunStatus
+from roost_job.listing import some
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.ASCII)
+_NAMES = {1: "second", 60: "minute", 3600: "hour", 86400: "day", 7 * 86400: "week"}
+_MONTHS = re.compile(r"(\d+)\s*(?:mo|mon|month|months)", re.ASCII)
 _DAYS = ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
@@ -22,8 +25,26 @@ def seconds(text: str) -> float:
     """An age: `90s`, `30m`, `12h`, `7d`, `2w`."""
     found = _AGE.fullmatch(text.strip().lower())
     if not found:
-        raise InvalidInput(f"{text!r} is not an age.", hint="A number and a unit: 90s, 30m, 12h, 7d or 2w.")
+        months = _MONTHS.fullmatch(text.strip().lower())
+        days = f" Count months in days: {int(months[1]) * 30}d." if months else ""
+        raise InvalidInput(
+            f"{text!r} is not an age.", hint=f"A number and a unit: 90s, 30m (minutes), 12h, 7d or 2w.{days}"
+        )
     return float(found[1]) * _UNITS[found[2]]
+
+
+def in_full(text: str) -> str:
+    """An age as nobody can take it for another: `5 minutes` for `5m`, which may be meant as months."""
+    age = seconds(text)
+    size = max((each for each in _NAMES if age >= each and age % each == 0), default=1)
+    return f"{age / size:g} {_NAMES[size]}{'' if age == size else 's'}"
+
+
+def submitted_before(text: str) -> str:
+    """Which runs an age or a time chooses, in full."""
+    if _AGE.fullmatch(text.strip().lower()):
+        return f"submitted more than {in_full(text)} ago"
+    return f"submitted before {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(moment(text)))}"
 
 
 def moment(text: str) -> float:
@@ -103,11 +124,11 @@ def near_files(path: Path, *suffixes: str) -> str:
 
 
 def near(name: str, there: Sequence[str]) -> str:
-    """Which of these a person may have meant, or the first of them; empty when there are none."""
+    """Which of these a person may have meant, or the first few of them and how many more; empty when there are none."""
     alike = difflib.get_close_matches(name, there, n=3)
     if alike:
         return f"Did you mean {', '.join(map(repr, alike))}?"
-    return f"There are: {', '.join(there[:5])}." if there else ""
+    return f"There are: {some(there)}." if there else ""
 
 
 def confirm(what: str, yes: bool) -> None:

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from roost.cli import rendering, showing
+from roost.domain.arguments import by_name
 from roost.domain.runs import Run as RunRecord
 from roost.sdk import records
 from roost.sdk.runs import Run
@@ -57,37 +58,10 @@ def _facts(run: Run) -> dict[tuple[str, str], str]:
         ("run", "snapshot"): record.spec.snapshot[:12],
         ("run", "took"): _took(record),
     }
-    facts |= {("argument", key): value for key, value in arguments(record.spec.arguments).items()}
+    facts |= {("argument", key): value for key, value in by_name(record.spec.arguments).items()}
     facts |= {("tag", key): "set" if value is None else value for key, value in sorted(record.tags.items())}
     facts |= {("metric", each["name"]): showing.last(each) for each in summary}
     return facts
-
-
-def arguments(words: Sequence[str]) -> dict[str, str]:
-    """Arguments by name: `--lr 0.1` and `--lr=0.1` are alike; what has no name is counted."""
-    found: dict[str, str] = {}
-    place, at = 0, 0
-    while at < len(words):
-        word = words[at]
-        if word.startswith("-") and not _is_number(word):
-            name, equals, value = word.partition("=")
-            if not equals and at + 1 < len(words) and (not words[at + 1].startswith("-") or _is_number(words[at + 1])):
-                at += 1
-                value = words[at]
-            found[name] = value or ("yes" if not equals else "")
-        else:
-            place += 1
-            found[f"#{place}"] = word
-        at += 1
-    return found
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 def _took(record: RunRecord) -> str:

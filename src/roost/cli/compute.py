@@ -163,11 +163,17 @@ def preempt(
 
 
 @app.command()
-def delete(name: str = _NAME, as_json: bool = _AS_JSON) -> None:
-    """Delete a cluster. Refused while runs on it have not ended."""
-    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
+def delete(
+    name: str = _NAME, yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."), as_json: bool = _AS_JSON
+) -> None:
+    """Delete a cluster, after a yes. Refused while runs on it have not ended."""
+    from roost.cli import asking, rendering  # noqa: PLC0415 - loaded when called: main.py
 
-    _cluster(name).delete()
+    target = _cluster(name)
+    nodes = target._status.nodes
+    there = f" with its {rendering.count(len(nodes), 'node')}" if nodes else ""
+    asking.confirm(f"Cluster {name}{there} will be deleted; its runs stay.", yes)
+    target.delete()
     if as_json:
         rendering.as_json({"deleted": name})
     else:

@@ -6,6 +6,7 @@ import sys
 import typer
 
 from roost.domain.errors import InvalidInput
+from roost_job.listing import some
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at the places where data is; register and unregister them.", rich_markup_mode=None
@@ -163,7 +164,7 @@ def unregister(
     ws = session.workspace()
     found = Datastore.get(ws, name)
     known = [each for each in ws.datasets.values() if any(one.datastore == name for one in each._definition.sources)]
-    named = ", ".join(str(each.name) for each in known[:5]) + " and others" * (len(known) > 5)
+    named = some(each.name for each in known)
     if not yes:
         gone = f" {named} cannot be read any more then." if known else ""
         told = f"Datastore {name} and its credential will be forgotten; what is in it stays.{gone}{data.readers(known[:5])}"

@@ -7,6 +7,7 @@ import typer
 
 from roost.cli import completing
 from roost.domain.runs import TERMINAL, RunStatus
+from roost_job.listing import some
 
 _ABOUT = "A run's id, four characters or more of its beginning or last part, or @latest."
 RUN = typer.Argument(help=_ABOUT, metavar="ID", autocompletion=completing.run_ids)
@@ -118,7 +119,15 @@ def delete(run_ids: list[str] = RUNS, yes: bool = _YES, as_json: bool = _AS_JSON
             hint=f"roost run cancel {' '.join(going)}",
         )
     which = f"Run {next(iter(runs))}" if len(runs) == 1 else f"{len(runs)} runs"
-    asking.confirm(f"{which}, with metrics, logs, files and runs below, will be deleted for good.", yes)
+    behind = upkeep.runs_behind_models(ws._connection, ws.name)
+    family = {each for run_id in (runs if behind else ()) for each in upkeep.family(ws._connection, run_id)}
+    models = [model for run_id in family for model in behind.get(run_id, ())]
+    made = (
+        f" Registered models come from it and stay, but not how they were made: {some(sorted(models))}."
+        if models
+        else ""
+    )
+    asking.confirm(f"{which}, with metrics, logs, files and runs below, will be deleted for good.{made}", yes)
     gone: list[str] = []
     with rendering.progress("deleting") as bar:
         for number, run_id in enumerate(runs):

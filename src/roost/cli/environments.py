@@ -203,7 +203,9 @@ app.command()(archives.archive)
 
 @app.command()
 def prune(
-    older_than: str = typer.Option(_UNUSED, metavar="AGE", help="Those that no run has begun with for so long."),
+    older_than: str = typer.Option(
+        _UNUSED, metavar="AGE", help="Those that no run has begun with for so long: 12h, 30d, 8w; m is minutes."
+    ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would go; change nothing."),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
     as_json: bool = _AS_JSON,
@@ -225,9 +227,8 @@ def prune(
         rendering.table(("environment", "lock", "size", "last used"), rows)
     total = rendering.size(sum(each.bytes for each in going))
     if going and not dry_run:
-        asking.confirm(
-            f"{rendering.count(len(going), 'environment')}, {total}, will be removed from this machine.", yes
-        )
+        which = f"{rendering.count(len(going), 'environment')}, {total}, not used for {asking.in_full(older_than)}"
+        asking.confirm(f"{which}, will be removed from this machine.", yes)
     gone = going if dry_run else prefixes.drop(going)
     left = prefixes.unused_images(home)  # after the environments that needed them
     images = left if dry_run else prefixes.drop_images(home, left)
@@ -245,7 +246,7 @@ def prune(
         total = rendering.size(sum(size for _, size in images))
         print(f"{rendering.count(len(images), 'image')} that no environment needs {would} removed, {total}.")
     if not going:
-        print(f"Nothing to remove: every environment here was used within {older_than}.")
+        print(f"Nothing to remove: every environment here was used within {asking.in_full(older_than)}.")
     else:
         would = "would be" if dry_run else "is" if len(gone) == 1 else "are"
         print(f"{rendering.count(len(gone), 'environment')} {would} removed, {rendering.size(freed)}.")

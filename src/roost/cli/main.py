@@ -19,20 +19,26 @@ from roost.cli import (
     doctor,
     endpoints,
     environments,
+    experiments,
     models,
     onnx,
     runs,
     secrets,
     server,
+    session,
     studio,
     submit,
     upkeep,
+    workspaces,
 )
+from roost.cli.groups import WIDEST, Group
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
 app = typer.Typer(
     name="roost",
+    cls=Group,
+    context_settings={"max_content_width": WIDEST},
     help="Train where you are: submit scripts, watch them, keep what they make.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -50,15 +56,20 @@ app.command("gc", short_help="Free room.")(upkeep.gc)
 app.command("backup", short_help="Write everything to one file.")(backups.backup)
 app.command("restore", short_help="Fill an empty home with a back-up.")(backups.restore)
 app.command("completion", short_help="Print the completion script of a shell.")(completing.completion)
-app.add_typer(runs.app, name="run")
-app.add_typer(environments.app, name="env")
-app.add_typer(compute.app, name="compute")
-app.add_typer(secrets.app, name="secret")
-app.add_typer(data.app, name="data")
 models.app.command("export-onnx")(onnx.export_onnx)
-app.add_typer(models.app, name="model")
-app.add_typer(datastores.app, name="datastore")
-app.add_typer(endpoints.app, name="endpoint")
+for _name, _group in {
+    "run": runs.app,
+    "experiment": experiments.app,
+    "workspace": workspaces.app,
+    "env": environments.app,
+    "compute": compute.app,
+    "secret": secrets.app,
+    "data": data.app,
+    "model": models.app,
+    "datastore": datastores.app,
+    "endpoint": endpoints.app,
+}.items():
+    app.add_typer(_group, name=_name, cls=Group)
 
 
 def _version(asked: bool) -> None:
@@ -69,9 +80,19 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+    version: bool = typer.Option(  # noqa: ARG001 - its callback ends the program
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+    workspace: str | None = typer.Option(
+        None,
+        "--workspace",
+        "-w",
+        metavar="NAME",
+        help="The workspace to work in; by default the one that config.json of this folder names.",
+    ),
 ) -> None:
     """Train where you are: submit scripts, watch them, keep what they make."""
+    session.chosen = workspace
 
 
 def main() -> None:

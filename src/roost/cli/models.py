@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from roost.domain.errors import InvalidInput, ModelConflict
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.models import Model
@@ -232,11 +233,11 @@ def delete(
     for model in going:  # all of them go, or none
         if services := _uses(model)["services"]:
             raise ModelConflict(
-                f"Model {model.id} is deployed: {', '.join(services[:_SHOWN])}.",
+                f"Model {model.id} is deployed: {some(services, _SHOWN)}.",
                 hint=f"Delete the service first: roost endpoint delete {services[0]}",
             )
-    words = ", ".join(model.id for model in going[:_SHOWN])
-    asking.confirm(f"{words}{' …' if len(going) > _SHOWN else ''} will be deleted for good.", yes)
+    words = some((model.id for model in going), _SHOWN)
+    asking.confirm(f"{words} will be deleted for good.", yes)
     for model in going:
         model.delete()
     if as_json:

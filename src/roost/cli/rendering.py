@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -39,7 +39,7 @@ def table(
 ) -> None:
     """A table of texts. Where a terminal is too narrow the columns `drop` are left out, the last named first; then those of
     `cut` are shortened. What is left out is named in a line below. Nothing is left out or cut in a pipe or file."""
-    lines = [[cell.replace("\n", " ") for cell in row] for row in rows]
+    lines = [[clean(cell) for cell in row] for row in rows]
     widths = [max([wide(name), *(wide(line[at]) for line in lines)]) for at, name in enumerate(columns)]
     shown = list(range(len(columns)))
     if sys.stdout.isatty():
@@ -58,6 +58,39 @@ def table(
     hidden = [name for at, name in enumerate(columns) if at not in shown]
     if hidden:
         print(styled(f"No room for: {', '.join(hidden)}. A wider terminal or --json shows them.", "dim"))
+
+
+def compact(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, drop: Sequence[str] = (), cut: Sequence[str] = ()
+) -> None:
+    """A table without the columns in which no row has anything."""
+    kept = [at for at in range(len(columns)) if any(row[at] for row in rows)]
+    names = [columns[at] for at in kept]
+    table(
+        names,
+        [[row[at] for at in kept] for row in rows],
+        drop=[name for name in drop if name in names],
+        cut=[name for name in cut if name in names],
+    )
+
+
+def clean(text: str) -> str:
+    """Somebody's text in one line, without what would steer the terminal: escape sequences, bells, reversed writing."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(" " if c in "\r\n\t" else _harmless(c) for c in text)
+
+
+def _harmless(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cs", "Zl", "Zp"):
+        return "\ufffd"
+    return "" if category == "Cf" and character != "\u200d" else character  # which joins the parts of an emoji
+
+
+def labels(tags: Mapping[str, str | None]) -> str:
+    """Tags in one line: `k=v k`."""
+    return " ".join(key if value is None else f"{key}={value}" for key, value in sorted(tags.items()))
 
 
 def _fitting(

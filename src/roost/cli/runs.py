@@ -1,16 +1,12 @@
 """`roost run …`: looking at runs. Deeds are in `deeds.py`, how one is shown in `showing.py`, several in `comparing.py`."""
 
 import sys
-import time
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import typer
 
-from roost.cli import deeds
+from roost.cli import deeds, listing
 from roost.domain.files import STD_LOG
-from roost.domain.runs import Run as RunRecord
-from roost.domain.runs import RunStatus
 
 if TYPE_CHECKING:
     from roost.sdk.waiting import Tail
@@ -24,87 +20,7 @@ app = typer.Typer(
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 
 
-@app.command("list")
-def listing(
-    experiment: str | None = typer.Option(None, "--experiment", "-e", metavar="NAME", help="Only this experiment's."),
-    status: list[str] = typer.Option(
-        [],
-        "--status",
-        "-s",
-        metavar="STATUS",
-        help="Only those in this status, such as running; repeated: any of them.",
-    ),
-    kind: str | None = typer.Option(
-        None, "--kind", metavar="KIND", help="Only script, interactive or replica: those of endpoints, else left out."
-    ),
-    tag: list[str] = typer.Option(
-        [], "--tag", "-t", metavar="K=V", help="Only those with this tag, k or k=v; repeated: all of them."
-    ),
-    since: str | None = typer.Option(None, metavar="TIME", help="Only those submitted since: 12h, 7d, 2026-11-01, …"),
-    children: bool = typer.Option(False, "--children", help="Those below other runs too."),
-    limit: int = typer.Option(20, "--limit", "-n", min=1, help="How many at most."),
-    every: bool = typer.Option(False, "--all", "-a", help="All of them, however many."),
-    before: str | None = typer.Option(None, help="Only those older than this run: the next page.", metavar="ID"),
-    as_json: bool = _AS_JSON,
-) -> None:
-    """List runs, newest first. The replicas of endpoints are left out unless --kind or --experiment asks for them."""
-    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import searches  # noqa: PLC0415
-
-    tags, statuses, sort = asking.tags(tag), asking.statuses(status), asking.kind(kind)
-    start = asking.moment(since) if since else None
-    ws = session.workspace()
-    search = searches.Search(
-        experiment=experiment,
-        kind=sort,
-        statuses=statuses,
-        tags=tags,
-        since=start,
-        include_children=children,
-        before=session.find(ws, before).id if before else None,
-    )
-    page = 1000 if every else min(limit + 1, 1000)
-    matching = searches.find(ws._connection.client, ws.name, search, page=page)
-    found = list(matching if every else islice(matching, limit + 1))
-    more = not every and len(found) > limit
-    found = found if every else found[:limit]
-    if as_json:
-        rendering.as_json(codec.encode(found))
-    elif found:
-        _table(found)
-    else:
-        filtered = experiment or kind or status or tag or since or before
-        print(f"No runs in workspace {ws.name!r}" + (" like that." if filtered else " yet."), file=sys.stderr)
-    if more:
-        print(f"There are more. The next: --before {found[-1].id}   All: --all", file=sys.stderr)
-
-
-def _table(found: list[RunRecord]) -> None:
-    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
-
-    rows = [
-        (
-            run.id,
-            run.status.value,
-            _took(run),
-            rendering.ago(run.created_at),
-            run.display_name,
-            f"{run.experiment} #{run.number}",
-            run.spec.target if run.spec.script or run.spec.command else "",
-            " ".join(key if value is None else f"{key}={value}" for key, value in sorted(run.tags.items())),
-        )
-        for run in found
-    ]
-    columns = ("run", "status", "took", "submitted", "name", "experiment", "target", "tags")
-    empty = {name for at, name in enumerate(columns) if not any(row[at] for row in rows)}
-    kept = [at for at, name in enumerate(columns) if name not in empty]
-    rendering.table(
-        [columns[at] for at in kept],
-        [[row[at] for at in kept] for row in rows],
-        drop=[name for name in ("name", "tags", "experiment", "target") if name not in empty],
-        cut=("name", "tags"),
-    )
+app.command("list")(listing.listing)
 
 
 @app.command()
@@ -192,14 +108,3 @@ def compare(
 
 for _deed in (deeds.cancel, deeds.download, deeds.repeat, deeds.delete):
     app.command()(_deed)
-
-
-def _took(run: RunRecord) -> str:
-    from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
-
-    if run.started_at is None:
-        return ""
-    # One that is silent has gone on until it was last heard, as far as anybody knows.
-    now = run.heard_at if run.status is RunStatus.NOT_RESPONDING else time.time()
-    end = run.ended_at if run.ended_at is not None else now
-    return rendering.duration(max(0.0, end - run.started_at)) if end is not None else ""

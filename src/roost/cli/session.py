@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunKind
+from roost.domain.workspaces import DEFAULT_WORKSPACE
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.runs import Run
@@ -16,16 +18,26 @@ _LOOKED_THROUGH = 1000
 _LEAST_TYPED = 4
 
 
+chosen: str | None = None
+"""The workspace of `roost --workspace NAME …`."""
+
+
 def workspace() -> "Workspace":
-    """The workspace that the configuration file of this folder names, else the default one."""
+    """The workspace that was chosen, else the one that the configuration file of this folder names, else the default one."""
     from roost.sdk import configs  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk.workspaces import Workspace  # noqa: PLC0415
 
-    found = Workspace.from_config() if configs.find(None, None) else Workspace()
+    in_folder = configs.find(None, None) if chosen is None else None
+    found = Workspace.from_config() if in_folder else Workspace.get(chosen or DEFAULT_WORKSPACE)
     salvaging = found._connection.salvaging
     if salvaging is not None:
         salvaging.join(_SALVAGE_SECONDS)  # so that what is shown has what a killed process left
     return found
+
+
+def command(ws: "Workspace") -> str:
+    """How commands in this folder are typed for a workspace: `roost`, with the workspace where it was chosen."""
+    return f"roost --workspace {ws.name}" if chosen is not None else "roost"
 
 
 def is_elsewhere() -> bool:
@@ -60,8 +72,9 @@ def find(ws: "Workspace", typed: str) -> "Run":
         if not fits:
             raise missing from None
         if len(fits) > 1:
-            some = ", ".join(run.id for run in fits[:5])
-            raise InvalidInput(f"{len(fits)} runs begin with {typed!r}.", hint=f"Type more of one: {some}") from None
+            raise InvalidInput(
+                f"{len(fits)} runs begin with {typed!r}.", hint=f"Type more of one: {some(run.id for run in fits)}."
+            ) from None
         return run_of(ws, fits[0])
 
 

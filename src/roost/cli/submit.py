@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from roost.domain.errors import InvalidInput
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.distributed import Distributed
@@ -123,7 +124,7 @@ def _check(script: str, source: Path | None) -> None:
         inside = sorted(each.name for each in path.glob("*.py"))
         raise InvalidInput(
             f"{script!r} is a folder, not a script.",
-            hint=f"roost submit --source {script} SCRIPT. Scripts in it: {', '.join(inside[:5]) or 'none'}.",
+            hint=f"roost submit --source {script} SCRIPT. Scripts in it: {some(inside) or 'none'}.",
         )
     if path.is_file() and path.suffix not in _PYTHON and not _names_python(path):
         raise InvalidInput(

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from roost.domain.runs import TERMINAL, RunKind, RunStatus
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.domain.runs import Run
 
 _AS_JSON = typer.Option(False, "--json", help="Print JSON.")
 _CACHE_AGE = "30d"
+_LISTED = 20
 
 
 def du(as_json: bool = _AS_JSON) -> None:
@@ -54,7 +56,9 @@ def du(as_json: bool = _AS_JSON) -> None:
 
 def gc(
     older_than: str | None = typer.Option(
-        None, metavar="AGE", help="Delete runs that were submitted longer ago: 30d, 12w, …"
+        None,
+        metavar="AGE",
+        help="Delete runs that were submitted longer ago: 12h, 30d, 8w, or before a day: 2026-11-01. m is minutes, not months.",
     ),
     experiment: str | None = typer.Option(
         None, "--experiment", "-e", metavar="NAME", help="Delete runs of this experiment only."
@@ -69,13 +73,19 @@ def gc(
         [], metavar="K=V", help="Keep runs with this tag, k or k=v; repeated: any of them."
     ),
     caches: str = typer.Option(
-        _CACHE_AGE, metavar="AGE", help="Drop caches and environments of this machine not used for so long."
+        _CACHE_AGE,
+        metavar="AGE",
+        help="Drop caches and environments of this machine not used for so long: 12h, 30d, 8w; m is minutes.",
+    ),
+    model_runs: bool = typer.Option(
+        False, "--model-runs", help="Delete runs behind registered models too; else they are kept."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Say what would go; change nothing."),
     yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Free room: what deleted runs left, old caches, and runs chosen by age, experiment, tag or status."""
+    """Free room: what deleted runs left, old caches, and runs chosen by age, experiment, tag or status. Runs behind registered
+    models are kept: how a model was made would be lost with them."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import upkeep  # noqa: PLC0415
 
@@ -86,10 +96,16 @@ def gc(
     ws = session.workspace()
     connection = ws._connection
     going = _going(ws, until, experiment, tags, statuses, spared) if chosen else []
-    deleted = [each for run in going for each in upkeep.family(connection, run.id)]
+    families = {run.id: upkeep.family(connection, run.id) for run in going}
+    behind = upkeep.runs_behind_models(connection, ws.name) if going else {}
+    kept = [] if model_runs else [run for run in going if any(each in behind for each in families[run.id])]
+    going = [run for run in going if run not in kept]
+    deleted = [each for run in going for each in families[run.id]]
+    made = {run_id: [model for each in family for model in behind.get(each, ())] for run_id, family in families.items()}
+    _list(going, kept, made)
+    when = f" {asking.submitted_before(older_than)}" if older_than else ""
     if going and not dry_run:
-        _list(going)
-        words = f"{rendering.count(len(deleted), 'run')}, those below others counted, will be deleted for good."
+        words = f"{rendering.count(len(deleted), 'run')}{when}, those below others counted, will be deleted for good."
         asking.confirm(words, yes)
         deleted = []
         with rendering.progress("deleting runs") as bar:
@@ -101,11 +117,13 @@ def gc(
     old = upkeep.old_caches(connection.home, ages)
     cached = sum(size for _, size in old) if dry_run else upkeep.drop_caches(old)
     if as_json:
-        rendering.as_json({"dry_run": dry_run, "runs": deleted, **swept, "cache_bytes": cached})
+        rendering.as_json(
+            {"dry_run": dry_run, "runs": deleted, "kept": [run.id for run in kept], **swept, "cache_bytes": cached}
+        )
         return
-    if dry_run and going:
-        _list(going)
-    _told(swept, len(deleted) if chosen else None, cached, dry_run)
+    if chosen:
+        print(f"{rendering.count(len(deleted), 'run')}{when} {'would be ' if dry_run else ''}deleted.")
+    _told(swept, cached, dry_run)
 
 
 def _going(
@@ -134,25 +152,30 @@ def _has(run: "Run", key: str, value: str | None) -> bool:
     return key in run.tags and (value is None or run.tags[key] == value)
 
 
-def _list(going: "list[Run]") -> None:
-    """Which runs go, on stderr: it is part of the question."""
+def _list(going: "list[Run]", kept: "list[Run]", made: dict[str, list[str]]) -> None:
+    """Which runs go and which are kept, on stderr: it is part of the question. `made` are the models that come from each."""
+    for runs, head in ((going, "These go:"), (kept, "These are kept, because registered models come from them:")):
+        if runs:
+            print(head, file=sys.stderr)
+        for run in runs[:_LISTED]:
+            print(_line(run, made[run.id]), file=sys.stderr)
+        if len(runs) > _LISTED:
+            print(f"  … and {len(runs) - _LISTED} more", file=sys.stderr)
+    if kept:
+        print("--model-runs deletes them too; the models stay.", file=sys.stderr)
+
+
+def _line(run: "Run", models: list[str]) -> str:
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
 
-    for run in going[:20]:
-        print(
-            f"  {run.id}  {run.status.value}, {rendering.ago(run.created_at)}  {run.display_name}".rstrip(),
-            file=sys.stderr,
-        )
-    if len(going) > 20:
-        print(f"  … and {len(going) - 20} more", file=sys.stderr)
+    words = f"  {run.id}  {run.status.value}, {rendering.ago(run.created_at)}  {rendering.clean(run.display_name)}"
+    return words.rstrip() + (f"  made {some(models)}" if models else "")
 
 
-def _told(swept: dict[str, Any], deleted: int | None, cached: int, dry_run: bool) -> None:
+def _told(swept: dict[str, Any], cached: int, dry_run: bool) -> None:
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
 
     size, would = rendering.size, "would be " if dry_run else ""
-    if deleted is not None:
-        print(f"{rendering.count(deleted, 'run')} {would}deleted.")
     print(f"{size(swept['bytes'])} in {rendering.count(swept['blobs'], 'stored file')} {would}freed.")
     if dry_run:
         print("The database would give back the room of what is deleted there; how much, it says then.")

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from roost.domain.endpoints import Limits
 from roost.domain.errors import InvalidEndpoint
 from roost.domain.models import Model
+from roost_job.listing import some
 
 HANDLERS = {
     "tensorflow": "tensorflow",
@@ -156,4 +157,4 @@ def _named(paths: Iterable[str], names: Sequence[str]) -> list[str]:
 
 
 def _some(paths: Sequence[str]) -> str:
-    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "") if paths else "no files"
+    return some(paths) or "no files"

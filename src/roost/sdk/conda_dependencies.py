@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.domain.errors import InvalidInput
+from roost_job.listing import some
 
 FILE_NAME = "conda_dependencies.yml"
 SDK_VERSION = "1.61.0"
@@ -264,7 +265,7 @@ def _beside(path: Path) -> str:
     """Which files of its kind are in the folder of one that cannot be read."""
     folder = path.parent
     there = sorted(each.name for each in folder.glob(f"*{path.suffix}") if each.is_file()) if folder.is_dir() else []
-    return f"In {str(folder.resolve())!r} there are: {', '.join(there[:5])}." if there and path.suffix else ""
+    return f"In {str(folder.resolve())!r} there are: {some(there)}." if there and path.suffix else ""
 
 
 def _checked(data: object, what: str) -> dict[str, Any]:

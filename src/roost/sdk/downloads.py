@@ -11,6 +11,7 @@ from roost.domain.files import RunFile
 from roost.sdk.connections import Connection
 from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
+from roost_job.listing import some
 
 _AT_ONCE = 4
 _STRETCH = 32
@@ -40,8 +41,7 @@ def fetch(connection: Connection, run_id: str, name: str, target: Path) -> int:
 
 def _there(connection: Connection, run_id: str) -> str:
     every = [file.path for file in listing(connection, run_id)]
-    more = ", …" if len(every) > 10 else ""
-    return f"It has: {', '.join(every[:10])}{more}" if every else "It has no files."
+    return f"It has: {some(every, 10)}." if every else "It has no files."
 
 
 def fetch_folder(

@@ -19,6 +19,7 @@ from roost.sdk.environments import Environment
 from roost.sdk.ignoring import Rules, read_rules
 from roost.sdk.sections import DEFAULT_CPU_IMAGE, DEFAULT_GPU_IMAGE, ContainerRegistry
 from roost_job import model_places
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.connections import Connection
@@ -140,8 +141,7 @@ class InferenceConfig:
             there = sorted(each.name for each in Path(folder).glob("*.py")) if Path(folder).is_dir() else []
             stems = difflib.get_close_matches(found.stem, [each.removesuffix(".py") for each in there], n=3)
             near = [f"{each}.py" for each in stems]
-            more = f" and {len(there) - 5} more" if len(there) > 5 else ""
-            listed = f"There are: {', '.join(there[:5])}{more}." if there else "There is no .py file in that folder."
+            listed = f"There are: {some(there)}." if there else "There is no .py file in that folder."
             raise InvalidEndpoint(
                 f"There is no entry script {self.entry_script!r} in {folder}.",
                 hint=f"Did you mean {' or '.join(near)}? {listed}" if near else listed,

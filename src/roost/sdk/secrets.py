@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.secrets import checked_name, checked_value
 from roost.transport.client import path_of
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.workspaces import Workspace
@@ -32,7 +33,7 @@ class Keyvault:
     def get_secret(self, name: str) -> str:
         value = self.get_secrets([name])[name]
         if value is None:
-            known = ", ".join(each["name"] for each in self.list_secrets()[:20])
+            known = some((each["name"] for each in self.list_secrets()), 20)
             raise NotFound(
                 f"There is no secret {name!r} in workspace {self._workspace.name!r}.",
                 hint=f"There are: {known}." if known else "It has none yet; set_secret(name, value) adds one.",

@@ -17,6 +17,7 @@ from roost.domain.runs import RunSpec
 from roost.sdk import run_data
 from roost.sdk.run_data import DataOfRun
 from roost_job.exceptions import ExperimentExecutionException
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.domain.containers import DockerUse
@@ -257,4 +258,4 @@ def _near(folder: Path, script: str) -> str:
     near = same or difflib.get_close_matches(script, there, n=3)
     if near:
         return f"Did you mean {', '.join(repr(path) for path in near[:3])}?"
-    return f"Scripts there: {', '.join(there[:5])}." if there else "There is no .py file in that folder."
+    return f"Scripts there: {some(there)}." if there else "There is no .py file in that folder."

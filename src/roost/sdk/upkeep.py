@@ -31,6 +31,15 @@ def family(connection: Connection, run_id: str) -> list[str]:
     return [run_id, *(str(each["id"]) for each in answer["runs"])]
 
 
+def runs_behind_models(connection: Connection, workspace: str) -> dict[str, list[str]]:
+    """Registered models, as `name:version`, by the run that each comes from."""
+    found: dict[str, list[str]] = {}
+    for model in connection.client.call("GET", path_of("workspaces", workspace, "models"))["models"]:
+        if model["run_id"]:
+            found.setdefault(model["run_id"], []).append(f"{model['name']}:{model['version']}")
+    return found
+
+
 def usage(connection: Connection) -> dict[str, Any]:
     """What takes room at the control plane; see the wire."""
     answer: dict[str, Any] = connection.client.call("GET", "/api/usage", timeout=_LONG)

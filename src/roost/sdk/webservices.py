@@ -25,6 +25,7 @@ from roost.sdk.webservice_settings import (
 )
 from roost.sdk.workspaces import Workspace
 from roost_job.context import JobWorkspace
+from roost_job.listing import some
 from roost_job.outside import refuse_serving
 
 if TYPE_CHECKING:
@@ -368,8 +369,8 @@ def found_or_told(workspace: Workspace, name: object, ask: Callable[[], T]) -> T
     known = [each.name for each in endpoints.listing(workspace)]
     raise EndpointNotFound(
         f"WebserviceNotFound: Webservice with name {name} not found in provided workspace.",
-        hint=f"There are: {', '.join(sorted(known))}." if known else "Model.deploy(…) makes one.",
-        cli_hint=f"There are: {', '.join(sorted(known))}." if known else "roost endpoint deploy makes one.",
+        hint=f"There are: {some(sorted(known), 20)}." if known else "Model.deploy(…) makes one.",
+        cli_hint=f"There are: {some(sorted(known), 20)}." if known else "roost endpoint deploy makes one.",
     )
 
 

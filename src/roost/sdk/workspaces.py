@@ -23,6 +23,7 @@ from roost.sdk.workspace_models import ModelsOfWorkspace
 from roost.sdk.workspace_services import ServicesOfWorkspace
 from roost.transport.client import path_of
 from roost_job.exceptions import WorkspaceException
+from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.sdk.compute import ComputeTarget
@@ -295,8 +296,8 @@ def _missing(connection: Connection, name: str) -> NoReturn:
     known = [item["name"] for item in connection.client.call("GET", path_of("workspaces"))["workspaces"]]
     raise WorkspaceException(
         f"No workspaces found with name={name} at {connection.url}.",
-        hint=f"There are: {', '.join(known)}. Workspace.create({name!r}) makes it.",
-        cli_hint=f"There are: {', '.join(known)}. One that a config.json names is made when it is first used.",
+        hint=f"There are: {some(known, 20)}. Workspace.create({name!r}) makes it.",
+        cli_hint=f"There are: {some(known, 20)}. One that a config.json names is made when it is first used.",
     )
 
 

@@ -10,6 +10,7 @@ from roost.domain.files import ALIASES, RunFile
 from roost.services import rank_logs
 from roost.services.house import House
 from roost.services.signals import run_topic
+from roost_job.listing import some
 
 PIECE = 1024 * 1024
 
@@ -101,6 +102,6 @@ def _file(house: House, run_id: str, path: str) -> RunFile:
     try:
         return house.store.files.get(run_id, path)
     except NotFound:
-        there = [file.path for file in listing(house, run_id)][:20]
-        hint = f"It has: {', '.join(there)}." if there else "It has no files yet."
+        there = [file.path for file in listing(house, run_id)]
+        hint = f"It has: {some(there, 20)}." if there else "It has no files yet."
         raise NotFound(f"Run {run_id} has no file {path!r}.", hint=hint) from None

@@ -3,6 +3,8 @@
 import os
 from typing import List, Sequence
 
+from roost_job.listing import some
+
 
 def every(folder: str) -> List[str]:
     """All files below a folder, in order."""
@@ -19,5 +21,5 @@ def one(folder: str, endings: Sequence[str], what: str) -> str:
         found = [path for path in found if os.path.splitext(os.path.basename(path))[0] == "model"] or found
     if len(found) == 1:
         return found[0]
-    names = ", ".join(os.path.relpath(path, folder) for path in (found or files)[:10]) or "no files"
+    names = some((os.path.relpath(path, folder) for path in (found or files)), 10) or "no files"
     raise RuntimeError("There must be one %s (%s) in the model; there is %s." % (what, ", ".join(endings), names))

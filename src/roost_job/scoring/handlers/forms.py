@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
+from roost_job.listing import some
 from roost_job.scoring.handlers.fields import Field, fits, said
 from roost_job.scoring.messages import Refused, Request, Response, plain
 
@@ -235,7 +236,7 @@ def _expected(fields: Sequence[Field]) -> str:
 
 def _names(given: Mapping[str, Any]) -> str:
     names = [str(name)[:60] for name in given]
-    return ", ".join(names[:10]) + (" and %d more" % (len(names) - 10) if len(names) > 10 else "")
+    return some(names, 10)
 
 
 def shown(value: Any) -> str:

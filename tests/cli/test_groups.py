@@ -1,0 +1,68 @@
+"""Help with whole sentences at every width, and answers to commands that people try first."""
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from roost.cli import groups
+from roost.cli.main import app
+
+
+def every_group() -> list[list[str]]:
+    root = typer.main.get_command(app)
+    named = [[name] for name, command in root.commands.items() if hasattr(command, "commands")]  # type: ignore[attr-defined]
+    return [[], *named]
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+@pytest.mark.parametrize("words", every_group(), ids=lambda words: " ".join(words) or "root")
+def test_no_sentence_of_help_is_cut(words: list[str], width: int, home: Path) -> None:
+    done = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": str(width)}, terminal_width=width)
+    usage, *rest = done.stdout.splitlines()
+    assert usage.endswith("COMMAND [ARGS]...")
+    assert not [line for line in rest if line.rstrip().endswith(("...", "…"))]
+    assert max(map(len, rest)) <= width
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["job"], "roost run list"),
+        (["jobs"], "roost run list"),
+        (["ps"], "roost run list --status running"),
+        (["logs"], "roost run logs ID"),
+        (["compare", "a", "b"], "roost run compare ID"),
+        (["lst"], "roost run list"),
+        (["experiments"], "roost experiment list"),
+        (["workspaces"], "roost workspace list"),
+        (["environment"], "roost env list"),
+        (["dataset", "list"], "roost data list"),
+        (["submt", "train.py"], "roost submit"),
+        (["run", "ls"], "roost run list"),
+        (["run", "lsit"], "roost run list"),
+        (["model", "rm"], "roost model delete"),
+        (["datastore", "delete"], "roost datastore unregister"),
+        (["endpoint", "stop"], ""),
+        (["xyzzy"], ""),
+    ],
+)
+def test_a_command_that_is_not_there_names_the_one_that_was_meant(words: list[str], meant: str, home: Path) -> None:
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2
+    said = done.stderr.splitlines()[-1]
+    wrong = next(word for word in words if word not in ("run", "model", "datastore", "endpoint"))
+    assert said == f"Error: There is no command {wrong!r}." + (f" Did you mean: {meant}" if meant else "")
+    assert not home.exists()
+
+
+def test_what_is_pointed_at_is_there() -> None:
+    root = typer.main.get_command(app)
+    for words in groups._MEANT.values():
+        name, *rest = words.split()
+        command = root.commands.get(name)  # type: ignore[attr-defined]
+        assert command is not None or name == "--version", words
+        if rest and hasattr(command, "commands"):
+            assert rest[0] in command.commands, words
