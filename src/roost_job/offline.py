@@ -23,6 +23,8 @@ class _OfflineRun(uploads.Uploads):
         self._tags: Dict[str, Optional[str]] = {}
         self._properties: Dict[str, str] = {}
         self._status = "Running"
+        self.display_name = ""
+        self.description = ""
 
     @property
     def id(self) -> str:

@@ -146,14 +146,25 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
 
     @display_name.setter
     def display_name(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise UserErrorException("A display name must be text, got %s %.80r." % (type(name).__name__, name))
-        self._link.ask("annotate", display_name=name)
+        self._link.ask("annotate", display_name=values.text("A display name", name))
 
     @property
     def name(self) -> str:
         """The older word for `display_name`."""
         return self.display_name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self.display_name = name
+
+    @property
+    def description(self) -> str:
+        """What its people say of it; empty for nothing."""
+        return str(self._record_now().get("description") or "")
+
+    @description.setter
+    def description(self, description: str) -> None:
+        self._link.ask("annotate", description=values.text("A description", description))
 
     @property
     def status(self) -> str:

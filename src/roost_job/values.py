@@ -31,6 +31,13 @@ def check_name(name: object) -> str:
     return name
 
 
+def text(what: str, value: object) -> str:
+    """A text of a run's own, such as its display name; None empties it."""
+    if value is not None and not isinstance(value, str):
+        raise UserErrorException("%s must be text, got %s %.80r." % (what, type(value).__name__, value))
+    return value or ""
+
+
 def check_step(step: object) -> int:
     """A step as a 64-bit integer; NumPy integers and whole floats are taken."""
     plain = _unwrap(step)

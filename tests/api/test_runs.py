@@ -78,6 +78,7 @@ def test_labels_over_the_wire(desk: Desk) -> None:
     path = f"/api/runs/{run.id}"
     changed = desk.person.call("PATCH", path, {"tags": {"a": "1"}, "display_name": "first"}).json
     assert (changed["tags"], changed["display_name"]) == ({"a": "1"}, "first")
+    assert desk.person.call("PATCH", path, {"description": "in words"}).json["description"] == "in words"
     same = desk.person.call("PATCH", path, {"remove_tags": ["a"]}).json
     assert (same["tags"], same["display_name"]) == ({}, "first")
 

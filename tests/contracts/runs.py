@@ -168,6 +168,11 @@ class RunsContract(StoreContract):
         with pytest.raises(Conflict, match="'q'"):
             store.runs.annotate("r1", tags={"a": "9"}, properties={"p": "other"})
         assert store.runs.get("r1") == run
+        described = store.runs.annotate("r1", description="why")
+        assert (described.description, described.display_name) == ("why", "x")
+        assert store.runs.get("r1") == described and described.revision > run.revision
+        assert self.make(store, "r2", description="from the start").description == "from the start"
+        assert store.runs.get("r2").description == "from the start"
         assert ids(store.runs.list(RunQuery(workspace=WS, tags={"a": "3"}))) == ["r1"]
         for gone in ({"a": "1"}, {"b": None}, {"a": "9"}):
             assert store.runs.list(RunQuery(workspace=WS, tags=gone)) == []

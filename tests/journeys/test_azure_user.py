@@ -181,6 +181,8 @@ def test_train_watch_read_back(project: Path, tmp_path: Path, capsys: pytest.Cap
         run.add_properties({"author": "bob"})
     run.display_name = "the good one"
     assert (Run.get(ws, run.id).display_name, run.name, run.number) == ("the good one", "the good one", 1)
+    run.description = "Larger images."
+    assert Run.get(ws, run.id).description == "Larger images." and run.display_name == "the good one"
 
     children = list(run.get_children())
     assert [child.get_tags()["fold"] for child in children] == ["2", "1"]

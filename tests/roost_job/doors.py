@@ -28,6 +28,7 @@ class FakeDoor:
             "number": 7,
             "status": "Running",
             "display_name": "first",
+            "description": "",
             "tags": {},
             "properties": {},
             "started_at": 1700000000.25,
@@ -86,7 +87,7 @@ class FakeDoor:
         self.record["tags"].update(question.get("tags", {}))
         for key in question.get("remove_tags", []):
             self.record["tags"].pop(key, None)
-        self.record["display_name"] = question.get("display_name", self.record["display_name"])
+        self.record.update({key: question[key] for key in ("display_name", "description") if key in question})
         return self.record
 
     def op_upload(self, question: dict[str, Any]) -> Any:

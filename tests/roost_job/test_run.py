@@ -135,6 +135,14 @@ def test_tags_and_properties(run: Run, door: FakeDoor) -> None:
     assert run.get_properties() == run.properties == {"p": "1"}
     run.display_name = "second"
     assert run.display_name == "second"
+    run.name = "third"
+    assert run.display_name == run.name == "third"
+    assert run.description == ""
+    run.description = "Twice the depth, half the rate."
+    assert run.description == "Twice the depth, half the rate."
+    with pytest.raises(UserErrorException, match="A description must be text, got int 3"):
+        run.description = 3  # type: ignore[assignment]
+    assert (run.display_name, run.description) == ("third", "Twice the depth, half the rate.")
 
 
 def test_files_and_downloads(run: Run, door: FakeDoor, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_a_submission_sent_twice_is_one_run(house: House) -> None:
         ({"tags": {"k": "v" * 8193}}, "8193 characters"),
         ({"properties": {"k": "v" * 8193}}, "8193 characters"),
         ({"display_name": "x" * 256}, "display name has 256"),
+        ({"description": "x" * 8193}, "description has 8193"),
     ],
 )
 def test_bad_submissions_are_refused_and_leave_nothing(house: House, changes: dict[str, object], words: str) -> None:

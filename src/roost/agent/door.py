@@ -28,6 +28,7 @@ _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024
 PATIENCE = 60.0
 """Seconds that a script's question waits for a control plane that is away; then it gets Unavailable."""
+_ANNOTATIONS = ("tags", "remove_tags", "properties", "display_name", "description")
 log = logging.getLogger("roost.agent")
 
 Request = Mapping[str, Any]
@@ -106,7 +107,7 @@ class Door:
         return self.link.client.call("GET", self._family.path(request), params=params)
 
     def _annotate(self, request: Request) -> object:
-        change = {key: request[key] for key in ("tags", "remove_tags", "properties", "display_name") if key in request}
+        change = {key: request[key] for key in _ANNOTATIONS if key in request}
         return self.link.client.call("PATCH", self._family.path(request), json=change)
 
     def _upload(self, request: Request) -> object:

@@ -150,6 +150,7 @@ class Submission:
     experiment: str
     spec: RunSpec
     display_name: str = ""
+    description: str = ""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     parent_id: str | None = None
@@ -172,6 +173,8 @@ class Run:
     message: str = ""
     """Words for people, with values: the last error lines, the node, what it waits for."""
     display_name: str = ""
+    description: str = ""
+    """What its people say of it; they may change it at any time."""
     parent_id: str | None = None
     started_at: float | None = None
     """When the script (or the interactive run) began."""

@@ -45,7 +45,8 @@ def compose(
     """Everything that can be wrong is said before a byte travels."""
     if not isinstance(config, ScriptRunConfig):
         raise InvalidInput(f"Roost can submit a ScriptRunConfig, got {type(config).__name__}.")
-    display_name = str(more.pop("display_name", "") or "")
+    display_name = text("display_name", more.pop("display_name", None))
+    description = text("description", more.pop("description", None))
     if more:
         raise InvalidInput(f"submit() has no parameter {', '.join(map(repr, more))}.")
     labels = tags_of(tags)
@@ -58,9 +59,16 @@ def compose(
         experiment=experiment,
         spec=config.spec(snapshot),
         display_name=display_name,
+        description=description,
         tags=labels,
         properties={**properties, SNAPSHOT_PROPERTY: snapshot},
     )
+
+
+def text(what: str, given: object) -> str:
+    if given is not None and not isinstance(given, str):
+        raise InvalidInput(f"{what} must be text, got {type(given).__name__}.")
+    return given or ""
 
 
 def tags_of(tags: Tags | None) -> dict[str, str | None]:

@@ -84,6 +84,7 @@ class Experiment:
         snapshot_directory: str | os.PathLike[str] | None = None,
         display_name: str | None = None,
         tags: Tags | None = None,
+        description: str | None = None,
         **kwargs: object,
     ) -> Run:
         """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block."""
@@ -99,7 +100,8 @@ class Experiment:
             id=names.new_run_id(self._name, time.time()),
             experiment=self._name,
             spec=RunSpec(kind=RunKind.INTERACTIVE, snapshot=snapshot),
-            display_name=display_name or "",
+            display_name=composing.text("display_name", display_name),
+            description=composing.text("description", description),
             tags=labels,
             properties=properties,
         )

@@ -37,6 +37,7 @@ def repeat(run: "Run", fresh: bool = False) -> "Run":
         experiment=first.experiment,
         spec=_spec(run._connection, first, fresh),
         display_name=first.display_name,
+        description=first.description,
         tags=first.given_tags,
         properties={**first.properties, REPEATS: first.id},
     )

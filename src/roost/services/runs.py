@@ -53,6 +53,7 @@ class Changes:
     remove_tags: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     display_name: str | None = None
+    description: str | None = None
 
 
 def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
@@ -102,13 +103,14 @@ def events(house: House, run_id: str) -> Sequence[RunEvent]:
 
 def annotate(house: House, run_id: str, changes: Changes) -> Run:
     get(house, run_id)
-    submissions.check_labels(changes.tags, changes.properties, changes.display_name)
+    submissions.check_labels(changes.tags, changes.properties, changes.display_name, changes.description)
     run = house.store.runs.annotate(
         run_id,
         tags=changes.tags or None,
         remove_tags=changes.remove_tags,
         properties=changes.properties or None,
         display_name=changes.display_name,
+        description=changes.description,
     )
     house.signals.ring(run_topic(run_id))
     return run

@@ -14,6 +14,7 @@ MAX_TAGS = 1000
 MAX_KEY = 255
 MAX_VALUE = 8192
 MAX_DISPLAY_NAME = 255
+MAX_DESCRIPTION = 8192
 MAX_PRIORITY = 1_000_000
 MAX_TEXT = 128 * 1024
 """Of one argument or variable; the kernel takes no longer one."""
@@ -29,7 +30,7 @@ def check(house: House, workspace: str, submission: Submission, *, replica: bool
     names.run_id(submission.id)
     names.experiment(submission.experiment)
     house.store.workspaces.get(names.workspace(workspace))
-    check_labels(submission.tags, submission.properties, submission.display_name)
+    check_labels(submission.tags, submission.properties, submission.display_name, submission.description)
     _check_limits(submission.spec)
     _check_texts(submission.spec)
     _check_environment(house, submission.spec)
@@ -46,7 +47,10 @@ def check(house: House, workspace: str, submission: Submission, *, replica: bool
 
 
 def check_labels(
-    tags: Mapping[str, str | None], properties: Mapping[str, str | None], display_name: str | None = None
+    tags: Mapping[str, str | None],
+    properties: Mapping[str, str | None],
+    display_name: str | None = None,
+    description: str | None = None,
 ) -> None:
     for word, labels in (("tag", tags), ("property", properties)):
         if len(labels) > MAX_TAGS:
@@ -61,6 +65,11 @@ def check_labels(
                 )
     if display_name is not None and len(display_name) > MAX_DISPLAY_NAME:
         raise InvalidInput(f"The display name has {len(display_name)} characters; at most {MAX_DISPLAY_NAME} are kept.")
+    if description is not None and len(description) > MAX_DESCRIPTION:
+        raise InvalidInput(
+            f"The description has {len(description)} characters; at most {MAX_DESCRIPTION} are kept.",
+            hint="Keep long text in a file: run.upload_file(…).",
+        )
 
 
 def _check_program(spec: RunSpec) -> None:

@@ -174,6 +174,7 @@ class Runs(Protocol):
         remove_tags: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         display_name: str | None = None,
+        description: str | None = None,
     ) -> Run:
         """Tags may change; a property that is set already with another value raises Conflict."""
 

@@ -59,6 +59,7 @@ def run(row: Row) -> Run:
         reason=Reason(row.reason),
         message=row.message,
         display_name=row.display_name,
+        description=row.description or "",
         parent_id=row.parent_id or None,
         started_at=row.started_at,
         ended_at=row.ended_at,

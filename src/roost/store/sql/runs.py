@@ -126,6 +126,7 @@ class SqlRuns:
                 user=user,
                 created_at=at,
                 display_name=submission.display_name,
+                description=submission.description,
                 parent_id=submission.parent_id or None,
                 tags=dict(submission.tags),
                 given_tags=dict(submission.tags),
@@ -167,6 +168,7 @@ class SqlRuns:
         remove_tags: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         display_name: str | None = None,
+        description: str | None = None,
     ) -> Run:
         def work(connection: sa.Connection) -> Run:
             row = _row(connection, run_id, _LOCKED)
@@ -182,6 +184,7 @@ class SqlRuns:
                 tags={key: v for key, v in {**before.tags, **(tags or {})}.items() if key not in remove_tags},
                 properties={**before.properties, **(properties or {})},
                 display_name=before.display_name if display_name is None else display_name,
+                description=before.description if description is None else description,
             )
             if after == before:
                 return before
@@ -323,6 +326,7 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "submission": digest,
         "created_at": run.created_at,
         "display_name": run.display_name,
+        "description": run.description,
         "tags": rows.dumps(run.tags),
         "given_tags": rows.dumps(run.given_tags),
         "properties": rows.dumps(run.properties),
@@ -342,6 +346,7 @@ def _annotated(connection: sa.Connection, seq: int, before: Run, after: Run) -> 
         "tags": rows.dumps(after.tags),
         "properties": rows.dumps(after.properties),
         "display_name": after.display_name,
+        "description": after.description,
         "revision": after.revision,
     }
     _BY_SEQ.run(connection, run_seq=seq, **values)

@@ -129,6 +129,7 @@ runs = Table(
     Column("reason", Name, nullable=False),
     Column("message", Text, nullable=False),
     Column("display_name", Text, nullable=False),
+    Column("description", Text),  # empty before revision 0009
     Column("started_at", Float),
     Column("ended_at", Float),
     Column("exit_code", Integer),

@@ -1,0 +1,12 @@
+"""What people say of a run, in words that they may change."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    # A column that may be empty: added in place.
+    op.add_column("runs", sa.Column("description", sa.Text()))
