@@ -12,12 +12,23 @@ from typing import Any
 import pytest
 from tests import debian
 
+from roost import Workspace
+
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key that the protocol gives to elements
 _SECONDS = 30.0
 _FLAGS = (
     "headless=new no-sandbox disable-gpu disable-dev-shm-usage no-first-run disable-background-networking "
     "disable-component-update disable-sync window-size=1280,1200"
 )
+
+EVIL = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
+"""What a page must show as it stands."""
+NARROW: dict[str, object] = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+_POINT = """
+const [css, left, down, kind] = arguments, place = document.querySelector(css), box = place.getBoundingClientRect();
+const at = { clientX: box.left + left * box.width, clientY: box.top + down * box.height, bubbles: true };
+place.dispatchEvent(new PointerEvent(kind, at));
+"""
 
 
 def check() -> None:
@@ -116,3 +127,17 @@ class Browser:
                 return
             assert time.monotonic() < deadline, f"{missing} not in {place}: {text}"
             time.sleep(0.1)  # a page tells nobody outside when it has changed
+
+    def point(self, css: str, left: float = 0.5, down: float = 0.5, kind: str = "pointermove") -> None:
+        """Moves the pointer to this part of the element's width and height."""
+        self.run(_POINT, css, left, down, kind)
+
+
+def let_in(browser: Browser, workspace: Workspace, run: str = "") -> None:
+    code = workspace._connection.client.call("POST", "/api/sessions")["code"]
+    browser.get(f"{workspace._connection.url}/login?code={code}&run={run}")
+
+
+def fits(browser: Browser) -> bool:
+    """Nothing sticks out to the right."""
+    return bool(browser.run("return document.documentElement.scrollWidth <= window.innerWidth"))

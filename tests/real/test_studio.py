@@ -1,21 +1,19 @@
-"""The studio in a real browser: Debian's Chromium."""
+"""The studio in a real browser: runs, data, models and endpoints. What it draws is in test_studio_charts.py."""
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 from tests.contracts.engine import eventually
-from tests.real.browsers import Browser, check
+from tests.real.browsers import EVIL, NARROW, Browser, fits, let_in
 from tests.sdk.folders import tree
 
 from roost import Dataset, Datastore, Experiment, InferenceConfig, Model, Run, ScriptRunConfig, Workspace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(500)]
 
-EVIL = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 SCRIPT = """
 import os, sys
 from azureml.core import Run
@@ -41,33 +39,11 @@ MATRIX = {"class_labels": ["a", "b"], "matrix": [[1, 2], [3, 4]]}
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
-    check()
-    made = Browser(tmp_path / "profile")
-    try:
-        yield made
-        assert made.run("return window.hacked") is None
-        assert [text for text in made.complaints() if "401" not in text] == []
-    finally:
-        made.quit()
-
-
-@pytest.fixture
 def source(tmp_path: Path) -> str:
     folder = tmp_path / "source"
     folder.mkdir()
     tree(folder, {"train.py": SCRIPT})
     return str(folder)
-
-
-def let_in(browser: Browser, workspace: Workspace, run: str = "") -> None:
-    code = workspace._connection.client.call("POST", "/api/sessions")["code"]
-    browser.get(f"{workspace._connection.url}/login?code={code}&run={run}")
-
-
-def fits(browser: Browser) -> bool:
-    """Nothing sticks out to the right."""
-    return bool(browser.run("return document.documentElement.scrollWidth <= window.innerWidth"))
 
 
 def test_without_a_session_the_page_says_how_to_get_one(browser: Browser, workspace: Workspace) -> None:
@@ -149,11 +125,11 @@ def test_lists_rows_tables_texts_and_pictures(browser: Browser, workspace: Works
     let_in(browser, workspace, run.id)
     browser.shows("note", EVIL, place="#values")
     browser.shows("losses", "0.5", "NaN", EVIL, "epoch", "49.5", "and 50 more rows", "left", "right", place="#charts")
-    browser.shows("matrix", "confusion matrix", ".json", place="#charts")
+    browser.shows("matrix", "confusion matrix", "accuracy 50 %", ".json", place="#charts")
     width = "const img = document.querySelector('.figure img'); img.scrollIntoView(); return img.naturalWidth"
     eventually(lambda: browser.run(width) == 1)
     assert fits(browser)
-    browser.emulate("setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True})
+    browser.emulate("setDeviceMetricsOverride", NARROW)
     assert fits(browser)
 
 
@@ -200,8 +176,7 @@ def test_datasets_and_datastores(browser: Browser, workspace: Workspace, tmp_pat
     browser.shows("mine", "folder", str(tmp_path / "birds"), place="#datastores")
     assert (browser.count("#datasets tr"), browser.count("#datastores tr")) == (2, 3)
     assert not browser.is_shown("#none")
-    screen: dict[str, object] = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
-    browser.emulate("setDeviceMetricsOverride", screen)
+    browser.emulate("setDeviceMetricsOverride", NARROW)
     assert fits(browser)
 
 
@@ -210,8 +185,7 @@ def test_narrow_and_dark(browser: Browser, workspace: Workspace, source: str, da
     config = ScriptRunConfig(source_directory=source, script="train.py", arguments=["m" * 200])
     run = Experiment(workspace, "birds").submit(config, display_name="x" * 200)
     run.wait_for_completion()
-    screen: dict[str, object] = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
-    browser.emulate("setDeviceMetricsOverride", screen)
+    browser.emulate("setDeviceMetricsOverride", NARROW)
     scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
     browser.emulate("setEmulatedMedia", {"features": scheme})
     let_in(browser, workspace)
@@ -246,7 +220,7 @@ def test_models_and_endpoints(browser: Browser, workspace: Workspace, tmp_path: 
     browser.shows(f":{service._record.port}/score", "2, of them 1 refused, 0 failed", place="#endpoint-birds")
     browser.shows("words", "version 1", place="#models")
     assert fits(browser)
-    browser.emulate("setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+    browser.emulate("setDeviceMetricsOverride", NARROW)
     assert fits(browser)
     framework, made_by = browser.run(
         "return [...document.querySelectorAll('#models .exp')].map((each) => each.getBoundingClientRect().top)"

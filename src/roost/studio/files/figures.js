@@ -1,6 +1,7 @@
-// What was logged and is no series of numbers: pictures as they are; lists, rows and tables as tables; other documents as links.
+// What was logged and is no series of numbers: pictures as they are; lists, rows and tables as tables; documents drawn.
 
 import { filePath, get } from "/studio/api.js";
+import { drawn, isDrawing } from "/studio/documents.js";
 import { make, number } from "/studio/show.js";
 
 const MOST_LOGGED = 5000, MOST_ROWS = 100, MOST_COLUMNS = 50, MOST_PICTURES = 12;
@@ -11,10 +12,21 @@ export async function figure(address, metric) {
   const { metrics } = await get(`${address}/metrics`, { name: metric.name });
   const value = metrics[metric.name];
   const files = [value].flat().map(fileOf);
+  if (files.every(Boolean) && isDrawing(metric.kind)) return document(address, metric, files);
   if (files.every(Boolean)) return card(metric, files.length, ...files.slice(-MOST_PICTURES).map((file) => shown(address, file, metric)));
   const columns = columnsOf(value);
   const length = Math.max(...columns.map(([, cells]) => cells.length));
   return card(metric, length, make("div", { class: "scroll", tabindex: "0" }, table(columns, length)));
+}
+
+/** The card of a document: the newest is drawn, those that were logged before are links. */
+async function document(address, metric, files) {
+  const { content, wide } = await drawn(address, files[files.length - 1], metric.kind);
+  const earlier = files.slice(-MOST_PICTURES, -1).map((file) => shown(address, file, metric));
+  if (earlier.length) content.push(make("p", {}, "Logged before:"), ...earlier);
+  const made = card(metric, files.length, ...content);
+  if (wide) made.classList.add("wide");
+  return made;
 }
 
 function card(metric, count, ...content) {

@@ -2,14 +2,15 @@
 // Only what has changed is asked for.
 
 import { get } from "/studio/api.js";
-import { draw } from "/studio/charts.js";
+import { draw, drawUsage } from "/studio/charts.js";
 import { figure } from "/studio/figures.js";
 import { make, number } from "/studio/show.js";
 
 const MOST_CHARTS = 60, MOST_VALUES = 200;
 
 export class Metrics {
-  /** `address` is the run's; `values` and `charts` are where they go; `space` is "user" or "system". */
+  /** `address` is the run's; `values` and `charts` are where they go; `space` is "user" or "system". `start`, which may be set later, is when
+   * the run's script began. */
   constructor(address, values, charts, space) {
     Object.assign(this, { address, values, charts, space, known: new Map(), told: "" });
   }
@@ -18,7 +19,7 @@ export class Metrics {
   async load() {
     const { metrics } = await get(`${this.address}/metrics/summary`, { space: this.space });
     const numbers = metrics.filter((metric) => metric.last !== null);
-    const often = numbers.filter((metric) => metric.count > 1 && metric.kind === "scalar").slice(0, MOST_CHARTS);
+    const often = numbers.filter((metric) => (metric.count > 1 || this.space === "system") && metric.kind === "scalar").slice(0, MOST_CHARTS);
     const more = metrics.filter((metric) => !isValue(metric)).slice(0, MOST_CHARTS);
     this.drawValues(metrics.filter((metric) => !often.includes(metric) && !more.includes(metric)));
     await this.drawCards([...often, ...more]);
@@ -45,7 +46,8 @@ export class Metrics {
   }
 
   async chart(metric, colour) {
-    return draw(await get(`${this.address}/metrics/points`, { name: metric.name, buckets: 400, space: this.space }), colour, metric.last);
+    const points = await get(`${this.address}/metrics/points`, { name: metric.name, buckets: 400, space: this.space });
+    return this.space === "system" ? drawUsage(points, colour, metric.last, this.start) : draw(points, colour, metric.last);
   }
 }
 

@@ -80,7 +80,13 @@ async function drawFiles() {
 
 async function drawMetrics() {
   byId("charts-part").hidden = !(await logged.load());
-  if (byId("machine").open) await machine.load();
+  if (byId("machine").open) await drawMachine();
+}
+
+async function drawMachine() {
+  machine.start = run.started_at;
+  const none = !(await machine.load());
+  byId("machine-note").textContent = none ? "Nothing was measured: a run is looked at every few seconds, and this one was shorter, or had no agent." : "Over the time since the script began.";
 }
 
 async function drawChildren() {
@@ -167,7 +173,7 @@ async function begin() {
   } catch (error) {
     return stop(error);
   }
-  byId("machine").addEventListener("toggle", () => { if (byId("machine").open) machine.load().catch(stop); });
+  byId("machine").addEventListener("toggle", () => { if (byId("machine").open) drawMachine().catch(stop); });
   byId("stream").addEventListener("change", (event) => read(event.target.value));
   byId("log").addEventListener("wheel", (event) => { if (event.deltaY < 0) byId("follow").checked = false; }, { passive: true });
   byId("cancel").addEventListener("click", async () => {
