@@ -22,14 +22,15 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+INSTALL = $(or $(shell [ -x $(BIN)/python ] && echo $(BIN)/python),$(PYTHON),$(error No Python 3.11 or newer found; \
+	name one: make PYTHON=/path/to/python3.11)) tools/install.py $(VENV)
 PYTEST := $(BIN)/python -m pytest
 # System packages are made sure of here, before any test: no test installs one.
 SYSTEM := $(BIN)/python -m tests.debian
-CODE := src tests bench examples
+CODE := src tests bench examples tools
 
 # The parts of `make test-real`, each a file tests/real/test_<part>.py with the seconds it may take; half of them are usual.
-REAL_PARTS := studio:600 studio_charts:400 postgres:600 data:900 tables:1200 conda:1200 environments:2400 archive:1800 distributed:1800 hosts:600 serving:900 containers:1500 kills:1200 curated:1800 examples:1800 bench:1800
+REAL_PARTS := wheel:600 studio:600 studio_charts:400 postgres:600 data:900 tables:1200 conda:1200 environments:2400 archive:1800 distributed:1800 hosts:600 serving:900 containers:1500 kills:1200 curated:1800 examples:1800 bench:1800
 PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
 
 .PHONY: help demo test check bench install system lint quick test-real format clean
@@ -81,17 +82,12 @@ clean: ## remove .venv and everything else that was made here
 
 # The stamps make a second call instant, and a change of dependencies heard.
 
-$(BIN)/python:
-	@[ -n "$(PYTHON)" ] || { echo "No Python 3.11 or newer found; name one: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Making $(VENV) with $(PYTHON)"
-	@$(PYTHON) -m venv $(VENV)
-
-$(VENV)/.server: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.server: pyproject.toml constraints.txt
 	@echo "Installing Roost into $(VENV)"
-	@$(PIP) --editable '.[server]'
+	@$(INSTALL) '.[server]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.dev: pyproject.toml constraints.txt
 	@echo "Installing Roost and its development tools into $(VENV)"
-	@$(PIP) --editable '.[dev]'
+	@$(INSTALL) '.[dev]'
 	@touch $(VENV)/.server $@
