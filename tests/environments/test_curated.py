@@ -1,6 +1,7 @@
 """Curated environments: names of Azure's lead to exact requirements, by pattern, with a line for what is not as they say."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from roost.environments.curated.resolving import Curated, resolve
 
 ALL = tuple(f"3.{minor}" for minor in range(6, 14))
 WORKSTATION = Machine(pythons=ALL, gpu=True, mpi=True)
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "environments.md"
 LAPTOP = Machine(pythons=("3.11",), gpu=False, mpi=False)
 
 
@@ -114,6 +116,19 @@ def test_a_pair_that_was_not_tried_is_taken_where_it_is_asked_for_by_name() -> N
     asked = resolve("AzureML-PyTorch-1.9-horovod", WORKSTATION)
     assert "horovod==0.23.0" in asked.requirements
     assert asked.notes == ()
+
+
+def test_the_guide_s_table_of_horovod_is_the_catalogue_s() -> None:
+    rows: dict[str, dict[str, list[str]]] = {}
+    for framework in catalogue.frameworks()[:2]:
+        for release in framework.releases:
+            if release.horovod:
+                minor = ".".join(release.text.split(".")[:2])
+                cells = rows.setdefault(release.horovod, {"PyTorch": [], "TensorFlow": []})
+                cells[framework.title].append(f"**{minor}**" if release.tried else minor)
+    lines = GUIDE.read_text().splitlines()
+    for horovod, cells in rows.items():
+        assert f"| {horovod} | {', '.join(cells['PyTorch'])} | {', '.join(cells['TensorFlow'])} |" in lines
 
 
 def test_chainer_on_a_gpu_says_what_is_left_to_the_user() -> None:
