@@ -1,6 +1,7 @@
 """Curated environments: names of Azure's lead to exact requirements, by pattern, with a line for what is not as they say."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from roost.environments.curated.resolving import Curated, resolve
 
 ALL = tuple(f"3.{minor}" for minor in range(6, 14))
 WORKSTATION = Machine(pythons=ALL, gpu=True, mpi=True)
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "environments.md"
 LAPTOP = Machine(pythons=("3.11",), gpu=False, mpi=False)
 
 
@@ -65,8 +67,9 @@ def test_a_version_that_is_not_there_is_the_nearest_newer_one_and_says_so() -> N
 
 
 def test_a_patch_that_the_catalogue_does_not_name_is_taken_as_it_is_and_what_fits_is_found() -> None:
-    found = resolve("AzureML-PyTorch-1.9.0-CPU", WORKSTATION)
-    assert found.requirements[:2] == ("torch==1.9.0", "torchvision")
+    found = resolve("AzureML-PyTorch-1.13.0-horovod-CPU", WORKSTATION)
+    assert found.requirements[:2] == ("torch==1.13.0", "torchvision")
+    assert "horovod==0.28.1" in found.requirements, "that of the release beside it"
     assert found.notes == ()
 
 
@@ -100,8 +103,32 @@ def test_horovod_is_left_out_where_it_cannot_be_built_and_says_so() -> None:
     found = resolve("AzureML-PyTorch-1.6-GPU", Machine(pythons=ALL, gpu=False, mpi=False))
     assert not any(line.startswith("horovod") for line in found.requirements)
     assert any("Horovod 0.19.5 is left out" in note for note in found.notes)
-    assert any("Horovod is left out" in note for note in resolve("AzureML-PyTorch-1.5-GPU", WORKSTATION).notes)
+    (note,) = resolve("AzureML-TensorFlow-2.21-horovod", WORKSTATION).notes
+    assert "none is known to build against TensorFlow 2.21.0; the newest that has one is" in note
+    assert any("against PyTorch 9.1;" in note for note in resolve("AzureML-PyTorch-9.1-horovod", WORKSTATION).notes)
     assert resolve("AzureML-pytorch-1.7-ubuntu18.04-py37-cpu-inference", WORKSTATION).notes == ()
+
+
+def test_a_pair_that_was_not_tried_is_taken_where_it_is_asked_for_by_name() -> None:
+    promised = resolve("AzureML-PyTorch-1.9-GPU", WORKSTATION)
+    assert not any(line.startswith("horovod") for line in promised.requirements)
+    assert any("Horovod 0.23.0, the one of its year, is left out: it was not tried" in note for note in promised.notes)
+    asked = resolve("AzureML-PyTorch-1.9-horovod", WORKSTATION)
+    assert "horovod==0.23.0" in asked.requirements
+    assert asked.notes == ()
+
+
+def test_the_guide_s_table_of_horovod_is_the_catalogue_s() -> None:
+    rows: dict[str, dict[str, list[str]]] = {}
+    for framework in catalogue.frameworks()[:2]:
+        for release in framework.releases:
+            if release.horovod:
+                minor = ".".join(release.text.split(".")[:2])
+                cells = rows.setdefault(release.horovod, {"PyTorch": [], "TensorFlow": []})
+                cells[framework.title].append(f"**{minor}**" if release.tried else minor)
+    lines = GUIDE.read_text().splitlines()
+    for horovod, cells in rows.items():
+        assert f"| {horovod} | {', '.join(cells['PyTorch'])} | {', '.join(cells['TensorFlow'])} |" in lines
 
 
 def test_chainer_on_a_gpu_says_what_is_left_to_the_user() -> None:

@@ -68,6 +68,32 @@ def test_mpi_brings_horovod_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("framework", "version", "python", "packages"),
+    [
+        (PyTorch, "1.13", "3.8", {"torch==1.13.1", "horovod==0.28.1"}),  # as the article prints it
+        (PyTorch, "1.0", "3.6", {"torch==1.0.1", "horovod==0.16.1"}),
+        (PyTorch, None, "3.6", {"torch==1.4.0", "horovod==0.19.5"}),
+        (TensorFlow, None, "3.6", {"tensorflow==1.13.2", "horovod==0.16.1"}),
+        (TensorFlow, "2.12", "3.10", {"tensorflow-cpu==2.12.1", "horovod==0.28.1"}),
+    ],
+)
+def test_the_horovod_of_each_year(
+    framework: type[PyTorch | TensorFlow], version: str | None, python: str, packages: set[str]
+) -> None:
+    made = framework(
+        source_directory=".",
+        entry_script="script.py",
+        node_count=2,
+        distributed_training=MpiConfiguration(),
+        framework_version=version,
+        use_gpu=True,
+    )
+    assert packages <= set(_pip(made))
+    assert made.conda_dependencies.get_python_version() == python
+    assert not any("Horovod" in note for note in made.run_config.environment._notes)
+
+
+@pytest.mark.parametrize(
     ("job", "launch", "topology"),
     [
         (Mpi(process_count_per_node=3), "mpi", Topology(processes_per_node=3)),
@@ -121,11 +147,10 @@ def test_frameworks_of_other_years() -> None:
     assert "torch==1.13.1" in _pip(PyTorch(".", entry_script="t.py", framework_version="1.13"))
     assert "1.13.1" in PyTorch.get_supported_versions()
     assert "0.20.3" in SKLearn.get_supported_versions()
+    assert "chainer==5.1.0" in _pip(Chainer(".", entry_script="t.py", use_gpu=True))
 
 
 def test_what_is_left_out_says_so() -> None:
-    with pytest.raises(InvalidInput, match="no Chainer estimator"):
-        Chainer(".", entry_script="t.py")
     with pytest.raises(InvalidInput, match="SKLearn runs on one node"):
         SKLearn(".", entry_script="t.py", node_count=2)
     with pytest.raises(InvalidInput, match="cannot make a compute target for itself"):

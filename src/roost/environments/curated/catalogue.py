@@ -24,7 +24,9 @@ class Release:
     companions: tuple[str, ...]
     """Requirements that belong to it; one of a name that every release has too stands in its place."""
     horovod: str
-    """The Horovod that builds against it; empty for none that is known to."""
+    """The Horovod of its year; empty for none that is known to build against it."""
+    tried: bool
+    """Whether that pair was compiled and used; if not, it stands here by what the releases say of themselves."""
 
     @property
     def version(self) -> Version:
@@ -120,4 +122,5 @@ def _release(text: str, data: Mapping[str, Any]) -> Release:
         pythons=tuple(f"3.{minor}" for minor in range(first[1], last[1] + 1)),
         companions=tuple(data.get("with", ())),
         horovod=data.get("horovod", ""),
+        tried=data.get("tried", True),
     )

@@ -61,7 +61,7 @@ def _of_framework(name: str, said: Name, framework: Framework, wanted: str, mach
     companions = _joined(framework.companions, release.companions)
     if exact != release.text:  # what was pinned belongs to the release that is known: the resolver finds what fits
         companions = [_NAME.match(each)[0] if "==" in each else each for each in companions]  # type: ignore[index]
-    horovod = _horovod(said, framework, release, machine, notes) if exact == release.text else ""
+    horovod = _horovod(said, framework, release, exact, machine, notes)
     limits = [limit for below, packages in framework.caps if known < below for limit in packages]
     return Curated(
         name=name,
@@ -132,13 +132,26 @@ def _gpu(said: Name, framework: Framework, known: Version, machine: Machine | No
     return taken
 
 
-def _horovod(said: Name, framework: Framework, release: Release, machine: Machine | None, notes: list[str]) -> str:
-    """The Horovod that goes with it; empty, with the reason, where there should be one and is none."""
+def _horovod(
+    said: Name, framework: Framework, release: Release, exact: str, machine: Machine | None, notes: list[str]
+) -> str:
+    """The Horovod that goes with it, the same for all patches of a release; empty, with the reason, where there should be one and
+    is none."""
     promised = release.version < framework.horovod if said.horovod is None else said.horovod
     if not framework.horovod or not promised:
         return ""
-    if not release.horovod:
-        notes.append(f"Horovod is left out: none is known to build against {framework.title} {release.text}.")
+    if not release.horovod or version(exact)[:2] != release.version[:2]:
+        known = [each.text for each in framework.releases if each.horovod]
+        notes.append(
+            f"Horovod is left out: none is known to build against {framework.title} {exact.removesuffix('.*')}; "
+            f"the newest that has one is {known[-1]}."
+        )
+        return ""
+    if not release.tried and not said.horovod:
+        notes.append(
+            f"Horovod {release.horovod}, the one of its year, is left out: it was not tried with {framework.title} {exact}. "
+            "A name that ends with -horovod has it."
+        )
         return ""
     if machine is not None and not machine.mpi:
         notes.append(
