@@ -265,7 +265,7 @@ def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Fr
     except ImportError:
         raise UserErrorException(
             "Parquet is read by pyarrow, which this environment does not have.",
-            hint="Add pyarrow to the packages of the run's environment.",
+            hint="Add pyarrow, or azureml-dataset-runtime, to the packages of the run's environment.",
         ) from None
 
 

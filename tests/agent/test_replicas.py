@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -175,6 +176,26 @@ def test_a_folder_of_sockets_is_nobody_elses(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr("os.getuid", lambda: mine + 1)
     with pytest.raises(Forbidden, match="roost-1 of the run's socket belongs to somebody else"):
         lay_out()
+
+
+def test_the_source_folder_is_found_by_its_name_too(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "home/runs/run_1")
+    (folder.work / "x").mkdir(parents=True)
+    (folder.work / "extra.json").write_text("{}")
+    (folder.work / "x" / "score.py").touch()
+    serving = Serving(
+        endpoint="e", version="v", generation=1, socket=str(tmp_path / "s/0/s"), source_name="source_directory"
+    )
+    made = replicas.lay_out(folder, RunSpec(serving=serving), cast(Carrier, None), lambda: None)
+    assert (folder.work / "source_directory" / "extra.json").read_text() == "{}"
+    assert (folder.work / "source_directory" / "x" / "score.py").exists()
+    assert sorted(each.name for each in (folder.work / "source_directory").iterdir()) == ["extra.json", "x"]
+    assert made["AZUREML_APP_ROOT"] == made["AML_APP_ROOT"] == str(folder.work)
+    assert made["AZUREML_SOURCE_DIRECTORY"] == "source_directory"
+    (folder.work / replicas.MODELS).rmdir()
+    other = RunSpec(serving=replace(serving, source_name="x"))
+    assert "AZUREML_SOURCE_DIRECTORY" not in replicas.lay_out(folder, other, cast(Carrier, None), lambda: None)
+    assert [each.name for each in (folder.work / "x").iterdir()] == ["score.py"], "the source's own stays as it is"
 
 
 def test_sockets_are_taken_away_with_their_folder(tmp_path: Path) -> None:

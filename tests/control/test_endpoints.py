@@ -283,6 +283,25 @@ def test_a_package_that_is_missing_is_told_with_where_it_ran_and_what_the_models
     assert replicas.explained(house, WS, [version], "init() raised OSError") == "init() raised OSError"
 
 
+def test_a_module_that_this_version_has_not_got_is_told_as_that(house: House) -> None:
+    about = {"framework": "ScikitLearn", "framework_version": "0.20.3"}
+    models.register(house, ANN, WS, NewModel(name="net", key="registered", manifest=snapshot(house, net="1"), **about))
+    version = Version(models=("net:1",), environment=EnvironmentUse(name="birds-env"))
+    missing = "init() raised ModuleNotFoundError: No module named {!r}"
+    said = replicas.explained(house, WS, [version], missing.format("sklearn.linear_model.ridge"))
+    assert said.endswith(
+        "\nIt ran in environment 'birds-env', which has 'sklearn' in a version without 'sklearn.linear_model.ridge': what was "
+        "saved or written for another version of scikit-learn needs that version there. "
+        "Model net:1 is registered with ScikitLearn 0.20.3."
+    )
+    said = replicas.explained(house, WS, [version], missing.format("azure.storage"))
+    assert said.endswith("add the package that has 'azure.storage' to it."), "a name that packages share"
+    alone = Version(interpreter="/usr/bin/python3")
+    assert "It ran in /usr/bin/python3, which has 'mine'" in replicas.explained(
+        house, WS, [alone], missing.format("mine.part")
+    )
+
+
 def test_a_file_that_another_version_saved_is_told_with_the_one_it_is_registered_with(house: House) -> None:
     about = {"framework": "ScikitLearn", "framework_version": "0.22.2"}
     models.register(house, ANN, WS, NewModel(name="net", key="registered", manifest=snapshot(house, net="1"), **about))

@@ -36,7 +36,7 @@ def test_two_that_ask_for_the_same_have_one_key() -> None:
         "azureml_core",
         "azureml-sdk[notebooks]>=1.15",
         "azureml-train-automl-client",
-        "azureml-dataset-runtime[pandas,fuse]~=1.2",
+        "azureml_dataprep_native==14.1.0",
         "azureml-widgets",
         "azureml-mlflow",
         "AzureML-Telemetry",
@@ -47,6 +47,21 @@ def test_two_that_ask_for_the_same_have_one_key() -> None:
 )
 def test_packages_that_roost_stands_for_are_left_out(line: str) -> None:
     assert packages(line, "six") == ["six"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "azureml-dataprep[pandas,fuse]",
+        "azureml-dataprep[fuse]<1.6.0a,>=1.4.10a",
+        "azureml_dataprep==2.3.0",
+        "azureml-dataset-runtime",
+        "azureml-dataset-runtime[pandas,fuse]~=1.2",
+    ],
+)
+def test_packages_for_datasets_bring_what_tables_are_read_with(line: str) -> None:
+    assert packages(line) == ["numpy", "pandas", "pyarrow"]
+    assert packages(line, "Pandas==1.0.5", "numpy<1.19") == ["numpy<1.19", "Pandas==1.0.5", "pyarrow"], "yours win"
 
 
 def test_any_other_azureml_package_is_named() -> None:

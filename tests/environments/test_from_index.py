@@ -95,8 +95,7 @@ def test_what_a_conda_package_is_called_in_an_index(spec: str, line: str) -> Non
 
 @pytest.mark.parametrize(
     "name",
-    "cudatoolkit=10.1 cudnn openmpi libgcc libgcc-ng _libgcc_mutex=0.1=main mkl nomkl blas=*=openblas gcc_linux-64 git ffmpeg "
-    "graphviz openssl=1.1.1g=h7b6447c_0 r-base xorg-libx11 cpuonly ca-certificates cuda-nvcc".split(),
+    ["cudatoolkit=10.1", "cudnn", "openmpi", "libgcc", "libgcc-ng", "_libgcc_mutex=0.1=main", "mkl", "nomkl", "blas=*=openblas", "gcc_linux-64", "git", "ffmpeg", "graphviz", "openssl=1.1.1g=h7b6447c_0", "r-base", "xorg-libx11", "cpuonly", "ca-certificates", "cuda-nvcc"],
 )
 def test_what_is_no_python_package_is_left_out(name: str) -> None:
     made = translating.translate(Recipe(python="3.8", packages=(name, "numpy")))
@@ -182,6 +181,17 @@ def test_a_name_that_neither_has_is_named_with_the_one_that_was_meant(tmp_path: 
         Build(tmp_path).lock("scikit-lern=0.22")
     assert caught.value.hint == "Did you mean scikit-learn instead of scikit-lern?"
     assert "cannot be reached" in caught.value.message
+
+
+def test_a_name_that_a_channel_has_not_got_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    channel = tmp_path / "channel"
+    channels.python(channel, EXACT, pythons.choose(HERE).path)
+    with pytest.raises(BuildFailed, match="No candidates were found for scikit-lern") as caught:
+        Build(tmp_path).lock("scikit-lern", channel=channel)
+    assert caught.value.hint.startswith("Did you mean scikit-learn instead of scikit-lern? ")
+    with pytest.raises(BuildFailed, match="No candidates were found for python") as caught:
+        Build(tmp_path).lock("python", channel=channel, python="3.5")
+    assert "Did you mean" not in caught.value.hint
 
 
 def test_the_lock_of_the_last_time_is_taken_again(shelf: Path, tmp_path: Path) -> None:

@@ -65,6 +65,13 @@ def test_no_solution_is_told_in_the_resolver_s_words(shelf: Path) -> None:
     assert any("lower==3" in line for line in build.said)
 
 
+@pytest.mark.parametrize(("name", "meant"), [("scikit-lern==0.22", "scikit-learn"), ("cv2", "opencv-python")])
+def test_a_name_that_no_index_has_is_answered_with_the_one_that_was_meant(shelf: Path, name: str, meant: str) -> None:
+    with pytest.raises(BuildFailed, match="was not found") as caught:
+        Build().lock(name)
+    assert caught.value.hint == f"Did you mean {meant} instead of {name.partition('=')[0]}?"
+
+
 def test_a_changed_wheel_is_not_installed(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel(shelf, "lower", "2.0")
     lock = Build().lock("lower")

@@ -75,6 +75,29 @@ def brought(ws: Workspace, slope: float) -> Model:
     return Model.register(ws, model_path="line.json", model_name="line")
 
 
+def test_a_script_finds_what_is_beside_it_as_it_did_in_azure(ws: Workspace, tmp_path: Path) -> None:
+    """The working folder is the app's root, and the source folder is found in it by its name."""
+    script = """
+import json, os
+
+def init():
+    global said
+    paths = ["./source_directory/extra.json", "extra.json", os.path.join(os.environ["AZUREML_APP_ROOT"], "extra.json"),
+             os.path.join(os.environ["AML_APP_ROOT"], os.environ["AZUREML_SOURCE_DIRECTORY"], "extra.json"),
+             os.path.join(os.path.dirname(__file__), "..", "extra.json")]
+    said = [json.load(open(path))["name"] for path in paths] + [os.getcwd() == os.environ["AML_APP_ROOT"]]
+
+def run(data):
+    return said
+"""
+    tree(tmp_path, {"source_directory/x/score.py": script, "source_directory/extra.json": '{"name": "ann"}'})
+    config = InferenceConfig(entry_script="x/score.py", source_directory="source_directory")
+    service = Model.deploy(ws, "extra-svc", [], config, LocalWebservice.deploy_configuration())
+    service.wait_for_deployment()
+    assert service.run("{}") == ["ann"] * 5 + [True]
+    service.delete()
+
+
 def test_train_register_deploy_score_update_under_load_delete(
     ws: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,8 +15,10 @@ from tests.environments import channels, wheels
 from tests.environments.test_conda_servers import Server
 from tests.journeys.test_submit import gone, until
 from tests.sdk.folders import tree
+from typer.testing import CliRunner
 
-from roost import Environment, Experiment, Run, ScriptRunConfig
+from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from roost.cli.main import app
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.environments import pythons
 from roost.sdk import records, waiting
@@ -194,3 +196,54 @@ def test_the_build_agent_is_killed_while_it_fetches(submit: Callable[..., Run], 
     assert run.get_metrics("lower") == {"lower": "2.0"}
     events, _ = records.events(run._connection.client, run.id)
     assert "build_lost" in [event.reason.value for event in events]
+
+
+AWAY = "http://127.0.0.1:9/team"
+"""Nobody listens there."""
+
+
+def test_where_no_channel_can_be_reached_the_index_stands_in_and_is_never_taken_for_conda(
+    submit: Callable[..., Run], channel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels.wheel(tmp_path / "shelf", "lower", "7.0")
+    script = SCRIPT.replace("print", "#print")
+    first = submit(AWAY, script=script)
+    first.wait_for_completion()
+    assert first.get_metrics() == {"lower": "7.0", "wheely": "1.0"}
+    note = f"From the package index instead of conda, as {AWAY} could not be reached: lower."
+    assert note in log_of(first, BUILD_LOG) and f"Environment: {note}" in log_of(
+        first, "azureml-logs/70_driver_log.txt"
+    )
+    assert f"# source index\n# note {note}" in log_of(first, LOCK_FILE)
+    shown = CliRunner().invoke(app, ["env", "show", "birds"])
+    assert f"Note: {note}" in shown.output and "Built here" in shown.output
+    wheels.wheel(tmp_path / "shelf", "lower", "8.0")
+    second = submit(AWAY, script=script)
+    second.wait_for_completion()
+    assert "Preparing" not in statuses(second) and second.get_metrics()["lower"] == "7.0", (
+        "found, and not resolved again"
+    )
+    again = first.repeat()
+    again.wait_for_completion()
+    assert again.get_metrics()["lower"] == "7.0", "a run with its lock gets exactly that"
+
+
+def log_of(run: Run, path: str) -> str:
+    run.download_file(path, "file.txt")
+    return Path("file.txt").read_text()
+
+
+def test_channels_only_is_an_error_that_names_the_setting(
+    channel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOST_CONDA_PACKAGES", "channels-only")
+    wheels.wheel(tmp_path / "shelf", "lower", "7.0")
+    file = tmp_path / "conda.yml"
+    file.write_text(FILE.format(channel=AWAY, python=HERE))
+    source = tree(tmp_path / "source", {"train.py": "import lower"})
+    environment = Environment.from_conda_specification("birds", str(file))
+    run = Experiment(Workspace(), "tests").submit(
+        ScriptRunConfig(str(source), script="train.py", environment=environment)
+    )
+    with pytest.raises(ActivityFailedException, match=r"cannot be reached(?s:.*)ROOST_CONDA_PACKAGES is channels-only"):
+        run.wait_for_completion()

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.environments import channels
 from tests.interpreters import python as interpreter
+from tests.real import closed
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, ScriptRunConfig
@@ -236,3 +237,76 @@ def test_a_full_disk_is_told_and_the_next_try_works(channel: Path, small_disk: P
     assert base.find(home, "ab" * 32) is None
     subprocess.run(["mount", "-o", "remount,size=600m", str(small_disk)], check=True)
     assert whole(ensure()) > 500
+
+
+PUBLIC = """
+name: project_environment
+channels: [conda-forge, pytorch]
+dependencies:
+- python=3.8.5
+- pip=20.2
+- scikit-learn=0.24
+- conda-forge::pandas
+- msgpack-python
+- ruamel_yaml
+- psutil
+- cudatoolkit=10.1
+- libgcc
+- pip:
+  - azureml-defaults
+"""
+PUBLIC_SCRIPT = """
+import msgpack, pandas, psutil, ruamel.yaml, sklearn
+from sklearn.linear_model import LogisticRegression
+from azureml.core import Run
+
+run = Run.get_context()
+run.log("scikit-learn", sklearn.__version__)
+LogisticRegression().fit(pandas.DataFrame({"x": [0, 1, 2, 3]}), [0, 0, 1, 1])
+print("fitted")
+"""
+
+
+@pytest.fixture
+def downloaded(home: Path) -> Path:
+    """The wheels that the public environment needs, kept for later."""
+    folder = CACHE / "closed"
+    if not (folder / ".whole").exists():
+        packages = [
+            "scikit-learn==0.24.*",
+            "pandas",
+            "msgpack",
+            "ruamel.yaml",
+            "psutil",
+            "pip==20.2.*",
+            "setuptools",
+            "wheel",
+        ]
+        command = [interpreter("3.8"), "-m", "pip", "download", "--quiet", "--only-binary=:all:", "-d", str(folder)]
+        subprocess.run([*command, *packages], check=True)
+        (folder / ".whole").touch()
+    return folder
+
+
+def test_conda_packages_on_a_network_whose_only_way_out_is_an_index(downloaded: Path, tmp_path: Path) -> None:
+    tree(tmp_path, {"source/train.py": PUBLIC_SCRIPT, "conda.yml": PUBLIC, "condarc": ""})
+    submit = ("submit", "--environment", "conda.yml", "source/train.py")
+    with closed.machine(tmp_path, downloaded) as machine:
+        try:
+            said = machine.roost(*submit)
+            shown = machine.roost("env", "show", "conda")
+            refused = machine.roost(*submit, ROOST_CONDA_PACKAGES="channels-only", ROOST_HOME=str(tmp_path / "strict"))
+        finally:
+            for home in ("h", "strict"):
+                machine.roost("down", ROOST_HOME=str(tmp_path / home))
+    assert "fitted" in said, said
+    notes = (
+        "From the package index instead of conda, as conda-forge and pytorch could not be reached: pandas, "
+        "msgpack (for msgpack-python), psutil, ruamel-yaml, scikit-learn.",
+        "Left out, as a package index has Python packages only: cudatoolkit, libgcc.",
+        "the nearest to 3.8.5 on this node.",
+    )
+    for note in notes:
+        assert note in said and note in shown, (note, said, shown)
+    assert "cannot be reached" in refused and "ROOST_CONDA_PACKAGES is channels-only" in refused, refused
+    assert "fitted" not in refused

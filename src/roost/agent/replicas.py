@@ -58,10 +58,13 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhil
         place = root / model.name / str(model.version)
         place.mkdir(parents=True)
         carrier.lay_out(model.manifest, place, meanwhile)
+    named = bool(serving.source_name) and _name_source(folder.work, serving.source_name)
     only = serving.models[0] if len(serving.models) == 1 else None
     own = {
         "AZUREML_MODEL_DIR": str(root / only.name / str(only.version) if only else root),
         "AML_APP_ROOT": str(folder.work),
+        "AZUREML_APP_ROOT": str(folder.work),
+        **({"AZUREML_SOURCE_DIRECTORY": serving.source_name} if named else {}),
         SOCKET: serving.socket,
         "ROOST_SERVING_HANDLER": serving.handler,
         "ROOST_SERVING_CONCURRENCY": str(serving.concurrency),
@@ -70,6 +73,19 @@ def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhil
     make_private(place.parent)
     make_private(place)
     return {**own, "AZUREML_ENTRY_SCRIPT": spec.script} if spec.script else own
+
+
+def _name_source(work: Path, name: str) -> bool:
+    """Makes what is in the working folder reachable as `./name/…` too, the source folder's place in Azure ML; False where the
+    source has that name for something of its own. Links to its entries, and none to itself, so that a walk has an end."""
+    place = work / name
+    entries = [entry.name for entry in os.scandir(work) if entry.name != MODELS]
+    if os.path.lexists(place):
+        return False
+    place.mkdir()
+    for entry in entries:
+        (place / entry).symlink_to(Path("..", entry))
+    return True
 
 
 def clear(spec: RunSpec) -> None:

@@ -103,6 +103,8 @@ class Version:
     """Blob hash of the manifest of the source folder; empty with no script."""
     entry_script: str = ""
     """Path within the snapshot."""
+    source_name: str = ""
+    """What the source folder is called, where one was given: scripts know it by that name too."""
     environment: EnvironmentUse | None = None
     interpreter: str = ""
     """With no environment: the Python that the replica runs in."""
@@ -191,6 +193,8 @@ class Serving:
     socket: str
     """That its process listens at once `init()` has returned; at most 100 bytes long."""
     handler: str = "script"
+    source_name: str = ""
+    """Of the version: a second name for the folder that its script is in."""
     models: tuple[ServedModel, ...] = ()
     concurrency: int = 1
     memory_gb: float = 0.0
@@ -251,6 +255,8 @@ def _check_version(version: Version) -> None:
         )
     if version.handler not in HANDLERS:
         raise InvalidEndpoint(f"There is no handler {version.handler!r}.", hint=f"It is one of: {', '.join(HANDLERS)}.")
+    if "/" in version.source_name or version.source_name in (".", ".."):
+        raise InvalidEndpoint(f"The source folder's name {version.source_name!r} is no name of a folder.")
     if (version.handler == "script") is not bool(version.entry_script):
         raise InvalidEndpoint(
             f"A version has an entry script or a handler that needs none, got {version.entry_script!r} and "

@@ -9,8 +9,12 @@ from roost.domain.errors import InvalidInput
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)")
 _OURS = re.compile(
-    r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|telemetry|tensorboard|monitoring|contrib-services)"
+    r"azureml-(defaults|core|sdk|train(-.+)?|widgets|mlflow|dataset-runtime|dataprep(-native|-rslex)?|telemetry|tensorboard"
+    r"|monitoring|contrib-services)"
 )
+_DATASETS = ("azureml-dataset-runtime", "azureml-dataprep")
+_BROUGHT = {"numpy", "pandas", "pyarrow"}
+"""What packages for datasets bring along: tables are read with these, and scripts import them; see decision 034."""
 _INDEXES = ("--index-url", "--extra-index-url", "--find-links", "-i", "-f", "--trusted-host")
 _WITH_VALUE = (*_INDEXES, "--no-binary", "--only-binary")
 _ALONE = ("--no-index", "--pre")
@@ -29,7 +33,8 @@ def package(line: str) -> str:
 
 def checked(lines: Iterable[str]) -> list[str]:
     """Lines that can be installed on a node, sorted, options first; those that Roost itself stands for are left out."""
-    options, kept = set(), set()
+    options, kept = set[str](), set[str]()
+    brought: set[str] = set()
     for line in (each for item in lines for each in re.sub(r"\\\r?\n", " ", item).splitlines()):
         text = re.sub(r"(^|\s)#.*$", "", line).strip()
         if text.endswith("\\"):
@@ -38,6 +43,9 @@ def checked(lines: Iterable[str]) -> list[str]:
             options.update(_options(text))
         elif text and _wanted(text):
             kept.add(text)
+        elif text:
+            brought |= _brought(text)
+    kept |= brought - {package(each) for each in kept}
     return [*sorted(options), *sorted(kept, key=lambda each: (each.lower(), each))]
 
 
@@ -60,6 +68,11 @@ def _wanted(text: str) -> bool:
             f"The environment needs {name!r}, which Roost does not have.", hint="Leave it out of the packages."
         )
     return not _OURS.fullmatch(name)
+
+
+def _brought(text: str) -> set[str]:
+    """Packages that come with one which Roost stands for."""
+    return _BROUGHT if package(text) in _DATASETS else set()
 
 
 def refuse_credential(text: str) -> None:

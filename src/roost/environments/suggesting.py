@@ -3,7 +3,7 @@
 import difflib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -32,13 +32,18 @@ def near(name: str) -> str:
     return str(found[0]) if found else ""
 
 
-def hint(words: str) -> str:
-    """For a resolver's words that name a package which is not there; empty when they name none, or nothing comes near."""
+def _none(_: str) -> bool:
+    return False
+
+
+def hint(words: str, is_right: Callable[[str], bool] = _none) -> str:
+    """For a resolver's words that name a package which is not there; empty when they name none, or one whose name `is_right`
+    though its version is not, or when nothing comes near."""
     for found in _UNKNOWN.finditer(" ".join(words.split())):
         name = next(filter(None, found.groups()))
         if found[3] and package(name) not in _table()["packages"]:
             continue  # it is there, and could not be built
-        meant = near(name)
+        meant = "" if is_right(name) else near(name)
         if meant:
             return f"Did you mean {meant} instead of {name}?"
     return ""

@@ -105,6 +105,7 @@ class InferenceConfig:
         return Version(
             snapshot=snapshot,
             entry_script=script,
+            source_name=os.path.basename(self.source_directory or ""),
             environment=use,
             interpreter=interpreter,
             environment_variables={**(environment.environment_variables if environment else {}), **(variables or {})},

@@ -20,6 +20,16 @@ from roost.services.signals import CONTROL, run_topic
 
 _PLACEHOLDER = "/nowhere"
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_SHARED = ("azure", "backports", "google", "mpl_toolkits", "opentelemetry", "ruamel", "sphinxcontrib", "zope")
+"""Names that several packages share: where one of their modules is missing, a package is."""
+_PACKAGES = {
+    "sklearn": "scikit-learn",
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "skimage": "scikit-image",
+}
+"""What is installed for what is imported, where the names differ."""
 _UNREADABLE = "The model could not be loaded with "
 """How a worker begins when the framework is there and the file is not of it."""
 
@@ -59,6 +69,7 @@ def spec_of(house: House, workspace: str, name: str, version: Version, socket: s
             generation=version.generation,
             socket=socket,
             handler=version.handler,
+            source_name=version.source_name,
             models=tuple(ServedModel(name=each.name, version=each.version, manifest=each.manifest) for each in found),
             concurrency=version.limits.concurrency,
             memory_gb=version.limits.memory_gb,
@@ -119,6 +130,8 @@ def explained(house: House, workspace: str, versions: Sequence[Version], why: st
 
 def _lacking(house: House, workspace: str, version: Version, module: str) -> str:
     use = version.environment
+    if "." in module and module.partition(".")[0] not in _SHARED:  # Python names the first part that is missing
+        return _another_version(house, workspace, version, module)
     if use is not None:
         return f"It ran in environment {use.name!r}: add the package that has {module!r} to it."
     made = [each for each in (_environment_of(house, workspace, each) for each in version.models) if each]
@@ -127,6 +140,28 @@ def _lacking(house: House, workspace: str, version: Version, module: str) -> str
         f"It ran in {version.interpreter or sys.executable}, as there was no environment. Give one "
         f"(InferenceConfig(environment=…), or --environment){known}."
     )
+
+
+def _another_version(house: House, workspace: str, version: Version, module: str) -> str:
+    """The package is there, in a version that has no such module: the one that saved the model, or that its script was written
+    for, is another."""
+    use, package = version.environment, module.partition(".")[0]
+    where = f"environment {use.name!r}" if use is not None else version.interpreter or sys.executable
+    name = _PACKAGES.get(package, package)
+    said = [words for words in (_registered_with(house, workspace, each) for each in version.models) if words]
+    return (
+        f"It ran in {where}, which has {package!r} in a version without {module!r}: what was saved or written for another version "
+        f"of {name} needs that version there.{' ' if said else ''}{' '.join(said)}"
+    )
+
+
+def _registered_with(house: House, workspace: str, model: str) -> str:
+    """The framework's version that a model was registered with; empty when it says none."""
+    with contextlib.suppress(NotFound):
+        found = models.resolve(house, workspace, model)
+        if found.framework_version:
+            return f"Model {found.id} is registered with {found.framework} {found.framework_version}."
+    return ""
 
 
 def _environment_of(house: House, workspace: str, model: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from roost.environments import suggesting
 from roost.environments.archiving import channels as archived
 from roost.environments.base import BuildFailed, Meanwhile, Say
+from roost.environments.conda import translating
 from roost.environments.conda.settings import Channel, Settings
 from roost.environments.running import Runner, Words
 
@@ -152,9 +153,15 @@ def failure(words: str, kind: str = "") -> BuildFailed:
         words = "\n".join([*lines[:_MOST_LINES], *(["…"] if len(lines) > _MOST_LINES else [])])
         return BuildFailed(
             f"The conda packages cannot be had together: {words}",
-            hint=suggesting.hint(words) or "Loosen the versions in the conda file, or add a channel that has them.",
+            hint=" ".join([*_meant(words), "Loosen the versions in the conda file, or add a channel that has them."]),
         )
     return BuildFailed(words.replace(_NOISE, ""), hint=hint(words, kind))
+
+
+def _meant(words: str) -> list[str]:
+    """The name that was meant, perhaps, for one that no channel has."""
+    meant = suggesting.hint(words, translating.is_conda_name)
+    return [meant] if meant else []
 
 
 def nothing_fetched(failed: BuildFailed) -> bool:

@@ -4,7 +4,7 @@ Pure; `index_names.toml` is the table of names, `from_index.py` builds with it.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -15,6 +15,8 @@ from roost.domain.conda import name_of, version_of
 from roost.domain.recipes import BASICS, Recipe, python_wanted
 from roost.environments.base import BuildFailed
 
+_BARE = re.compile(r"[\w.-]+\s*(?:\[[^\]]*\])?")
+"""A requirement without a version: whatever conda has put there will do."""
 _ONE = re.compile(r"(={0,2})\s*([\w.!*]+)(?:[=\s]+([\w.*]+))?")
 _LIMIT = re.compile(r"([<>!~=]=?|)\s*(\d[\w.!]*?)(\.?\*)?")
 _VERSION = re.compile(r"(?:\d+!)?\d+(?:\.\d+)*(?:\.?(?:a|b|rc|post|dev)\d+)*")
@@ -39,7 +41,7 @@ def translate(recipe: Recipe) -> Translation:
     python = recipe.python
     replaced: dict[str, str] = {}
     left_out = []
-    own = {requirements.package(line) for line in recipe.requirements}
+    own = {requirements.package(line) for line in recipe.requirements if not _BARE.fullmatch(line)}
     for spec in recipe.packages:
         name = name_of(spec)
         if name == "python":
@@ -68,9 +70,11 @@ def index_name(name: str) -> str | None:
     return name
 
 
-def names() -> Iterable[str]:
-    """All names of the table that an index has."""
-    return {requirements.package(each) for each in _table()["named"].values()}
+def is_conda_name(name: str) -> bool:
+    """Whether channels are known to have a package of that name."""
+    table = _table()
+    known = requirements.package(name)
+    return known in (*BASICS, "python") or known in table["named"] or known in table["left_out"]["names"]
 
 
 def in_words(replaced: Mapping[str, str]) -> str:

@@ -3,9 +3,15 @@
 The request may name another method of the model: {"data": […], "method": "predict_proba"}.
 """
 
+import bz2
+import contextlib
+import gzip
 import importlib
+import lzma
 import pickle
+import sys
 import warnings
+import zlib
 from typing import Any, Dict, Optional
 
 from roost_job.scoring.handlers import Handler, files, forms
@@ -13,6 +19,9 @@ from roost_job.scoring.handlers.fields import Field
 from roost_job.scoring.handlers.tables import Columns
 from roost_job.scoring.messages import Refused, Request, Response
 
+_OWN = "sklearn.externals.joblib"
+_LOOKED_AT = 2**20
+_PACKED = ((b"\x1f\x8b", gzip.open), (b"BZ", bz2.open), (b"\xfd7zXZ", lzma.open), (b"]\x00", lzma.open))
 _ENDINGS = (".joblib", ".pkl", ".pickle", ".sav", ".skops")
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
 
@@ -63,12 +72,47 @@ def unpickled(path: str) -> Any:
     if path.endswith(".skops"):
         skops = importlib.import_module("skops.io")
         return skops.load(path, trusted=skops.get_untrusted_types(file=path))
+    joblib = _joblib(path)
+    if joblib is not None:
+        return joblib.load(path)
+    with open(path, "rb") as file:
+        return pickle.load(file)  # noqa: S301 - the model's own process; the control plane never loads one
+
+
+def _joblib(path: str) -> Any:
+    """The joblib that reads a file: before 0.23 scikit-learn had its own, whose files name it; None where there is none."""
+    own = _module(_OWN)
+    if _OWN.encode() not in _beginning(path):
+        return _module("joblib") or own
+    joblib = _module("joblib")
+    if own is None and joblib is not None:
+        for name in ("", ".numpy_pickle", ".numpy_pickle_utils", ".numpy_pickle_compat"):  # as files name them
+            found = _module("joblib" + name)
+            if found is not None:
+                sys.modules.setdefault(_OWN + name, found)
+    return own or joblib
+
+
+def _module(name: str) -> Any:
     try:
-        joblib = importlib.import_module("joblib")
-    except ImportError:  # older scikit-learn has its own
-        with open(path, "rb") as file:
-            return pickle.load(file)  # noqa: S301 - the model's own process; the control plane never loads one
-    return joblib.load(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scikit-learn 0.21 and 0.22 say that theirs goes
+            return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _beginning(path: str) -> bytes:
+    """The first bytes of a file, unpacked if joblib has packed them."""
+    with open(path, "rb") as file:
+        raw = file.read(_LOOKED_AT)
+    for magic, opened in _PACKED:
+        if raw.startswith(magic):
+            with opened(path, "rb") as unpacked, contextlib.suppress(OSError, EOFError, lzma.LZMAError):
+                return unpacked.read(_LOOKED_AT)
+    with contextlib.suppress(zlib.error):
+        return zlib.decompressobj().decompress(raw, _LOOKED_AT)
+    return raw
 
 
 def _columns(model: Any) -> Columns:
