@@ -3,7 +3,7 @@
 import pytest
 from tests.contracts.store import WS, at_once, event, submission
 
-from roost.domain.environments import Build, Environment
+from roost.domain.environments import Archive, Build, Environment
 from roost.domain.errors import NotFound
 from roost.domain.runs import RunStatus
 from roost.domain.workspaces import Experiment, Workspace
@@ -118,3 +118,21 @@ class EnvironmentsContract:
         assert store.runs.lease(statuses=statuses, at=20.0, seconds=5.0, limit=9) == []
         store.runs.touch_all(RunStatus.PREPARING)
         assert len(store.runs.lease(statuses=statuses, at=20.0, seconds=5.0, limit=9)) == 2
+
+    def test_what_is_kept_of_a_lock_is_put_replaced_and_dropped(self, store: Store) -> None:
+        assert store.environments.archive("ab" * 32) is None
+        first = Archive(
+            lock="ab" * 32, manifest="cd" * 32, python="3.6.15", files=2, bytes=5_000_000_000, missing=("a: gone",)
+        )
+        store.environments.put_archive(first)
+        assert store.environments.archive(first.lock) == first
+        whole = Archive(lock=first.lock, manifest="ef" * 32, python="", files=3, bytes=7, kept_at=9.0)
+        store.environments.put_archive(whole)
+        other = Archive(lock="01" * 32, manifest="23" * 32, python="", files=1, bytes=1, kept_at=5.0)
+        store.environments.put_archive(other)
+        assert list(store.environments.archives()) == [whole, other]
+        assert whole.manifest in store.upkeep.references().archives
+        assert store.environments.drop_archive(first.lock)
+        assert not store.environments.drop_archive(first.lock)
+        assert list(store.environments.archives()) == [other]
+        assert whole.manifest not in store.upkeep.references().others
