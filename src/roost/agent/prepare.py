@@ -85,9 +85,9 @@ def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
 def variables(
     plan: Plan, access: Access, folder: Folder, library: Path, door: Path, own: Mapping[str, str]
 ) -> dict[str, str]:
-    """The script's environment. Pure: `own` is the agent's."""
+    """The script's environment. Pure: `own` is the agent's, or that of the image."""
     seen = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, plan.gpus))} if plan.gpus else {}
-    given = {**passed(own), **seen, **plan.spec.environment_variables}
+    given = {**(own if plan.image else passed(own)), **seen, **plan.spec.environment_variables}
     given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
     bin_folder = os.path.dirname(plan.spec.interpreter)
     own_prefix = not plan.image or Path(plan.spec.interpreter).is_relative_to(folder.home)
