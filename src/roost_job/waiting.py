@@ -14,9 +14,7 @@ ENDS = ("Completed", "Failed", "Canceled")
 _POLL = 20.0
 
 
-def until_end(
-    link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optional[float] = None
-) -> Dict[str, Any]:
+def until_end(link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optional[float] = None) -> Dict[str, Any]:
     """The run's record once it has ended, or when so many seconds are over; `record` is the last one known."""
     until = None if seconds is None else time.monotonic() + seconds
     record = link.ask("run") if record is None else record

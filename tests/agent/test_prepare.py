@@ -68,7 +68,12 @@ class TestVariables:
         assert self.make(folder, kernel) == self.make(folder, {"PATH": "/usr/bin"})
 
     def test_an_image_keeps_its_own(self, folder):
-        image = {"PATH": "/opt/venv/bin:/usr/bin", "VIRTUAL_ENV": "/opt/venv", "PYTHONPATH": "/app", "MPLBACKEND": "Agg"}
+        image = {
+            "PATH": "/opt/venv/bin:/usr/bin",
+            "VIRTUAL_ENV": "/opt/venv",
+            "PYTHONPATH": "/app",
+            "MPLBACKEND": "Agg",
+        }
         given = replace(plan(interpreter="python"), image="sha256:1")
         env = variables(given, ACCESS, folder, folder.home / "lib", folder.root / "door", image)
         assert (env["VIRTUAL_ENV"], env["MPLBACKEND"]) == ("/opt/venv", "Agg")

@@ -168,7 +168,10 @@ def test_a_run_is_ended_from_outside_as_failed_or_completed(
     assert f"Status: {status}" in repr(run)
     assert "outputs/so_far.txt" in run.get_file_names()
     if ends == "fail":
-        assert run.get_details()["error"]["error"] == {"code": "marked_failed", "message": "E1: ValueError: it diverges"}
+        assert run.get_details()["error"]["error"] == {
+            "code": "marked_failed",
+            "message": "E1: ValueError: it diverges",
+        }
     run.cancel()
     run.complete()
     assert run.get_status() == status

@@ -8,7 +8,6 @@ Inside a job `get_context` gives this class too, with the agent's door as its li
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 import builtins
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -334,8 +333,9 @@ class Run(job.Run):
         if self.type != "azureml.interactive":
             self._end_submitted(to, message)
             return
-        if self._outputs and Path(self._outputs).is_dir():
-            self.upload_folder("outputs", os.fspath(self._outputs))
+        tracks = self._session is not None and self._session.tracked is not None  # then the session keeps them
+        if self._outputs and not tracks and Path(self._outputs).is_dir():
+            self.upload_folder(self._outputs_name, self._outputs)
         if not self._finish(to, reason, message):
             from roost.sdk import interactive  # noqa: PLC0415 - as above
 

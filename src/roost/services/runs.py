@@ -152,9 +152,7 @@ def cancel(house: House, caller: Caller, run_id: str) -> Run:
 
 
 def _cancel(house: House, caller: Caller, run: Run) -> Run:
-    return _ask_to_end(
-        house, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}."
-    )
+    return _ask_to_end(house, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}.")
 
 
 def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
