@@ -7,17 +7,20 @@ import logging
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from roost.agent import outputs, ranks
-from roost.agent.folder import Folder, shared
+from roost.agent import outputs, ranks, together
+from roost.agent.folder import Folder
 from roost.agent.inputs import Teller
-from roost.agent.keeping import find, keep
+from roost.agent.keeping import find, keep, keep_together
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
+from roost.domain.codec import decode
 from roost.domain.errors import Forbidden, NotFound
+from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Reason, RunStatus
 from roost_job.mpi import shell_folder
 
@@ -34,6 +37,8 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
+        common = keep_together(folder, link, masks, partial(_ended_nodes, link))
+        found.losses += common
         end = outcome.with_losses(found.losses, folder.root if problems else folder.work)
         log.info("The end: %s (%s).", end.to.value, end.reason.value)
         run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code))
@@ -41,8 +46,8 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
     except (NotFound, Forbidden) as error:
         log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
         return
-    if run.status.is_terminal or run.status is RunStatus.QUEUED:
-        remove_shared(folder)
+    if (run.status.is_terminal or run.status is RunStatus.QUEUED) and not common:
+        together.remove(folder, _attempt(folder))
     if (shell := shell_folder(str(folder.ranks))) != str(folder.ranks):
         shutil.rmtree(shell, ignore_errors=True)
     if not found.losses:
@@ -54,9 +59,11 @@ def _attempt(folder: Folder) -> int:
     return plan.attempt if plan else 1
 
 
-def remove_shared(folder: Folder) -> None:
-    """What the nodes of the run shared; its last one takes it away."""
-    shutil.rmtree(shared(folder, _attempt(folder)), ignore_errors=True)
+def _ended_nodes(link: Link) -> set[int]:
+    """Nodes that the control plane knows to have ended, those that never began among them."""
+    answer = persist(lambda: link.client.call("GET", link.path("agents")))
+    members = [decode(Member, each) for each in answer["members"]]
+    return {member.node_rank for member in members if member.phase is Phase.ENDED}
 
 
 def _deliver(folder: Folder, link: Link) -> list[str]:

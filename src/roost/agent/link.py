@@ -55,11 +55,11 @@ class Link:
             event["serving"] = True
         return decode(Run, self.client.call("POST", self.own_path("events"), json=event))
 
-    def put_files(self, files: Sequence[RunFile], run_id: str = "") -> None:
-        """Names blobs as files of the run, or of one below it."""
+    def put_files(self, files: Sequence[RunFile], run_id: str = "", *, of_all: bool = False) -> None:
+        """Names blobs as files of the run, or of one below it. `of_all`: not this node's own, but those of all nodes."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             named = {"files": encode(files[start : start + _FILES_AT_ONCE])}
-            node = {"node": self.rank} if self.rank and not run_id else None
+            node = {"node": self.rank} if self.rank and not run_id and not of_all else None
             self.client.call("PUT", path_of("runs", run_id or self.run_id, "files"), json=named, params=node)
 
     def path(self, *parts: str) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.agent import contained, job_library
+from roost.agent import contained, job_library, stale, together
 from roost.agent.folder import Folder, shared
+from roost.agent.inputs import Teller
 from roost.agent.keeping import note_laid
 from roost.agent.processes import MARK
 from roost.agent.variables import passed
@@ -36,6 +37,8 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     """Raises RoostError or OSError, or what `meanwhile` raises; what it has made until then stands in the run's folder and goes
     with it."""
     lay_out(folder, plan.spec, carrier, meanwhile)
+    if plan.spec.node_count > 1:
+        _join(folder, plan, access)
     check(folder, plan.spec, plan.image)
     if by_rank(plan.spec.launch, plan.spec.node_count, plan.spec.topology):
         folder.ranks.mkdir(mode=0o700, exist_ok=True)
@@ -43,6 +46,14 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     library = job_library.ensure(folder.home)
     own = contained.variables(plan.image) if plan.image else os.environ
     return Prepared(variables(plan, access, folder, library, door, own), plan)
+
+
+def _join(folder: Folder, plan: Plan, access: Access) -> None:
+    """The folders of results are one for all nodes of this machine; where each has its own, the run's log says so."""
+    if access.endpoint_file:
+        together.join(folder, plan.attempt, stale.load(folder))
+    elif plan.node_rank == 0:
+        Teller(folder.std_log).say(together.OWN_FOLDERS)
 
 
 def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhile) -> None:

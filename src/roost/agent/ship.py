@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 
-from roost.agent import ranks, stale
+from roost.agent import ranks, stale, together
 from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.masking import Masks
@@ -44,7 +44,8 @@ class Cargo:
 
     @cached_property
     def _laid(self) -> stale.Laid:
-        return stale.load(self._folder)
+        there = together.of(self._folder)
+        return {**stale.load(self._folder), **(there.laid if there else {})}
 
     def round(self, *, last: bool = False) -> None:
         """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
@@ -53,12 +54,17 @@ class Cargo:
         self._shipper.ship_spools(self._folder.spool)
         began = time.monotonic()
         if last or began >= self._logs_due:
-            for name, path in log_files(self._folder.work / "logs"):
+            for name, path in log_files(self._folder.work / "logs") if self._streams_logs() else ():
                 if not stale.is_stale(self._laid, name, path):
                     self._stream(name, path, last)
             now = time.monotonic()
             self._logs_due = now + _LOGS_SHARE * (now - began)
         self._staging.send(self._link)
+
+    def _streams_logs(self) -> bool:
+        """Logs that all nodes of this machine share are streamed by the first one."""
+        plan = ranks.plan_of(self._folder)
+        return plan is None or plan.node_rank == 0 or not together.is_shared(self._folder, "logs")
 
     def _stream(self, name: str, path: Path, last: bool) -> None:
         """One file that cannot be sent does not keep the others back; it is said once."""
