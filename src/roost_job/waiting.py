@@ -42,7 +42,7 @@ def stream(link: Any, run_id: str) -> Dict[str, Any]:
         if piece["status"] in ENDS and not data:
             break
     record = until_end(link)
-    out.write("\nExecution Summary\n=================\nRunId: %s\n\n" % run_id)
+    out.write("\nExecution Summary\n=================\nRunId: %s\nStatus: %s\n\n" % (run_id, record["status"]))
     out.flush()
     return record
 

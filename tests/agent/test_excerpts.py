@@ -15,7 +15,9 @@ def pandas(count: int) -> list[str]:
 
 
 def test_the_user_s_own_frames_stay_and_those_of_packages_go() -> None:
-    text = "\n".join(["epoch 1", HEAD, frame("/w/train.py", 9), frame("/w/data.py", 4), *pandas(12), "KeyError: 'price'"])
+    text = "\n".join(
+        ["epoch 1", HEAD, frame("/w/train.py", 9), frame("/w/data.py", 4), *pandas(12), "KeyError: 'price'"]
+    )
     assert last_words(text + "\n") == "\n".join(
         [
             HEAD,
@@ -30,7 +32,15 @@ def test_the_user_s_own_frames_stay_and_those_of_packages_go() -> None:
 
 def test_frames_between_are_counted_by_package() -> None:
     torch = [frame("/env/lib/python3.11/site-packages/torch/nn.py") for _ in range(3)]
-    lines = [HEAD, frame("/w/a.py"), *torch, frame("/usr/lib/python3.11/json/x.py"), frame("/w/b.py"), *pandas(6), "E: x"]
+    lines = [
+        HEAD,
+        frame("/w/a.py"),
+        *torch,
+        frame("/usr/lib/python3.11/json/x.py"),
+        frame("/w/b.py"),
+        *pandas(6),
+        "E: x",
+    ]
     shown = last_words("\n".join(lines)).split("\n")
     assert [line for line in shown if "left out" in line] == [
         "  … 3 frames of torch left out",

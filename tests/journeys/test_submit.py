@@ -132,11 +132,15 @@ def test_submit_watch_and_read_back(
 
 def test_a_script_that_fails(experiment: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = submit(experiment, tmp_path, FAILING)
-    with pytest.raises(ActivityFailedException, match="the data is empty"):
+    with pytest.raises(ActivityFailedException, match="the data is empty") as caught:
         run.wait_for_completion(show_output=True)
     said = capsys.readouterr().out
     assert "about to fail" in said
-    assert "\nError:\nThe script ended with exit code 1.\nTraceback" in said
+    assert "\nStatus: Failed\nDuration: " in said
+    assert "\nError:\nThe script ended with exit code 1.\nValueError: the data is empty\n" in said
+    assert (said + str(caught.value)).count("Traceback") == 1, "the frames are shown once, in the log"
+    with pytest.raises(ActivityFailedException, match="Traceback"):
+        run.wait_for_completion()
     assert run.wait_for_completion(raise_on_error=False)["status"] == "Failed"
     assert "outputs/partial.txt" in run.get_file_names()
     assert "ValueError" in run.get_details()["error"]["error"]["message"]

@@ -300,7 +300,7 @@ class Run(job.Run):
             ) from None
         self._seen = run
         if raise_on_error:
-            waiting.raise_for_failure(run)
+            waiting.raise_for_failure(run, shown=show_output)
         return self.get_details()
 
     # ---- ending it
