@@ -214,6 +214,24 @@ def test_a_run_that_takes_too_long(experiment: Experiment, tmp_path: Path) -> No
     assert "outputs/so_far.txt" in run.get_file_names()
 
 
+def test_a_run_goes_on_from_the_outputs_of_another(experiment: Experiment, tmp_path: Path) -> None:
+    first = submit(experiment, tmp_path, "open('outputs/step.txt', 'w').write('7')")
+    first.wait_for_completion()
+    place = first._get_outputs_datapath()
+    assert (place.datastore_name, place.path_on_datastore) == ("workspaceblobstore", f"azureml/{first.id}/outputs")
+    text = (
+        "import os, sys\nassert sys.argv[1] == '--resume-from', sys.argv\n"
+        "assert sys.argv[2] == os.environ['AZUREML_DATAREFERENCE_MODEL_LOCATION']\n"
+        "print('goes on from', open(os.path.join(sys.argv[2], 'step.txt')).read())"
+    )
+    second = submit(experiment, tmp_path, text, resume_from=place)
+    second.wait_for_completion(show_output=True)
+    second.download_file("user_logs/std_log.txt", str(tmp_path / "log.txt"))
+    assert "goes on from 7" in (tmp_path / "log.txt").read_text()
+    with pytest.raises(InvalidInput, match="has no files below `outputs`"):
+        second._get_outputs_datapath()
+
+
 def test_control_c_ends_the_watching_only(experiment: Experiment, tmp_path: Path) -> None:
     run = submit(experiment, tmp_path, PATIENT, tmp_path / "sign", "x")
     code = """

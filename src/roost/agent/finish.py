@@ -6,6 +6,7 @@ Shared by the agent and the salvage pass. Nothing is deleted that has not arrive
 import logging
 import os
 import shutil
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,9 @@ log = logging.getLogger("roost.agent")
 
 
 def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[], None]) -> None:
-    """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile."""
+    """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile. The time in
+    which no control plane answered is not the run's."""
+    away = link.client.away
     try:
         problems = _deliver(folder, link) if outcome.to is RunStatus.COMPLETED else []
         found = find(folder)
@@ -41,7 +44,8 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         found.losses += common
         end = outcome.with_losses(found.losses, folder.root if problems else folder.work)
         log.info("The end: %s (%s).", end.to.value, end.reason.value)
-        run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code))
+        ended_at = max(outcome.at, time.time() - (link.client.away - away))
+        run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code, at=ended_at))
         log.info("The run is %s.", run.status.value)
     except (NotFound, Forbidden) as error:
         log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)

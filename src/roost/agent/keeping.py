@@ -73,7 +73,7 @@ def made_together(folder: Folder, there: Together, tops: Sequence[str] = togethe
     return Found(files=fresh, losses=made.losses)
 
 
-def note_laid_together(folder: Folder, there: Together) -> None:
+def note_laid_together(there: Together) -> None:
     """What stands in the folders that the nodes share before the script starts; with the lock held."""
     made = Found()
     for top in together.TOPS:

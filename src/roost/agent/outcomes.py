@@ -5,8 +5,9 @@ is known, so that a salvage pass after the agent's own death still tells the tru
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from roost.agent import excerpts, ranks
@@ -24,6 +25,8 @@ class Outcome:
     reason: Reason
     message: str = ""
     exit_code: int | None = None
+    at: float = field(default_factory=time.time, compare=False)
+    """When it was known, by this node's clock."""
 
     def with_losses(self, losses: list[str], place: Path) -> "Outcome":
         """The same end, when some of what the run made could not be kept: that is never passed over in silence."""
@@ -59,7 +62,7 @@ def of_exit(
 ) -> Outcome:
     """The end of a script that ended by itself; `memory` says that the want of it was the reason, `who` which process it was."""
     if code == 0:
-        return DONE
+        return replace(DONE, at=time.time())
     return failed(Reason.EXIT_CODE, f"{memory or _fate(code, who)}\n{last_words(log, hide)}".strip(), code)
 
 

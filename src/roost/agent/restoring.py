@@ -31,7 +31,7 @@ def restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile) -> int
     with together.once(there, "restored") as first:  # the nodes of this machine have one folder
         count = _restore(folder, plan, link, meanwhile, shared=True) if first else 0
         if first:
-            note_laid_together(folder, there)
+            note_laid_together(there)
     return count
 
 

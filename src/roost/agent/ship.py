@@ -106,6 +106,13 @@ class Ship(threading.Thread):
         self.serving = False
         """Whether this node has no process that the run goes on for, any more; it is told with the next round."""
         self._said_serving: bool | None = None
+        self._began: float | None = None
+        """When the script was started, and when it ended: nobody may be there to be told then."""
+        self._ended: float | None = None
+
+    def start(self) -> None:
+        self._began = time.time()
+        super().start()
 
     def run(self) -> None:
         self._try(self._say_running)
@@ -122,7 +129,7 @@ class Ship(threading.Thread):
             if self._said_serving is not self.serving and not stopping:
                 self._try(self._say_running)
             if stopping:
-                self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
+                self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED, at=self._ended))
             went_well = self._try(partial(self._cargo.round, last=stopping))
             with self._turn:
                 self._done = self._begun if went_well else self._done
@@ -146,6 +153,7 @@ class Ship(threading.Thread):
         """One last round, at once; returns when the thread has ended. Nothing happens when no script was ever started."""
         if self.ident is None:
             return
+        self._ended = time.time()
         self._stopping = True
         self._hurry.set()
         self.join()
@@ -153,7 +161,8 @@ class Ship(threading.Thread):
     def _say_running(self) -> None:
         serving = self.serving
         with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
-            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving))
+            said = self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving, at=self._began)
+            self._orders.heard(said)
         self._said_serving = serving
 
     def _try(self, deed: Callable[[], object]) -> bool:

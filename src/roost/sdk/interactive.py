@@ -38,10 +38,13 @@ def spools_of(home: Path) -> Path:
     return home / "spools"
 
 
-def report(client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "") -> Run:
-    """Tells the control plane what became of the run; the run as it is then. Said twice is said once."""
-    said = {"to": to.value, "reason": reason.value, "message": message}
-    return codec.decode(Run, client.call("POST", path_of("runs", run_id, "events"), json=said))
+def report(
+    client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "", at: float | None = None
+) -> Run:
+    """Tells the control plane what became of the run, now or `at` that time of this machine; the run as it is then. Said twice is
+    said once."""
+    said = {"to": to.value, "reason": reason.value, "message": message, "at": time.time() if at is None else at}
+    return codec.decode(Run, client.call("POST", path_of("runs", run_id, "events"), json=said, clocked=True))
 
 
 class Session:

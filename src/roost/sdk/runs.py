@@ -31,6 +31,7 @@ from roost_job.exceptions import AzureMLException, ExperimentExecutionException,
 from roost_job.spool import Writer
 
 if TYPE_CHECKING:
+    from roost.sdk.datapaths import DataPath
     from roost.sdk.environments import Environment
     from roost.sdk.experiments import Experiment
     from roost.sdk.interactive import Session
@@ -279,6 +280,13 @@ class Run(job.Run):
             super().download_files(prefix, output_directory, output_paths, append_prefix)
         else:
             downloads.fetch_folder(self._reach, self.id, prefix or "", output_directory, output_paths, append_prefix)
+
+    def _get_outputs_datapath(self) -> "DataPath":
+        """Its outputs as a place in the workspace's default datastore, such as `resume_from` takes; see `run_outputs.py`."""
+        from roost.sdk import run_outputs  # noqa: PLC0415 - datastores, for those who use them
+
+        _ = self._connection  # inside its own job it raises, and says where this can be done
+        return run_outputs.datapath(self)
 
     # ---- waiting for its end
 

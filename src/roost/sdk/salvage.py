@@ -62,6 +62,7 @@ def _ship(connection: Connection, folder: Path, url: str) -> str:
         return ""
     with suppress(NotFound):
         run = codec.decode(Run, connection.client.call("GET", path_of("runs", run_id)))
+        last_sign = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
         Shipper(connection.client, run_id).ship_spools(folder)
         if (tracked := tracking.read(folder)) is not None:
             tracked.keep(connection, run_id)
@@ -69,7 +70,14 @@ def _ship(connection: Connection, folder: Path, url: str) -> str:
             words = (
                 f"Process {pid}, which logged this run, ended without run.complete(); what it logged was sent later."
             )
-            report(connection.client, run_id, RunStatus.FAILED, Reason.CLIENT_LOST, words)
+            report(
+                connection.client,
+                run_id,
+                RunStatus.FAILED,
+                Reason.CLIENT_LOST,
+                words,
+                at=max(last_sign, run.heard_at or 0.0),
+            )
         shutil.rmtree(folder, ignore_errors=True)
         return run_id
     return ""
