@@ -41,7 +41,8 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
             raise UserErrorException("A run's id must be text that is not empty, got %.80r." % (run_id,))
         self._experiment = experiment
         self._run_id = run_id
-        self._outputs = outputs
+        self._outputs = os.path.abspath(outputs) if outputs else None  # the script may go elsewhere
+        self._outputs_name = uploads.folder_name(outputs) if outputs else "outputs"
         self._job: Optional[Job] = kwargs.get("_job")
         self._kin = bool(kwargs.get("_kin"))  # another run than the job's: one that its token reaches
         self._above = bool(kwargs.get("_above"))
@@ -314,7 +315,7 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
             self._mark(to, message)
             return
         if self._outputs and os.path.isdir(self._outputs):
-            self.upload_folder("outputs", self._outputs)
+            self.upload_folder(self._outputs_name, self._outputs)
         spool, self._spool = self._spool, None
         if spool is not None:
             spool.close()  # a script with thousands of children would run out of files

@@ -15,6 +15,7 @@ class RunModels(object):
 
     _job: Any
     _outputs: Optional[str]
+    _outputs_name: str
     _kin: bool
 
     @property
@@ -80,14 +81,14 @@ class RunModels(object):
         """What lies in the folder of outputs, by the names that it has in the run."""
         root = self._root()
         found = [os.path.join(at, each) for at, _, files in os.walk(root) for each in files] if root else []
-        return sorted("outputs/" + os.path.relpath(each, root).replace(os.sep, "/") for each in found)
+        return sorted(self._outputs_name + "/" + os.path.relpath(each, root).replace(os.sep, "/") for each in found)
 
     def _keep(self, path: str) -> bool:
         """Uploads what this very process, or its job, has at that path in its outputs, which are else kept at the run's end."""
-        root = self._root()
-        if root is None or not (path == "outputs" or path.startswith("outputs/")):
+        root, top = self._root(), self._outputs_name
+        if root is None or not (path == top or path.startswith(top + "/")):
             return False
-        here = os.path.normpath(os.path.join(root, path[len("outputs/") :]))
+        here = os.path.normpath(os.path.join(root, path[len(top) + 1 :]))
         if os.path.isfile(here):
             self.upload_file(path, here)
         elif os.path.isdir(here) and any(files for _, _, files in os.walk(here)):

@@ -71,6 +71,15 @@ def folder(name: str, path: Any) -> List[Tuple[str, str]]:
     return found
 
 
+def folder_name(path: Any) -> str:
+    """What the names of a folder's files begin with in the run: its path as it is seen from here, or, elsewhere, its own name."""
+    absolute = os.path.abspath(os.fsdecode(path))
+    parts = os.path.relpath(absolute).split(os.sep)
+    if parts == ["."]:
+        return "outputs"
+    return os.path.basename(absolute) if parts[0] == os.pardir else "/".join(parts)
+
+
 def _refuse(error: OSError) -> None:
     raise UserErrorException("The folder %s cannot be read: %s." % (error.filename, error.strerror))
 

@@ -14,9 +14,7 @@ ENDS = ("Completed", "Failed", "Canceled")
 _POLL = 20.0
 
 
-def until_end(
-    link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optional[float] = None
-) -> Dict[str, Any]:
+def until_end(link: Any, record: Optional[Dict[str, Any]] = None, seconds: Optional[float] = None) -> Dict[str, Any]:
     """The run's record once it has ended, or when so many seconds are over; `record` is the last one known."""
     until = None if seconds is None else time.monotonic() + seconds
     record = link.ask("run") if record is None else record
@@ -44,7 +42,7 @@ def stream(link: Any, run_id: str) -> Dict[str, Any]:
         if piece["status"] in ENDS and not data:
             break
     record = until_end(link)
-    out.write("\nExecution Summary\n=================\nRunId: %s\n\n" % run_id)
+    out.write("\nExecution Summary\n=================\nRunId: %s\nStatus: %s\n\n" % (run_id, record["status"]))
     out.flush()
     return record
 

@@ -139,9 +139,14 @@ def test_a_killed_control_plane_is_waited_for(own_plane):
     eventually(lambda: plane.says(run, "ready"))
     plane.kill()
     eventually((plane.folder(run) / "ended.json").exists)
+    time.sleep(2)
+    back_at = time.time()
     plane.start()
     run = plane.wait(run)
     assert run.status is RunStatus.COMPLETED
+    events = plane.client.call("GET", f"/api/runs/{run.id}/events")["events"]
+    assert [event["at"] < back_at for event in events if event["to"] == "Finalizing"] == [True], "when it happened"
+    assert run.ended_at < time.time() - 1, "the time in which nobody answered is not the run's"
     assert plane.metrics(run)["loss"] == [float(step) for step in range(2000)]
     assert plane.log(run) == "ready\ndone\n"
     assert plane.read(run, "outputs/model") == b"m"

@@ -25,7 +25,7 @@ ValueError: bad lr"""
         (b"\x1b[31mred\x1b[0m\x07\n", "red"),
         (b"\xff\xfe garbage\n", "�� garbage"),
         (b"".join(b"%d\n" % n for n in range(100)), "\n".join(str(n) for n in range(80, 100))),
-        (b"x" * 100_000, "x" * 500),
+        (b"x" * 100_000, "x" * 500 + "…"),
     ],
 )
 def test_last_words(tmp_path, text, expected):

@@ -1,6 +1,7 @@
 import os
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -48,10 +49,35 @@ class TestVariables:
         assert "8f1c2d" not in "".join(env.values())
 
     def test_the_interpreter_and_the_library_come_first(self, folder):
-        env = self.make(folder, {"PATH": "/usr/bin", "PYTHONPATH": "/mine"})
+        named = {"PYTHONPATH": "/mine", "ROOST_PASS": "PYTHONPATH"}
+        env = self.make(folder, {"PATH": "/usr/bin", **named})
         assert env["PATH"] == f"/env/bin{os.pathsep}/usr/bin"
         assert env["PYTHONPATH"] == f"{folder.home / 'lib'}{os.pathsep}/mine"
         assert self.make(folder)["PYTHONPATH"] == str(folder.home / "lib")
+
+    def test_a_notebook_that_started_the_control_plane_leaves_no_trace(self, folder):
+        kernel = {
+            "PATH": "/home/ann/.venv/bin:/usr/bin",
+            "VIRTUAL_ENV": "/home/ann/.venv",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            "JPY_PARENT_PID": "1",
+            "PYTHONPATH": "/editor",
+            "PYTHONBREAKPOINT": "editor.stop",
+            "CONDA_PREFIX": "/opt/conda",
+        }
+        assert self.make(folder, kernel) == self.make(folder, {"PATH": "/usr/bin"})
+
+    def test_an_image_keeps_its_own(self, folder):
+        image = {
+            "PATH": "/opt/venv/bin:/usr/bin",
+            "VIRTUAL_ENV": "/opt/venv",
+            "PYTHONPATH": "/app",
+            "MPLBACKEND": "Agg",
+        }
+        given = replace(plan(interpreter="python"), image="sha256:1")
+        env = variables(given, ACCESS, folder, folder.home / "lib", folder.root / "door", image)
+        assert (env["VIRTUAL_ENV"], env["MPLBACKEND"]) == ("/opt/venv", "Agg")
+        assert env["PATH"].endswith("/opt/venv/bin:/usr/bin") and env["PYTHONPATH"].endswith(":/app")
 
     def test_the_run_s_variables_win_over_the_node_s_and_not_over_ours(self, folder):
         mine = {"A": "run", "PYTHONPATH": "/theirs", "ROOST_RUN_ID": "other"}

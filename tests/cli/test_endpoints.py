@@ -6,6 +6,7 @@ import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -105,6 +106,41 @@ def test_what_waits_in_a_pipe_has_a_line_for_each_phase(monkeypatch: pytest.Monk
         told.step(endpoint)
     told.step(replace(endpoint, state=EndpointState.HEALTHY))
     assert out.getvalue().splitlines() == ["Preparing: building environment 'sk-env'", "Starting", "Healthy"]
+
+
+def test_while_an_environment_is_built_a_notebook_sees_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter(["Resolved 12 packages\nDownloading torch (216.0 MB)\n", "", "Installed 12 packages\n"])
+
+    class Log:
+        def read(self, wait: float) -> str:
+            return next(lines)
+
+    monkeypatch.setattr(webservice_waiting.waiting, "Tail", lambda *_: Log())
+    out = io.StringIO()
+    told = webservice_waiting.Told(
+        cast(Workspace, SimpleNamespace(_connection=SimpleNamespace(watcher=None))), "b", out
+    )
+    version = Version(name="v1", generation=1)
+    record = Endpoint(name="b", workspace="w", spec=EndpointSpec(versions=(version,)), user="u", created_at=0.0)
+    replica = Replica(run_id="r1", version="v1", generation=1)
+    told.expect(record)
+    for status, message in (
+        ("Preparing", "Its environment is being built."),
+        ("Preparing", "Its environment is being built."),
+        ("Preparing", "Its environment is being built."),
+        ("Running", ""),
+    ):
+        found = [replace(replica, status=status, message=message)]
+        monkeypatch.setattr(webservice_waiting.endpoints, "replicas", lambda *_, found=found: found)
+        told.step(record)
+    said = [line.rpartition("Replica ")[2] for line in out.getvalue().splitlines()]
+    assert said == [
+        ".",
+        "r1: Preparing: its environment is being built",
+        "    Downloading torch (216.0 MB)..",
+        "    Installed 12 packages.",
+        "r1: Running: its worker starts and calls init()",
+    ]
 
 
 @pytest.mark.slow

@@ -199,4 +199,4 @@ def test_why_a_run_waits_for_a_cluster(plane: Plane) -> None:
     assert why(queue[3]) == (
         "All 2 nodes of cluster gpu are taken; 1 run is ahead of it. `roost run list --status Running` shows what runs."
     )
-    assert why(queue[0]) == "It was given a node of gpu; its agent is starting there."
+    assert why(queue[0]) == "Its agent is starting on a node of gpu."

@@ -112,7 +112,7 @@ def test_a_node_that_never_comes_fails_the_run_and_is_named(plane: Plane) -> Non
         plane.later(1)
     now = plane.run(run)
     assert now.ending is Reason.NODE_FAILED
-    assert "On node 1 (local-1): Its agent was started and did not come within 60 s." in now.message
+    assert "On node 1 (local-1): Its agent was started and did not report within 60 s." in now.message
     assert plane.engine.stopped == [f"{run.id}+1:2"]
     say(plane, run, 0, RunStatus.FAILED, Reason.NODE_FAILED)
     assert (plane.run(run).status, plane.run(run).reason) == (RunStatus.FAILED, Reason.START_FAILED)
@@ -134,7 +134,10 @@ def test_an_agent_that_is_gone_is_salvaged_and_then_given_up(plane: Plane) -> No
     say(plane, run, 0, RunStatus.FAILED, Reason.NODE_FAILED)
     now = plane.run(run)
     assert (now.status, now.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
-    assert "On node 1 (local-1): Its agent was lost, and so was the one sent to keep what it left." in now.message
+    assert (
+        "On node 1 (local-1): Its agent ended unexpectedly, and so did the one that was started to save its files."
+        in now.message
+    )
 
 
 def test_a_start_that_fails_for_good_ends_those_that_started(plane: Plane) -> None:
@@ -167,7 +170,7 @@ def test_a_cancel_ends_members_that_never_started_and_waits_for_the_others(plane
     plane.later(3)
     never, other = gangs.members(plane.house, run.id)
     assert (never.phase, never.to) == (Phase.ENDED, RunStatus.CANCELED)
-    assert never.message == "It was ended before its agent had started."
+    assert never.message == "It was ended before its script started on this node."
     assert other.phase is Phase.PREPARING
     assert len(plane.engine.started) == 1, "nothing is started for a run that is cancelled"
     assert not plane.run(run).status.is_terminal
@@ -228,7 +231,7 @@ def test_a_run_that_loses_its_nodes_too_often_fails(plane: Plane) -> None:
         runs.report(plane.house, run.id, said)
     now = plane.run(run)
     assert (now.status, now.reason) == (RunStatus.FAILED, Reason.PREEMPTED)
-    assert now.message == f"Its nodes were taken away {MAX_ATTEMPTS} times; it is not begun again."
+    assert now.message == f"Its nodes were taken away {MAX_ATTEMPTS} times; it is not started again."
 
 
 def test_more_nodes_than_a_cluster_can_have_are_refused(plane: Plane) -> None:

@@ -345,7 +345,7 @@ def test_a_node_that_cannot_be_asked_for_is_not_responding_and_given_up_when_the
     plane.later(61)
     now = plane.run(run)
     assert (now.status, now.reason) == (RunStatus.NOT_RESPONDING, Reason.SILENT)
-    assert "cannot be asked for" in now.message
+    assert "cannot be asked about" in now.message
     runs.cancel(plane.house, ANN, run.id)
     plane.later(50)
     assert plane.run(run).status is RunStatus.CANCEL_REQUESTED

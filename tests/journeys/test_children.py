@@ -80,7 +80,7 @@ def test_a_script_makes_children(experiment: Experiment, tmp_path: Path, version
     statuses = {child.get_tags().get("fold"): child.get_status() for child in run.get_children(tags="fold")}
     assert statuses == {"0": "Completed", "1": "Completed", "2": "Canceled", "3": "Completed"}
     assert {child.get_status() for child in run.get_children()} == {"Completed", "Canceled"}
-    assert ["outputs/model.txt"] in [child.get_file_names() for child in run.get_children()]
+    assert ["made/model.txt"] in [child.get_file_names() for child in run.get_children()]
     assert [each.id for each in experiment.get_runs()] == [run.id]
     assert len(list(experiment.get_runs(include_children=True))) == 8
 

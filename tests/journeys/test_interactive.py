@@ -1,5 +1,6 @@
 """Runs that live in the caller's own process."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roost import Experiment, Workspace
-from roost.domain.errors import Unavailable
+from roost.domain.errors import InvalidInput, Unavailable
 from roost.sdk import discovery, embedded, interactive, salvage
 
 pytestmark = pytest.mark.slow
@@ -36,10 +37,48 @@ def test_log_upload_and_complete(experiment: Experiment, home: Path, tmp_path: P
         run.tag("kind", "notebook")
         assert run.get_metrics()["loss"] == list(range(100))
         (spools,) = interactive.spools_of(home).iterdir()
+    assert "Status: Completed" in repr(run) and "Completed" in run._repr_html_()
     assert run.get_status() == "Completed"
-    assert run.get_file_names() == ["notes/a.txt", "outputs/model.txt"]
+    assert run.get_file_names() == ["mine/model.txt", "notes/a.txt"]
     assert run.tags == {"kind": "notebook"}
     assert not spools.exists()
+
+
+def test_the_folder_of_outputs_is_made_and_kept(
+    experiment: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = experiment.start_logging()
+    (tmp_path / "outputs/deep").mkdir(parents=True)
+    (tmp_path / "outputs/a.txt").write_text("a")
+    (tmp_path / "outputs/deep/b.txt").write_text("b")
+    first.complete()
+    assert first.get_file_names() == ["outputs/a.txt", "outputs/deep/b.txt"]
+    second = experiment.start_logging()
+    (tmp_path / "outputs/deep/b.txt").write_text("changed")
+    (tmp_path / "outputs/c.txt").write_text("c")
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir(tmp_path / "elsewhere")
+    capsys.readouterr()
+    second.fail("no use")
+    assert second.get_file_names() == ["outputs/c.txt", "outputs/deep/b.txt"]
+    words = f"outputs/a.txt was there before run {second.id} began and did not change: not kept with it."
+    assert words in capsys.readouterr().err
+    os.chdir(tmp_path)
+    with experiment.start_logging(outputs="myout") as named:
+        (tmp_path / "myout/c.txt").write_text("c")
+        named.register_model("c", model_path="myout/c.txt")
+    assert named.get_file_names() == ["myout/c.txt"]
+    with experiment.start_logging(outputs=False) as without:
+        (tmp_path / "outputs/d.txt").write_text("d")
+    assert without.get_file_names() == []
+
+
+def test_outputs_that_are_no_folder_are_refused_before_a_run_is_made(experiment: Experiment, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for given in (3, "file", "file/below"):
+        with pytest.raises(InvalidInput, match="outputs"):
+            experiment.start_logging(outputs=given)  # type: ignore[arg-type]
+    assert list(experiment.get_runs()) == []
 
 
 def test_an_exception_in_the_block_fails_the_run(experiment: Experiment) -> None:
@@ -93,13 +132,15 @@ def test_a_process_that_ends_without_saying(ending: str, status: str, workspace:
 
 def test_a_killed_process_is_delivered_once_by_who_comes_next(workspace: Workspace, home: Path) -> None:
     dying = "import os\nfor i in range(5000): run.log('loss', i)\nos.kill(os.getpid(), 9)\n"
-    run_id = told("import sys\n" + BEGIN + "sys.stdout.flush()\n" + dying).strip()
+    made = "open('outputs/model.txt', 'w').write('half')\n"
+    run_id = told("import sys\n" + BEGIN + made + "sys.stdout.flush()\n" + dying).strip()
     run = workspace.get_run(run_id)
     assert run.get_status() == "Running"
     told("from roost import Workspace\nWorkspace()")
     assert run.get_metrics()["loss"] == list(range(5000))
     assert run.get_status() == "Failed"
     assert run.get_details()["error"]["error"]["code"] == "client_lost"
+    assert run.get_file_names() == ["outputs/model.txt"]
     assert list(interactive.spools_of(home).iterdir()) == []
 
 

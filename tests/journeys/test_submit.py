@@ -132,11 +132,15 @@ def test_submit_watch_and_read_back(
 
 def test_a_script_that_fails(experiment: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = submit(experiment, tmp_path, FAILING)
-    with pytest.raises(ActivityFailedException, match="the data is empty"):
+    with pytest.raises(ActivityFailedException, match="the data is empty") as caught:
         run.wait_for_completion(show_output=True)
     said = capsys.readouterr().out
     assert "about to fail" in said
-    assert "\nError:\nThe script ended with exit code 1.\nTraceback" in said
+    assert "\nStatus: Failed\nDuration: " in said
+    assert "\nError:\nThe script ended with exit code 1.\nValueError: the data is empty\n" in said
+    assert (said + str(caught.value)).count("Traceback") == 1, "the frames are shown once, in the log"
+    with pytest.raises(ActivityFailedException, match="Traceback"):
+        run.wait_for_completion()
     assert run.wait_for_completion(raise_on_error=False)["status"] == "Failed"
     assert "outputs/partial.txt" in run.get_file_names()
     assert "ValueError" in run.get_details()["error"]["error"]["message"]
@@ -168,7 +172,10 @@ def test_a_run_is_ended_from_outside_as_failed_or_completed(
     assert f"Status: {status}" in repr(run)
     assert "outputs/so_far.txt" in run.get_file_names()
     if ends == "fail":
-        assert run.get_details()["error"]["error"] == {"code": "marked_failed", "message": "E1: ValueError: it diverges"}
+        assert run.get_details()["error"]["error"] == {
+            "code": "marked_failed",
+            "message": "E1: ValueError: it diverges",
+        }
     run.cancel()
     run.complete()
     assert run.get_status() == status
@@ -205,6 +212,24 @@ def test_a_run_that_takes_too_long(experiment: Experiment, tmp_path: Path) -> No
     pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
     assert [pid for pid in pids if not gone(pid)] == []
     assert "outputs/so_far.txt" in run.get_file_names()
+
+
+def test_a_run_goes_on_from_the_outputs_of_another(experiment: Experiment, tmp_path: Path) -> None:
+    first = submit(experiment, tmp_path, "open('outputs/step.txt', 'w').write('7')")
+    first.wait_for_completion()
+    place = first._get_outputs_datapath()
+    assert (place.datastore_name, place.path_on_datastore) == ("workspaceblobstore", f"azureml/{first.id}/outputs")
+    text = (
+        "import os, sys\nassert sys.argv[1] == '--resume-from', sys.argv\n"
+        "assert sys.argv[2] == os.environ['AZUREML_DATAREFERENCE_MODEL_LOCATION']\n"
+        "print('goes on from', open(os.path.join(sys.argv[2], 'step.txt')).read())"
+    )
+    second = submit(experiment, tmp_path, text, resume_from=place)
+    second.wait_for_completion(show_output=True)
+    second.download_file("user_logs/std_log.txt", str(tmp_path / "log.txt"))
+    assert "goes on from 7" in (tmp_path / "log.txt").read_text()
+    with pytest.raises(InvalidInput, match="has no files below `outputs`"):
+        second._get_outputs_datapath()
 
 
 def test_control_c_ends_the_watching_only(experiment: Experiment, tmp_path: Path) -> None:

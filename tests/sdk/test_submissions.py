@@ -57,7 +57,7 @@ def test_no_file_is_looked_at_when_it_is_constructed() -> None:
         ({"distributed_job_config": object()}, "distributed_job_config cannot be object"),
         ({"run_config": object()}, "run_config must be a RunConfiguration"),
         ({"docker_runtime_config": object()}, "must be a DockerConfiguration"),
-        ({"resume_from": object()}, "cannot do `resume_from`"),
+        ({"resume_from": object()}, "resume_from must be a DataPath, got object"),
         ({"compute_target": object()}, "compute_target must be a compute target or its name"),
         ({"max_run_duration_seconds": -1}, "seconds above 0, got -1"),
         ({"max_run_duration_seconds": "60"}, "seconds above 0, got '60'"),

@@ -163,6 +163,32 @@ def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(house: House
         people.remembered(house, token)
 
 
+@pytest.mark.parametrize(
+    ("at", "sender", "ended"),
+    [
+        (1005.6, 1018.0, 5.6),  # told 12.4 s late
+        (5.6, 18.0, 5.6),  # by a clock that is far behind
+        (9005.6, 9018.0, 5.6),  # or far ahead
+        (1005.6, None, 5.6),  # from a sender that does not tell its time
+        (9005.6, None, 18.0),  # never later than now
+        (1.0, 500.0, 0.0),  # nor before the run began
+        (None, None, 18.0),
+        (float("nan"), 1.0, 18.0),
+    ],
+)
+def test_what_is_told_late_has_the_time_when_it_happened(
+    house: House, clock: Clock, at: float | None, sender: float | None, ended: float
+) -> None:
+    clock.now = 1000.0
+    run = submit_interactive(house)
+    runs.report(house, run.id, Report(to=RunStatus.RUNNING, at=clock()), clock())
+    clock.pass_by(18)
+    done = runs.report(house, run.id, Report(to=RunStatus.COMPLETED, at=at), sender)
+    assert done.ended_at is not None and done.started_at is not None
+    assert done.ended_at - done.started_at == pytest.approx(ended)
+    assert runs.events(house, run.id)[-1].at == done.ended_at
+
+
 def test_a_long_message_keeps_its_end(house: House) -> None:
     run = submit_interactive(house)
     ended = runs.report(house, run.id, Report(to=RunStatus.FAILED, message="x" * 50_000 + "ValueError: the end"))
@@ -213,6 +239,9 @@ def test_why_a_run_waits(house: House) -> None:
         "2 runs are ahead of it on local, which runs 2 at once. `roost run list --status Running` shows what runs."
     )
     assert runs.why(house, runs.get(house, queue[4].id)).startswith("4 runs are ahead of it")
+    assert runs.why(house, runs.get(house, queue[0].id)) == "Its agent is starting on a node of local."
+    runs.report(house, queue[0].id, Report(to=RunStatus.RUNNING))
+    assert runs.why(house, runs.get(house, queue[0].id)) == "It is running."
     runs.report(house, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))
     assert runs.why(house, runs.get(house, queue[0].id)) == "It has ended: Failed. boom"
 

@@ -6,18 +6,22 @@ Shared by the agent and the salvage pass. Nothing is deleted that has not arrive
 import logging
 import os
 import shutil
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from roost.agent import outputs, ranks
-from roost.agent.folder import Folder, shared
+from roost.agent import outputs, ranks, together
+from roost.agent.folder import Folder
 from roost.agent.inputs import Teller
-from roost.agent.keeping import find, keep
+from roost.agent.keeping import find, keep, keep_together
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
+from roost.domain.codec import decode
 from roost.domain.errors import Forbidden, NotFound
+from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Reason, RunStatus
 from roost_job.mpi import shell_folder
 
@@ -25,7 +29,9 @@ log = logging.getLogger("roost.agent")
 
 
 def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[], None]) -> None:
-    """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile."""
+    """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile. The time in
+    which no control plane answered is not the run's."""
+    away = link.client.away
     try:
         problems = _deliver(folder, link) if outcome.to is RunStatus.COMPLETED else []
         found = find(folder)
@@ -34,15 +40,18 @@ def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outc
         ship()
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
+        common = keep_together(folder, link, masks, partial(_ended_nodes, link))
+        found.losses += common
         end = outcome.with_losses(found.losses, folder.root if problems else folder.work)
         log.info("The end: %s (%s).", end.to.value, end.reason.value)
-        run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code))
+        ended_at = max(outcome.at, time.time() - (link.client.away - away))
+        run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code, at=ended_at))
         log.info("The run is %s.", run.status.value)
     except (NotFound, Forbidden) as error:
         log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
         return
-    if run.status.is_terminal or run.status is RunStatus.QUEUED:
-        remove_shared(folder)
+    if (run.status.is_terminal or run.status is RunStatus.QUEUED) and not common:
+        together.remove(folder, _attempt(folder))
     if (shell := shell_folder(str(folder.ranks))) != str(folder.ranks):
         shutil.rmtree(shell, ignore_errors=True)
     if not found.losses:
@@ -54,9 +63,11 @@ def _attempt(folder: Folder) -> int:
     return plan.attempt if plan else 1
 
 
-def remove_shared(folder: Folder) -> None:
-    """What the nodes of the run shared; its last one takes it away."""
-    shutil.rmtree(shared(folder, _attempt(folder)), ignore_errors=True)
+def _ended_nodes(link: Link) -> set[int]:
+    """Nodes that the control plane knows to have ended, those that never began among them."""
+    answer = persist(lambda: link.client.call("GET", link.path("agents")))
+    members = [decode(Member, each) for each in answer["members"]]
+    return {member.node_rank for member in members if member.phase is Phase.ENDED}
 
 
 def _deliver(folder: Folder, link: Link) -> list[str]:

@@ -21,6 +21,7 @@ from roost.domain.runs import RunSpec
 from roost.launch.expansion import fill
 
 VARIABLE = "AZUREML_DATAREFERENCE_"
+_OURS = ("ROOST_", "PYTHON")
 _FIRST_WORD, _EVERY = 2.0, 5.0
 _WAYS = {
     Way.LINKS: "links to files of this machine",
@@ -124,7 +125,7 @@ def _seen(given: Input, place: Path, contained: bool) -> Path:
 
 def variables(paths: Mapping[str, str]) -> dict[str, str]:
     """The name of each input and output holds its path; not where that is a variable of the machine's, such as PATH."""
-    plain = {name: path for name, path in paths.items() if not passed({name: path}) and not name.startswith("ROOST_")}
+    plain = {name: path for name, path in paths.items() if not passed({name: path}) and not name.startswith(_OURS)}
     return {**plain, **{f"{VARIABLE}{name}": path for name, path in paths.items()}}
 
 

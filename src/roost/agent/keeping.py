@@ -6,14 +6,16 @@ A symbolic link that leads outside the working copy is never followed: it could 
 import logging
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from roost.agent import ranks, stale
+from roost.agent import ranks, stale, together
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
+from roost.agent.together import Together
 from roost.domain import names
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, RoostError
@@ -22,6 +24,8 @@ from roost.domain.files import RunFile
 _AT_ONCE = 500
 _PATIENCE = 600.0  # seconds for a full disk to be freed; what is not kept then is named, and stays on the node
 log = logging.getLogger("roost.agent")
+Carry = Callable[[Sequence[tuple[str, Path]], list[str]], Iterator[RunFile]]
+"""Stores files as blobs; what fails is added to the losses."""
 
 
 @dataclass
@@ -51,18 +55,65 @@ def note_laid(folder: Folder) -> None:
 
 
 def _made(folder: Folder) -> Found:
+    """Of this node alone."""
     found = Found()
     for top in ("logs", "outputs"):
-        _look(folder.work / top, top, folder.work.resolve(), (), found)
+        if not together.is_shared(folder, top):
+            _look(folder.work / top, top, (folder.work.resolve(),), (), found)
     return found
 
 
-def _look(path: Path, name: str, inside: Path, above: tuple[Path, ...], found: Found) -> None:
+def made_together(folder: Folder, there: Together, tops: Sequence[str] = together.TOPS) -> Found:
+    """Of all nodes of this machine, less what came with the snapshot."""
+    made, laid = Found(), there.laid
+    for top in tops:
+        if together.is_shared(folder, top):
+            _look(there.root / top, top, (folder.work.resolve(), there.root.resolve()), (), made)
+    fresh = [(name, path) for name, path in made.files if not stale.is_stale(laid, name, path)]
+    return Found(files=fresh, losses=made.losses)
+
+
+def note_laid_together(there: Together) -> None:
+    """What stands in the folders that the nodes share before the script starts; with the lock held."""
+    made = Found()
+    for top in together.TOPS:
+        _look(there.root / top, top, (there.root.resolve(),), (), made)
+    there.note("laid.json", {name: stale.signature(path) for name, path in made.files})
+
+
+def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[], set[int]]) -> list[str]:
+    """Keeps what the nodes of this machine have made in the folders that they share; what of it could not be, in words. Each node
+    does it at its end, and what another has kept is left alone. Logs are kept by the last, for until then they grow: `others`
+    are the nodes that have left without a word. Safe twice."""
+    there, plan = together.of(folder), ranks.plan_of(folder)
+    if there is None or plan is None:
+        return []
+    with there.alone():
+        left = there.leave(plan.node_rank) | others()
+        last = left >= set(range(plan.spec.node_count))
+        found = made_together(folder, there, together.TOPS if last else ("outputs",))
+        put_together(there, link, found, partial(_carry, link, masks))
+        return found.losses
+
+
+def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int:
+    """Makes those of the files that no node has kept yet files of the run; how many. With the lock held."""
+    fresh = there.fresh(found.files)
+    for start in range(0, len(fresh), _AT_ONCE):
+        batch = fresh[start : start + _AT_ONCE]
+        kept = list(carry([(name, path) for name, path, _ in batch], found.losses))
+        persist(partial(link.put_files, kept, of_all=True))
+        names_kept = {file.path for file in kept}
+        there.note("kept.json", {name: sign for name, _, sign in batch if name in names_kept})
+    return len(fresh)
+
+
+def _look(path: Path, name: str, inside: tuple[Path, ...], above: tuple[Path, ...], found: Found) -> None:
     try:
         if path.is_symlink():
             target = path.resolve()
             goes_round = target in above or path.parent.resolve().is_relative_to(target)
-            if goes_round or not target.is_relative_to(inside):
+            if goes_round or not any(target.is_relative_to(each) for each in inside):
                 log.warning("%r is a link to %s and is not followed.", name, target)
                 return
         mode = path.stat().st_mode

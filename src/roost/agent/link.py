@@ -41,25 +41,34 @@ class Link:
         self.carrier = Carrier(self.client, folder.home / "cache" / "blobs")
 
     def say(
-        self, to: RunStatus, reason: Reason, message: str = "", exit_code: int | None = None, *, serving: bool = False
+        self,
+        to: RunStatus,
+        reason: Reason,
+        message: str = "",
+        exit_code: int | None = None,
+        *,
+        serving: bool = False,
+        at: float | None = None,
     ) -> Run:
-        """Reports an event. Said twice is said once. `serving`: this node has no process that the run goes on for."""
+        """Reports an event that happened now, or `at` that time of this node. Said twice is said once. `serving`: this node has
+        no process that the run goes on for."""
         event: dict[str, object] = {
             "to": to.value,
             "reason": reason.value,
             "message": message,
             "exit_code": exit_code,
             "attempt": self.attempt,
+            "at": time.time() if at is None else at,
         }
         if serving and self.rank is not None:
             event["serving"] = True
-        return decode(Run, self.client.call("POST", self.own_path("events"), json=event))
+        return decode(Run, self.client.call("POST", self.own_path("events"), json=event, clocked=True))
 
-    def put_files(self, files: Sequence[RunFile], run_id: str = "") -> None:
-        """Names blobs as files of the run, or of one below it."""
+    def put_files(self, files: Sequence[RunFile], run_id: str = "", *, of_all: bool = False) -> None:
+        """Names blobs as files of the run, or of one below it. `of_all`: not this node's own, but those of all nodes."""
         for start in range(0, len(files), _FILES_AT_ONCE):
             named = {"files": encode(files[start : start + _FILES_AT_ONCE])}
-            node = {"node": self.rank} if self.rank and not run_id else None
+            node = {"node": self.rank} if self.rank and not run_id and not of_all else None
             self.client.call("PUT", path_of("runs", run_id or self.run_id, "files"), json=named, params=node)
 
     def path(self, *parts: str) -> str:

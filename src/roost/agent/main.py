@@ -217,7 +217,7 @@ class _Ahead:
         failed = outcome.to is RunStatus.FAILED
         said = (outcome.reason, outcome.message, outcome.exit_code) if failed else (Reason.SCRIPT_ENDED, "", None)
         try:
-            self._crew.link.say(RunStatus.FINALIZING, *said)
+            self._crew.link.say(RunStatus.FINALIZING, *said, at=outcome.at)
         except RoostError as error:
             log.warning("The end is not told ahead: %s", error.message)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from roost.agent import together
 from roost.agent.folder import Folder, write
 from roost.domain.secrets import patterns
 
@@ -85,6 +86,8 @@ class Masks:
     _words: tuple[bytes, ...] = ()
     _copies: dict[str, _Copy] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _others: dict[Path, int] = field(default_factory=dict)
+    """What other nodes have noted, by the time of the note."""
 
     def __post_init__(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # nothing was read yet
@@ -94,8 +97,21 @@ class Masks:
         """These are hidden from now on. They are noted in the run's folder first, for a salvage pass."""
         with self._lock:
             if new := set(values) - self._values:
-                write(self.folder.secrets, json.dumps(sorted(self._values | new)).encode())
+                noted = json.dumps(sorted(self._values | new)).encode()
+                write(self.folder.secrets, noted)
+                if (common := together.secrets_of(self.folder)) is not None:  # for whoever ships the logs of all
+                    write(common / f"secrets-{self.folder.root.name}.json", noted)
                 self._learn(new)
+
+    def _ask_others(self) -> None:
+        """Learns what other nodes of this machine have read, which may stand in the logs that they share."""
+        common = together.secrets_of(self.folder)
+        for path in sorted(common.glob("secrets-*.json")) if common is not None else ():
+            with contextlib.suppress(OSError, ValueError):
+                changed = path.stat().st_mtime_ns
+                if self._others.get(path) != changed:
+                    self._learn(json.loads(path.read_bytes()))
+                    self._others[path] = changed
 
     def _learn(self, values: Iterable[str]) -> None:
         self._values |= set(values)
@@ -108,6 +124,7 @@ class Masks:
 
     def shown(self, name: str, path: Path, *, last: bool = False) -> tuple[Path, bool]:
         """The file to send instead of a log that still grows; and whether what was sent before is not its beginning any more."""
+        self._ask_others()
         words = self._words
         if not words:
             return path, False
@@ -126,6 +143,7 @@ class Masks:
 
     def sealed(self, name: str, path: Path) -> Path:
         """The file to keep instead of a log that has ended."""
+        self._ask_others()
         words = self._words
         if not words:
             return path

@@ -72,7 +72,7 @@ class Orders:
     def check(self) -> None:
         """NotWanted when there is a halt; for work that takes its time."""
         if self.halted:
-            raise NotWanted(f"The run was to be ended ({self.halted}) while it was being prepared.")
+            raise NotWanted(f"The run was ended ({self.halted}) while it was being prepared.")
 
     def halt(self, why: Halt) -> None:
         """The first reason counts."""

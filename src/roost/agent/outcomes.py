@@ -4,23 +4,19 @@ is known, so that a salvage pass after the agent's own death still tells the tru
 
 import json
 import os
-import re
 import signal
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from roost.agent import ranks
+from roost.agent import excerpts, ranks
 from roost.agent.folder import Folder, write
 from roost.domain.codec import decode, encode
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunStatus
 
-_TAIL_BYTES = 32 * 1024
-_TAIL_LINES = 20
-_LONGEST_LINE = 500
-_TRACEBACK = "Traceback (most recent call last):"
-_UNSEEN = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
+_TAIL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +25,8 @@ class Outcome:
     reason: Reason
     message: str = ""
     exit_code: int | None = None
+    at: float = field(default_factory=time.time, compare=False)
+    """When it was known, by this node's clock."""
 
     def with_losses(self, losses: list[str], place: Path) -> "Outcome":
         """The same end, when some of what the run made could not be kept: that is never passed over in silence."""
@@ -64,7 +62,7 @@ def of_exit(
 ) -> Outcome:
     """The end of a script that ended by itself; `memory` says that the want of it was the reason, `who` which process it was."""
     if code == 0:
-        return DONE
+        return replace(DONE, at=time.time())
     return failed(Reason.EXIT_CODE, f"{memory or _fate(code, who)}\n{last_words(log, hide)}".strip(), code)
 
 
@@ -90,20 +88,14 @@ def of_ranks(folder: Folder, hide: Callable[[str], str]) -> str:
 
 
 def last_words(log: Path, hide: Callable[[str], str] = str) -> str:
-    """The last error lines: the last traceback if it stands at the end, else the last lines. `hide` masks secrets."""
+    """The last error lines, as `excerpts` finds them; `hide` masks secrets."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             text = hide(file.read().decode("utf-8", "replace"))
     except OSError:
         return ""
-    # A progress bar rewrites its line with carriage returns: only what would be seen last counts.
-    lines = [_UNSEEN.sub("", line.rstrip("\r").rpartition("\r")[2])[:_LONGEST_LINE] for line in text.split("\n")]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    tail = lines[-_TAIL_LINES:]
-    starts = [number for number, line in enumerate(tail) if line.startswith(_TRACEBACK)]
-    return "\n".join(tail[starts[-1] :] if starts else tail).strip("\n")
+    return excerpts.last_words(text)
 
 
 def save(folder: Folder, outcome: Outcome) -> None:

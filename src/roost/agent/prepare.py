@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.agent import contained, job_library
+from roost.agent import contained, job_library, stale, together
 from roost.agent.folder import Folder, shared
+from roost.agent.inputs import Teller
 from roost.agent.keeping import note_laid
 from roost.agent.processes import MARK
 from roost.agent.variables import passed
@@ -37,6 +38,8 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     """Raises RoostError or OSError, or what `meanwhile` raises; what it has made until then stands in the run's folder and goes
     with it."""
     lay_out(folder, plan.spec, carrier, meanwhile)
+    if plan.spec.node_count > 1:
+        _join(folder, plan, access)
     check(folder, plan.spec, plan.image)
     if by_rank(plan.spec.launch, plan.spec.node_count, plan.spec.topology):
         folder.ranks.mkdir(mode=0o700, exist_ok=True)
@@ -44,6 +47,14 @@ def prepare(folder: Folder, plan: Plan, access: Access, carrier: Carrier, door: 
     library = job_library.ensure(folder.home)
     own = contained.variables(plan.image) if plan.image else os.environ
     return Prepared(variables(plan, access, folder, library, door, own), plan)
+
+
+def _join(folder: Folder, plan: Plan, access: Access) -> None:
+    """The folders of results are one for all nodes of this machine; where each has its own, the run's log says so."""
+    if access.endpoint_file:
+        together.join(folder, plan.attempt, stale.load(folder))
+    elif plan.node_rank == 0:
+        Teller(folder.std_log).say(together.OWN_FOLDERS)
 
 
 def lay_out(folder: Folder, spec: RunSpec, carrier: Carrier, meanwhile: Meanwhile) -> None:
@@ -86,9 +97,9 @@ def check(folder: Folder, spec: RunSpec, image: str = "") -> None:
 def variables(
     plan: Plan, access: Access, folder: Folder, library: Path, door: Path, own: Mapping[str, str]
 ) -> dict[str, str]:
-    """The script's environment. Pure: `own` is the agent's."""
+    """The script's environment. Pure: `own` is the agent's, or that of the image."""
     seen = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, plan.gpus))} if plan.gpus else {}
-    given = {**passed(own), **seen, **plan.spec.environment_variables}
+    given = {**(own if plan.image else passed(own)), **seen, **plan.spec.environment_variables}
     given.setdefault("PYTHONIOENCODING", "utf-8")  # Python 3.6 would take ASCII where no locale is set
     bin_folder = os.path.dirname(plan.spec.interpreter)
     own_prefix = not plan.image or Path(plan.spec.interpreter).is_relative_to(folder.home)

@@ -1,15 +1,16 @@
 """A run that begins again, after its nodes were taken away, finds its `./outputs` as it last kept them, checkpoints among them.
 
-Each node has its own: where nodes had other content under one path, `beside` says which is whose. What is restored and stays as
-it is counts as kept.
+The nodes of one machine share them; else each has its own, and where nodes had other content under one path, `beside` says which
+is whose. What is restored and stays as it is counts as kept.
 """
 
 import logging
 import shutil
 from pathlib import Path
 
+from roost.agent import together
 from roost.agent.folder import Folder
-from roost.agent.keeping import note_laid
+from roost.agent.keeping import note_laid, note_laid_together
 from roost.agent.link import Link
 from roost.domain import names
 from roost.domain.codec import decode
@@ -24,16 +25,28 @@ def restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile) -> int
     """How many files it had; none at the first attempt. Raises RoostError or OSError, or what `meanwhile` raises."""
     if plan.attempt == 1:
         return 0
+    there = together.of(folder)
+    if there is None:
+        return _restore(folder, plan, link, meanwhile, shared=False)
+    with together.once(there, "restored") as first:  # the nodes of this machine have one folder
+        count = _restore(folder, plan, link, meanwhile, shared=True) if first else 0
+        if first:
+            note_laid_together(there)
+    return count
+
+
+def _restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile, *, shared: bool) -> int:
     answer = link.client.call("GET", link.path("files"), params={"prefix": "outputs"})
     files = {file.path: file for file in (decode(RunFile, each) for each in answer["files"]) if file.blob}
-    own = _own(files, plan)
+    own = files if shared else _own(files, plan)
     for path, file in own.items():
         meanwhile()
         target = folder.work / names.path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear(target)
         link.carrier.fetch(file.blob, target)
-    note_laid(folder)
+    if not shared:
+        note_laid(folder)
     log.info("Attempt %d goes on with %d files of ./outputs.", plan.attempt, len(own))
     return len(own)
 

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from dataclasses import replace
 
 from roost.agent import contained, datasets, door, limits, outcomes, ranks, replicas
 from roost.agent.finish import finish, remove
@@ -25,6 +26,7 @@ LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 
 
 def salvage(folder: Folder) -> None:
+    began = time.time()
     plan, access = folder.read_plan()
     link = Link(folder, access, attempt=plan.attempt)
     for place in (folder.spool, folder.staged):
@@ -48,7 +50,9 @@ def salvage(folder: Folder) -> None:
     orders = Orders(link)
     orders.attend()  # outputs may take long to send: the control plane hears that somebody is here, and nothing halts this
     try:
-        finish(folder, link, cargo, masks, _outcome(folder, run, masks), ship=lambda: None)
+        outcome = _outcome(folder, run, masks)
+        outcome = replace(outcome, at=min(outcome.at, began))  # not when somebody could be told of it
+        finish(folder, link, cargo, masks, outcome, ship=lambda: None)
     finally:
         orders.close()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 
-from roost.agent import ranks, stale
+from roost.agent import ranks, stale, together
 from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.agent.masking import Masks
@@ -44,7 +44,8 @@ class Cargo:
 
     @cached_property
     def _laid(self) -> stale.Laid:
-        return stale.load(self._folder)
+        there = together.of(self._folder)
+        return {**stale.load(self._folder), **(there.laid if there else {})}
 
     def round(self, *, last: bool = False) -> None:
         """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
@@ -53,12 +54,17 @@ class Cargo:
         self._shipper.ship_spools(self._folder.spool)
         began = time.monotonic()
         if last or began >= self._logs_due:
-            for name, path in log_files(self._folder.work / "logs"):
+            for name, path in log_files(self._folder.work / "logs") if self._streams_logs() else ():
                 if not stale.is_stale(self._laid, name, path):
                     self._stream(name, path, last)
             now = time.monotonic()
             self._logs_due = now + _LOGS_SHARE * (now - began)
         self._staging.send(self._link)
+
+    def _streams_logs(self) -> bool:
+        """Logs that all nodes of this machine share are streamed by the first one."""
+        plan = ranks.plan_of(self._folder)
+        return plan is None or plan.node_rank == 0 or not together.is_shared(self._folder, "logs")
 
     def _stream(self, name: str, path: Path, last: bool) -> None:
         """One file that cannot be sent does not keep the others back; it is said once."""
@@ -100,6 +106,13 @@ class Ship(threading.Thread):
         self.serving = False
         """Whether this node has no process that the run goes on for, any more; it is told with the next round."""
         self._said_serving: bool | None = None
+        self._began: float | None = None
+        """When the script was started, and when it ended: nobody may be there to be told then."""
+        self._ended: float | None = None
+
+    def start(self) -> None:
+        self._began = time.time()
+        super().start()
 
     def run(self) -> None:
         self._try(self._say_running)
@@ -116,7 +129,7 @@ class Ship(threading.Thread):
             if self._said_serving is not self.serving and not stopping:
                 self._try(self._say_running)
             if stopping:
-                self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
+                self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED, at=self._ended))
             went_well = self._try(partial(self._cargo.round, last=stopping))
             with self._turn:
                 self._done = self._begun if went_well else self._done
@@ -140,6 +153,7 @@ class Ship(threading.Thread):
         """One last round, at once; returns when the thread has ended. Nothing happens when no script was ever started."""
         if self.ident is None:
             return
+        self._ended = time.time()
         self._stopping = True
         self._hurry.set()
         self.join()
@@ -147,7 +161,8 @@ class Ship(threading.Thread):
     def _say_running(self) -> None:
         serving = self.serving
         with contextlib.suppress(Conflict):  # the run was closed meanwhile: the heartbeat brings it
-            self._orders.heard(self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving))
+            said = self._link.say(RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=serving, at=self._began)
+            self._orders.heard(said)
         self._said_serving = serving
 
     def _try(self, deed: Callable[[], object]) -> bool:

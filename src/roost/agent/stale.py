@@ -14,7 +14,7 @@ Laid = Mapping[str, Sequence[int]]
 
 
 def note(folder: Folder, files: Iterable[tuple[str, Path]]) -> None:
-    laid = {name: _signature(path) for name, path in files}
+    laid = {name: signature(path) for name, path in files}
     if laid:
         write(folder.laid, json.dumps(laid).encode())
 
@@ -33,11 +33,12 @@ def is_stale(laid: Laid, name: str, path: Path) -> bool:
     which no program can set back."""
     before = laid.get(name)
     try:
-        return before is not None and list(before) == _signature(path)
+        return before is not None and list(before) == signature(path)
     except OSError:
         return False
 
 
-def _signature(path: Path) -> list[int]:
+def signature(path: Path) -> list[int]:
+    """What shows in it when a file becomes another."""
     own, real = os.lstat(path), os.stat(path)  # a link, and what it leads to
     return [own.st_ino, own.st_ctime_ns, real.st_ino, real.st_size, real.st_ctime_ns]

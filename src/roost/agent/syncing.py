@@ -9,10 +9,12 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+from roost.agent import ranks, together
 from roost.agent.folder import Folder
-from roost.agent.keeping import find
+from roost.agent.keeping import find, made_together, put_together
 from roost.agent.link import Link
 from roost.domain.errors import RoostError
 from roost.domain.files import RunFile
@@ -51,6 +53,34 @@ class Syncing(threading.Thread):
 
     def round(self) -> int:
         """How many files were kept just now. What cannot be kept is tried again at the next round."""
+        return self._round_together() or self._round()
+
+    def _round_together(self) -> int:
+        """The outputs that the nodes of this machine share: the first node keeps them for all."""
+        there, plan = together.of(self._folder), ranks.plan_of(self._folder)
+        if there is None or plan is None or plan.node_rank:
+            return 0
+        with there.alone():
+            found = made_together(self._folder, there, ("outputs",))
+            found.files = [each for each in found.files if self._is_stable(each[1])]
+            try:
+                return put_together(there, self._link, found, self._carry)
+            except (RoostError, OSError) as error:
+                log.warning("Outputs are not kept yet: %s", error)
+                return 0
+
+    def _is_stable(self, path: Path) -> bool:
+        try:
+            return self._clock() - os.stat(path).st_mtime >= STABLE_SECONDS
+        except OSError:
+            return False
+
+    def _carry(self, files: Sequence[tuple[str, Path]], _: list[str]) -> Iterator[RunFile]:
+        carried = self._link.carrier.carry([path for _, path in files])
+        for (name, path), (blob, size) in zip(files, carried, strict=True):
+            yield RunFile(path=name, blob=blob, size=size, modified_at=path.stat().st_mtime)
+
+    def _round(self) -> int:
         stable = []
         for name, path in find(self._folder).files:
             if not name.startswith("outputs/"):

@@ -1,9 +1,10 @@
 """Which variables of the process that started the control plane reach a run. Pure. Start with `passed`.
 
-A run's environment must not depend on which shell happened to start the control plane: what describes the machine passes, what
-describes a shell session, a build or a person's credentials does not, unless ROOST_PASS names it.
+A run's environment must not depend on which shell, notebook or editor happened to start the control plane: what describes the
+machine passes, what describes a session, a build or a person's credentials does not, unless ROOST_PASS names it.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
@@ -17,7 +18,6 @@ _NAMES = frozenset(
         "LANG",
         "LANGUAGE",
         "LOGNAME",
-        "MPLBACKEND",
         "PATH",
         "ROOST_HOME",
         "SHELL",
@@ -27,6 +27,17 @@ _NAMES = frozenset(
         "TMPDIR",
         "TZ",
         "USER",
+        # what Python and its tools do on this machine; where they find modules, and what they start with, is a session's
+        "MAMBA_ROOT_PREFIX",
+        "PYENV_ROOT",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONHASHSEED",
+        "PYTHONIOENCODING",
+        "PYTHONNOUSERSITE",
+        "PYTHONPYCACHEPREFIX",
+        "PYTHONUSERBASE",
+        "PYTHONUTF8",
+        "PYTHON_CPU_COUNT",
         # proxies and certificates
         "ALL_PROXY",
         "CURL_CA_BUNDLE",
@@ -48,14 +59,11 @@ _NAMES = frozenset(
 _FAMILIES = (
     "LC_",
     "XDG_",
-    # Python, its packages and what caches them
+    # packages and what caches them
     "CONDA_",
     "HF_",
     "KERAS_",
-    "MAMBA_",
     "PIP_",
-    "PYENV_",
-    "PYTHON",
     "UV_",
     # accelerators and the threads of numerical libraries
     "CUBLAS_",
@@ -83,21 +91,62 @@ _FAMILIES = (
     "VECLIB_",
     "XLA_",
 )
-_ACTIVATION = ("CONDA_DEFAULT_ENV", "CONDA_PREFIX*", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL", "PYENV_VERSION", "*_TOKEN")
-"""Of those families: which environment a shell was in, and keys. A run has an environment of its own."""
+_SESSION = (
+    "CONDA_BACKUP_*",
+    "CONDA_BUILD*",
+    "CONDA_DEFAULT_ENV",
+    "CONDA_ENV_SHLVL_*",
+    "CONDA_EXE",
+    "CONDA_PREFIX*",
+    "CONDA_PROMPT_MODIFIER",
+    "CONDA_PYTHON_EXE",
+    "CONDA_SHLVL",
+    "LC_TERMINAL*",
+    "TORCHELASTIC_*",
+    "UV_INTERNAL_*",
+    "UV_PROJECT*",
+    "UV_PYTHON",
+    "UV_RUN_*",
+    "UV_WORKING_DIRECTORY",
+    "XDG_CURRENT_DESKTOP",
+    "XDG_MENU_PREFIX",
+    "XDG_SEAT*",
+    "XDG_SESSION_*",
+    "XDG_VTNR",
+    "*_TOKEN",
+)
+"""Of those families: which environment or desktop a shell was in, what a launcher told its own processes, and keys. A run has an
+environment of its own."""
+_ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX*")
+"""Folders of environments that a shell had activated."""
+_PATHS = frozenset({"CPATH", "JAVA_HOME", "LD_LIBRARY_PATH", "LIBRARY_PATH", "PATH", "PKG_CONFIG_PATH"})
+"""Lists of folders: those of an activated environment are left out."""
 _NEVER = frozenset({"ROOST_TOKEN", "ROOST_URL", NAMED})
 
 
 def passed(own: Mapping[str, str]) -> dict[str, str]:
     """Of these variables, those that a run gets too."""
     named = [each.strip() for each in own.get(NAMED, "").split(",") if each.strip()]
-    return dict(_passing(own, named))
+    active = [os.path.normpath(value) for name, value in own.items() if value and _fits(name, _ACTIVE)]
+    found = {}
+    for name, value in _passing(own, named):
+        kept = _without(value, active) if active and name in _PATHS and not _fits(name, named) else value
+        if kept or not value:
+            found[name] = kept
+    return found
+
+
+def _without(value: str, folders: list[str]) -> str:
+    """A list of folders less those that are in one of `folders`."""
+    inside = tuple(f"{folder}{os.sep}" for folder in folders)
+    entries = value.split(os.pathsep)
+    return os.pathsep.join(each for each in entries if not f"{os.path.normpath(each)}{os.sep}".startswith(inside))
 
 
 def _passing(own: Mapping[str, str], named: list[str]) -> Iterator[tuple[str, str]]:
     for name, value in own.items():
         plain = name.upper() if name.endswith("_proxy") else name  # these are written both ways
-        known = plain in _NAMES or (name.startswith(_FAMILIES) and not _fits(name, _ACTIVATION))
+        known = plain in _NAMES or (name.startswith(_FAMILIES) and not _fits(name, _SESSION))
         if name not in _NEVER and (known or _fits(name, named)):
             yield name, value
 

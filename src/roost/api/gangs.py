@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheHouse
-from roost.api.runs import After, Wait, changed
+from roost.api.runs import After, Clock, Wait, changed
 from roost.api.waiting import LONGEST_HEARTBEAT, until
 from roost.domain.gangs import Member, all_met, may_deliver
 from roost.domain.runs import Run
@@ -77,8 +77,8 @@ async def heartbeat(
 
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/events", Access.RUN, body=MemberReport, answer=Run)
-def report(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes) -> Response:
-    return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body)))
+def report(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes, clock: Clock = None) -> Response:
+    return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body), clock))
 
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order)

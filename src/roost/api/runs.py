@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Depends, Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from roost.api.answers import answer, plain_answer
@@ -23,6 +23,7 @@ desk = Desk("runs")
 
 After = Annotated[int | None, Query(description="Wait until the run's revision passes this one.")]
 Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
+Clock = Annotated[float | None, Header(alias="roost-clock", description="The sender's own time, when it sends this.")]
 Flushed = Annotated[
     str | None, Query(description="The wish that was answered; empty for none, yet such wishes are heard.")
 ]
@@ -167,8 +168,8 @@ def events(house: TheHouse, run_id: str) -> Response:
 
 
 @desk.route("POST", "/api/runs/{run_id}/events", Access.RUN, body=Report, answer=Run)
-def report(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
-    return answer(runs.report(house, run_id, record(Report, body)))
+def report(house: TheHouse, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
+    return answer(runs.report(house, run_id, record(Report, body), clock))
 
 
 @desk.route("PATCH", "/api/runs/{run_id}", Access.RUN, body=Changes, answer=Run)

@@ -140,7 +140,7 @@ def _waits(standing: Build) -> Finding:
     message = (
         f"Waits for its environment, which is built for run {standing.builder}."
         if standing.builder
-        else f"Waits for other environments to be built; {environments.BUILDS_AT_ONCE} are at once."
+        else f"Waits for other environments to be built; at most {environments.BUILDS_AT_ONCE} are built at once."
     )
     reason = Reason.WAITING_FOR_ENVIRONMENT
     return Finding(seconds=WAIT_SECONDS, to=RunStatus.PREPARING, reason=reason, message=message)

@@ -34,14 +34,14 @@ class GangWatch(BuildWatch):
             return Finding(seconds=0)  # it waits again, or has begun again, since it was leased
         run = now
         if not members:
-            message = "Its nodes are not known any more."
+            message = "The list of its nodes is missing."
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         pauses = [self._member(run, member) for member in members if member.phase is not Phase.ENDED]
         now = gangs.settle(self._house, run.id)
         silent = domain.silent(self._house.store.gangs.members(run.id), self._house.clock(), self._up_since)
         if silent and now.status in (RunStatus.RUNNING, RunStatus.FINALIZING) and not now.ending:
             names = ", ".join(member.name for member in silent)
-            message = f"Nothing has been heard from {names} for {domain.SILENT_SECONDS:.0f} s."
+            message = f"Nothing was received from {names} for {domain.SILENT_SECONDS:.0f} s."
             return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=min(pauses, default=LOOK_SECONDS))
 
@@ -53,7 +53,7 @@ class GangWatch(BuildWatch):
             and seat(run.id, member.node_rank, run.attempt) not in self._there
         ):
             if ending:
-                return self._give_up(run, member, "It was ended before its agent had started.")
+                return self._give_up(run, member, "It was ended before its script started on this node.")
             return self._begin_member(run, member)
         quiet = self._house.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
         if quiet < QUIET_SECONDS and not ending:  # it was heard: the engine need not be asked
@@ -63,13 +63,11 @@ class GangWatch(BuildWatch):
             return self._member_lost(run, member)
         if member.phase is Phase.GIVEN and quiet >= JOIN_SECONDS:
             self._stop_member(run, member)
-            return self._give_up(run, member, f"Its agent was started and did not come within {JOIN_SECONDS:.0f} s.")
+            return self._give_up(run, member, f"Its agent was started and did not report within {JOIN_SECONDS:.0f} s.")
         if ending and self._asked_ago(run) >= CANCEL_SECONDS and state is AgentState.ALIVE:
             self._stop_member(run, member)
         if state is AgentState.UNKNOWN and ending and min(quiet, self._asked_ago(run)) >= domain.SILENT_SECONDS:
-            words = (
-                f"Its node has not answered for {quiet:.0f} s; whether anything of the run is left there is not known."
-            )
+            words = f"Its node has not answered for {quiet:.0f} s; processes of the run may still exist there."
             return self._give_up(run, member, words, Reason.AGENT_LOST)
         return LOOK_SECONDS
 
@@ -96,7 +94,10 @@ class GangWatch(BuildWatch):
         """No process of its agent is left: one salvage pass, and when that is gone too, its end."""
         if member.salvaged:
             return self._give_up(
-                run, member, "Its agent was lost, and so was the one sent to keep what it left.", Reason.AGENT_LOST
+                run,
+                member,
+                "Its agent ended unexpectedly, and so did the one that was started to save its files.",
+                Reason.AGENT_LOST,
             )
         log.warning("the agent of %s of run %s is gone; what it left is salvaged", member.name, run.id)
         key = seat(run.id, member.node_rank, run.attempt)
@@ -107,7 +108,7 @@ class GangWatch(BuildWatch):
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error, key):
                 return self._later(key)
-            words = f"Its agent was lost, and what it left could not be salvaged: {words_of(error)}"
+            words = f"Its agent ended unexpectedly, and its files could not be saved: {words_of(error)}"
             return self._give_up(run, member, words, Reason.AGENT_LOST)
         now = self._house.clock()
         self._house.store.gangs.update(

@@ -88,8 +88,8 @@ class Watch:
         if state is AgentState.GONE:
             return self._lost(run)
         if quiet > SILENT_SECONDS and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING):
-            where = "is there but" if state is AgentState.ALIVE else "cannot be asked for, and"
-            message = f"Its agent {where} has not been heard for {quiet:.0f} s."
+            there = "its process still exists" if state is AgentState.ALIVE else "its node cannot be asked about it"
+            message = f"Nothing was received from its agent for {quiet:.0f} s; {there}."
             return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=LOOK_SECONDS)
 
@@ -100,7 +100,7 @@ class Watch:
         if not run.handle and run.heard_at is None:
             if quiet < QUIET_SECONDS:
                 return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
-            return self._end(run, "It was to be ended before its agent had started.")
+            return self._end(run, "It was ended before its script started.")
         state = self._state(run)
         if state is AgentState.GONE:
             return self._lost(run) if quiet >= QUIET_SECONDS else Finding(seconds=QUIET_SECONDS - quiet + 0.1)
@@ -111,7 +111,7 @@ class Watch:
             self.stop(run, run.handle)
         elif min(quiet, waited) >= SILENT_SECONDS:
             return self._end(
-                run, f"Its node has not answered for {quiet:.0f} s; whether anything is left there is not known."
+                run, f"Its node has not answered for {quiet:.0f} s; processes of the run may still exist there."
             )
         return Finding(seconds=LOOK_SECONDS)
 
@@ -129,7 +129,7 @@ class Watch:
         """An interactive run: its process is the user's own, nobody can be asked about it."""
         quiet = self._quiet(run)
         if run.status is RunStatus.RUNNING and run.heard_at is not None and quiet > SILENT_SECONDS:
-            message = f"Its process has not been heard for {quiet:.0f} s."
+            message = f"Nothing was received from its process for {quiet:.0f} s."
             return Finding(seconds=SILENT_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=SILENT_SECONDS)
 
@@ -143,7 +143,9 @@ class Watch:
         if run.status.is_terminal or self._quiet(run) < QUIET_SECONDS:
             return Finding(seconds=LOOK_SECONDS)  # its last words came between the lease and the look
         if any(event.reason is Reason.AGENT_LOST for event in self._of_attempt(run)):
-            return self._end(run, "Its agent was lost, and so was the one sent to keep what it left.")
+            return self._end(
+                run, "Its agent ended unexpectedly, and so did the one that was started to save its files."
+            )
         log.warning("the agent of run %s is gone; what it left is salvaged", run.id)
         try:
             handle = self._start(run, Errand.SALVAGE)
@@ -152,8 +154,8 @@ class Watch:
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run.id))
-            return self._end(run, f"Its agent was lost, and what it left could not be salvaged: {words_of(error)}")
-        message = "Its agent is gone; what it left is being kept."
+            return self._end(run, f"Its agent ended unexpectedly, and its files could not be saved: {words_of(error)}")
+        message = "Its agent ended unexpectedly; its files are being saved."
         return Finding(seconds=QUIET_SECONDS, reason=Reason.AGENT_LOST, message=message, handle=handle)
 
     def _end(self, run: Run, message: str) -> Finding:

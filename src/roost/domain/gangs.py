@@ -95,7 +95,9 @@ def ending(members: Sequence[Member]) -> End | None:
         return End(to=RunStatus.FAILED, reason=Reason.NODE_FAILED, message=_words(cause, members))
     phases = {member.phase for member in members}
     if phases <= {Phase.ENDED, Phase.FINALIZING, Phase.SERVING} and Phase.SERVING in phases:
-        return End(to=RunStatus.COMPLETED, reason=Reason.NODES_DONE, message="All that it waits for have ended.")
+        return End(
+            to=RunStatus.COMPLETED, reason=Reason.NODES_DONE, message="All processes that the run waits for have ended."
+        )
     return None
 
 

@@ -253,9 +253,9 @@ def resumed(run: Run, event: RunEvent) -> RunEvent:
     if not lost_its_nodes(run, event.to):
         return event
     if run.attempt >= MAX_ATTEMPTS:
-        words = f"Its nodes were taken away {run.attempt} times; it is not begun again."
+        words = f"Its nodes were taken away {run.attempt} times; it is not started again."
         return replace(event, to=RunStatus.FAILED, reason=Reason.PREEMPTED, message=words)
-    words = f"Attempt {run.attempt} lost its nodes; it waits for others and goes on with the outputs that it has kept."
+    words = f"Attempt {run.attempt} lost its nodes; the run waits for others and continues with the outputs that were saved."
     return RunEvent(to=RunStatus.QUEUED, at=event.at, reason=Reason.PREEMPTED, message=words)
 
 

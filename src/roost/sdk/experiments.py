@@ -80,17 +80,19 @@ class Experiment:
     def start_logging(
         self,
         *args: object,
-        outputs: str | os.PathLike[str] | None = None,
+        outputs: str | os.PathLike[str] | bool | None = None,
         snapshot_directory: str | os.PathLike[str] | None = None,
         display_name: str | None = None,
         tags: Tags | None = None,
         description: str | None = None,
         **kwargs: object,
     ) -> Run:
-        """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block."""
-        from roost.sdk import composing, git, interactive, snapshots  # noqa: PLC0415 - for those who log from here
+        """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block; what is new in the folder
+        `outputs`, `./outputs` unless another is named, is kept then. `outputs=False` keeps none."""
+        from roost.sdk import composing, git, interactive, snapshots, tracking  # noqa: PLC0415 - for those who log from here
 
         connection = self._workspace._connection
+        tracked = tracking.begin(outputs)
         labels, snapshot, properties = composing.tags_of(tags), "", {}
         if snapshot_directory:
             with git.look(os.fspath(snapshot_directory)) as state:
@@ -106,8 +108,8 @@ class Experiment:
             properties=properties,
         )
         record = interactive.report(connection.client, self._send(submission).id, RunStatus.RUNNING, Reason.LOGGING)
-        session = interactive.Session(connection, record.id)
-        return Run._of(self, record, session=session, outputs=os.fspath(outputs) if outputs else None)
+        session = interactive.Session(connection, record.id, tracked=tracked)
+        return Run._of(self, record, session=session, outputs=str(tracked.folder) if tracked else None)
 
     def get_runs(
         self,

@@ -23,6 +23,7 @@ from roost.domain.runs import Reason, Run, RunStatus
 from roost.sdk import discovery
 from roost.sdk.connections import Connection, named_url
 from roost.sdk.locks import FileLock
+from roost.sdk.tracking import Tracked
 from roost.transport.client import Client, path_of
 from roost.transport.shipping import SPOOL_SUFFIX, Shipper
 from roost_job.exceptions import AzureMLException
@@ -37,18 +38,25 @@ def spools_of(home: Path) -> Path:
     return home / "spools"
 
 
-def report(client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "") -> Run:
-    """Tells the control plane what became of the run; the run as it is then. Said twice is said once."""
-    said = {"to": to.value, "reason": reason.value, "message": message}
-    return codec.decode(Run, client.call("POST", path_of("runs", run_id, "events"), json=said))
+def report(
+    client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "", at: float | None = None
+) -> Run:
+    """Tells the control plane what became of the run, now or `at` that time of this machine; the run as it is then. Said twice is
+    said once."""
+    said = {"to": to.value, "reason": reason.value, "message": message, "at": time.time() if at is None else at}
+    return codec.decode(Run, client.call("POST", path_of("runs", run_id, "events"), json=said, clocked=True))
 
 
 class Session:
     """Ships what this process logs to a run, from a thread of its own. Any thread may flush or finish; a forked child does
     neither. `owns`: the run is this process, and ends with it; without it only points are added to somebody else's run."""
 
-    def __init__(self, connection: Connection, run_id: str, *, owns: bool = True) -> None:
+    def __init__(
+        self, connection: Connection, run_id: str, *, owns: bool = True, tracked: Tracked | None = None
+    ) -> None:
         self.owns = owns
+        self.tracked = tracked
+        """The folder of outputs that is kept at the end."""
         self._connection = connection
         self._run_id = run_id
         self._pid = os.getpid()
@@ -63,6 +71,8 @@ class Session:
         self._held = FileLock(self.folder / LOCK)
         self._held.acquire()
         self._write_owner()
+        if tracked is not None:
+            tracked.note(self.folder)
         self._shipper = Shipper(connection.background, run_id)
         self._thread = threading.Thread(target=self._ship_along, name=f"roost-ship-{run_id}", daemon=True)
         self._thread.start()
@@ -115,7 +125,7 @@ class Session:
         return found
 
     def finish(self, to: RunStatus, reason: Reason, message: str = "") -> None:
-        """Ships the rest, reports the end, and lets go of the folder. A second end changes nothing."""
+        """Ships the rest, keeps the outputs, reports the end, and lets go of the folder. A second end changes nothing."""
         if os.getpid() != self._pid or self._ended:
             return
         self._stop.set()
@@ -124,6 +134,8 @@ class Session:
         for let_go in self._guests:
             let_go()
         self.flush()
+        if self.tracked is not None:
+            self.tracked.keep(self._connection, self._run_id)
         if self.owns:
             report(self._connection.client, self._run_id, to, reason, message)
         self._ended = True

@@ -51,7 +51,7 @@ def profile(
         raise InvalidEndpoint(f"profile_name must be text, got {name!r}.")
     config = AciServiceDeploymentConfiguration(cpu_cores=cpu, memory_gb=memory_in_gb, description=description)
     rows = _rows(input_dataset)
-    run = Experiment(workspace, EXPERIMENT).start_logging(tags={_TAG: name}, display_name=name)
+    run = Experiment(workspace, EXPERIMENT).start_logging(outputs=False, tags={_TAG: name}, display_name=name)
     try:
         service = deploying.deploy(workspace, _service_name(run.id), models, inference_config, config)
     except BaseException as error:

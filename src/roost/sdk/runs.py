@@ -8,7 +8,6 @@ Inside a job `get_context` gives this class too, with the agent's door as its li
 # The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
 
 import builtins
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -32,6 +31,7 @@ from roost_job.exceptions import AzureMLException, ExperimentExecutionException,
 from roost_job.spool import Writer
 
 if TYPE_CHECKING:
+    from roost.sdk.datapaths import DataPath
     from roost.sdk.environments import Environment
     from roost.sdk.experiments import Experiment
     from roost.sdk.interactive import Session
@@ -281,6 +281,13 @@ class Run(job.Run):
         else:
             downloads.fetch_folder(self._reach, self.id, prefix or "", output_directory, output_paths, append_prefix)
 
+    def _get_outputs_datapath(self) -> "DataPath":
+        """Its outputs as a place in the workspace's default datastore, such as `resume_from` takes; see `run_outputs.py`."""
+        from roost.sdk import run_outputs  # noqa: PLC0415 - datastores, for those who use them
+
+        _ = self._connection  # inside its own job it raises, and says where this can be done
+        return run_outputs.datapath(self)
+
     # ---- waiting for its end
 
     def wait_for_completion(
@@ -301,7 +308,7 @@ class Run(job.Run):
             ) from None
         self._seen = run
         if raise_on_error:
-            waiting.raise_for_failure(run)
+            waiting.raise_for_failure(run, shown=show_output)
         return self.get_details()
 
     # ---- ending it
@@ -334,8 +341,9 @@ class Run(job.Run):
         if self.type != "azureml.interactive":
             self._end_submitted(to, message)
             return
-        if self._outputs and Path(self._outputs).is_dir():
-            self.upload_folder("outputs", os.fspath(self._outputs))
+        tracks = self._session is not None and self._session.tracked is not None  # then the session keeps them
+        if self._outputs and not tracks and Path(self._outputs).is_dir():
+            self.upload_folder(self._outputs_name, self._outputs)
         if not self._finish(to, reason, message):
             from roost.sdk import interactive  # noqa: PLC0415 - as above
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from roost.domain import codec
 from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
+from roost.sdk import tracking
 from roost.sdk.connections import Connection
 from roost.sdk.interactive import LOCK, OWNER, report, spools_of
 from roost.sdk.locks import FileLock
@@ -28,6 +29,7 @@ def begin(connection: Connection, url: str) -> threading.Thread | None:
             return None
     except OSError:
         return None
+    _ = connection.bytes.carrier  # loaded here: a process that is about to end loads nothing that uses threads
     thread = threading.Thread(target=salvage, args=(connection, url), name="roost-salvage")
     thread.start()
     return thread
@@ -40,7 +42,8 @@ def salvage(connection: Connection, url: str) -> list[str]:
         if not (folder / OWNER).is_file():
             continue
         lock = FileLock(folder / LOCK)
-        with suppress(AzureMLException, OSError):  # what cannot be shipped now stays for the next one
+        # What cannot be shipped now stays for the next one; a process that is about to end begins no thread for a large file.
+        with suppress(AzureMLException, OSError, RuntimeError):
             if lock.acquire(wait=False):
                 run_id = _ship(connection, folder, url)
                 done += [run_id] if run_id else []
@@ -59,12 +62,22 @@ def _ship(connection: Connection, folder: Path, url: str) -> str:
         return ""
     with suppress(NotFound):
         run = codec.decode(Run, connection.client.call("GET", path_of("runs", run_id)))
+        last_sign = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
         Shipper(connection.client, run_id).ship_spools(folder)
+        if (tracked := tracking.read(folder)) is not None:
+            tracked.keep(connection, run_id)
         if owns and not run.status.is_terminal:
             words = (
                 f"Process {pid}, which logged this run, ended without run.complete(); what it logged was sent later."
             )
-            report(connection.client, run_id, RunStatus.FAILED, Reason.CLIENT_LOST, words)
+            report(
+                connection.client,
+                run_id,
+                RunStatus.FAILED,
+                Reason.CLIENT_LOST,
+                words,
+                at=max(last_sign, run.heard_at or 0.0),
+            )
         shutil.rmtree(folder, ignore_errors=True)
         return run_id
     return ""

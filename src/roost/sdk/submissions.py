@@ -48,7 +48,6 @@ class ScriptRunConfig:
         command: str | Sequence[Argument] | None = None,
         docker_runtime_config: "DockerConfiguration | None" = None,
     ) -> None:
-        _refuse(resume_from=resume_from)
         self.run_config = _run_config(run_config, compute_target, environment, distributed_job_config)
         given = self.run_config
         self.source_directory = os.fspath(source_directory) if source_directory is not None else "."
@@ -66,6 +65,10 @@ class ScriptRunConfig:
                     f"docker_runtime_config must be a DockerConfiguration, got {type(docker_runtime_config).__name__}."
                 )
             given.docker = docker_runtime_config
+        if resume_from is not None:
+            from roost.sdk.run_outputs import resume_arguments  # noqa: PLC0415 - datastores, for those who use them
+
+            self.arguments += resume_arguments(resume_from)
         if self.command and (self.script is not None or self.arguments):
             raise InvalidInput("Both `command` and `script` or `arguments` are given.", hint="Give one or the other.")
 
@@ -177,15 +180,6 @@ def _run_config(
     if job is not None:
         made.distribute(job)
     return made
-
-
-def _refuse(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InvalidInput(
-                f"Roost cannot do `{name}` of ScriptRunConfig yet; it was given {type(value).__name__}.",
-                hint=f"Leave `{name}` out.",
-            )
 
 
 def _command(command: str | Sequence[Argument] | None) -> "tuple[list[str | DataOfRun] | str, list[DataOfRun]]":

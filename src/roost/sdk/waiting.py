@@ -1,6 +1,7 @@
 """`wait_for_completion`: the run's log while it runs, as the Azure ML SDK v1 prints it, and its end. Nothing polls."""
 
 import codecs
+import re
 import sys
 from typing import TextIO
 
@@ -14,6 +15,9 @@ from roost_job.exceptions import ActivityFailedException
 LONGEST_POLL = 25.0
 _QUIET = 2.0
 """So many seconds in a queue need no words."""
+_WORTH_SAYING = 1.0
+"""So many seconds of waiting are said in the summary."""
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning)\b")
 _AT_ONCE = 1024 * 1024
 _OWN_BUILD = (Reason.BUILDING_ENVIRONMENT, Reason.BUILD_LOST)
 
@@ -59,12 +63,14 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
         built = _show(Tail(client, run_id, BUILD_LOG), BUILD_LOG, file)
         last = built or last
     wait_for_room(client, run_id, file)
-    last = _show(Tail(client, run_id, STD_LOG), STD_LOG, file) or last
+    logged = _show(Tail(client, run_id, STD_LOG), STD_LOG, file)
+    last = logged or last
     run = until_end(client, run_id)
     file.write("" if last == "\n" else "\n")
     file.write(f"\nExecution Summary\n=================\nRunId: {run_id}\nWeb View: {url}\n")
+    file.write(f"Status: {run.status.value}\n{_times(run)}")
     if run.status is RunStatus.FAILED:
-        file.write(f"\nError:\n{_summary(run, bool(built))}\n")
+        file.write(f"\nError:\n{_summary(run, bool(built), bool(logged))}\n")
     file.write("\n")
     file.flush()
     return run
@@ -98,13 +104,44 @@ def wait_for_room(client: Client, run_id: str, file: TextIO) -> None:
                 told = why
 
 
-def _summary(run: Run, told: bool) -> str:
-    """Why it failed; of a build whose log was shown the first line and the hint, for the rest is in there."""
+def _times(run: Run) -> str:
+    """How long it ran, and how long it waited before when that was long."""
+    if run.ended_at is None:
+        return ""
+    if run.started_at is None:
+        return f"Duration: it ended before its script began, after {_duration(run.ended_at - run.created_at)}\n"
+    waited = run.started_at - run.created_at
+    before = f" (waited {_duration(waited)} before)" if waited >= _WORTH_SAYING else ""
+    return f"Duration: {_duration(run.ended_at - run.started_at)}{before}\n"
+
+
+def _duration(seconds: float) -> str:
+    """`5.6 s`, `2:05 min`, `1:02:03 h`."""
+    seconds = max(0.0, seconds)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02} h" if hours else f"{minutes}:{rest:02} min"
+
+
+def _summary(run: Run, built: bool, logged: bool) -> str:
+    """Why it failed; of what its log above tells, the first line, the error's own and the hint."""
     words = describe_failure(run)
     first, *rest = words.splitlines()
-    if not told or run.reason is not Reason.ENVIRONMENT_FAILED or not rest:
-        return words
-    return "\n".join([f"{first} Why is said in its log above.", *(line for line in rest if line.startswith("hint: "))])
+    hints = [line for line in rest if line.startswith("hint: ")]
+    if rest and built and run.reason is Reason.ENVIRONMENT_FAILED:
+        return "\n".join([f"{first} Why is said in its log above.", *hints])
+    return "\n".join([brief(run), *hints]) if logged and run.reason is Reason.EXIT_CODE else words
+
+
+def brief(run: Run) -> str:
+    """Why a run failed, in a line or two: what happened, and the error itself."""
+    first, *rest = describe_failure(run).splitlines()
+    if run.reason is not Reason.EXIT_CODE or not rest:
+        return first
+    errors = [line for line in rest if _ERROR.match(line)]
+    return f"{first}\n{errors[-1] if errors else rest[-1]}"
 
 
 def _show(tail: Tail, name: str, file: TextIO) -> str:
@@ -133,9 +170,8 @@ def describe_failure(run: Run) -> str:
     return f"{what}: {run.message}" if run.message else what
 
 
-def raise_for_failure(run: Run) -> None:
-    """ActivityFailedException when the run failed."""
+def raise_for_failure(run: Run, *, shown: bool = False) -> None:
+    """ActivityFailedException when the run failed; in short when its log was `shown` just now."""
     if run.status is RunStatus.FAILED:
-        raise ActivityFailedException(
-            f"Run {run.id} failed: {describe_failure(run)}", hint=f"Its whole log: roost run logs {run.id}"
-        )
+        words = brief(run) if shown else describe_failure(run)
+        raise ActivityFailedException(f"Run {run.id} failed: {words}", hint=f"Its whole log: roost run logs {run.id}")

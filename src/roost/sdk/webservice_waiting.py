@@ -2,12 +2,13 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from roost.domain.endpoints import Endpoint, EndpointState, Replica
 from roost.domain.errors import InvalidEndpoint
 from roost.domain.runs import RunStatus
-from roost.sdk import endpoints
+from roost.sdk import endpoints, waiting
 from roost_job.exceptions import WebserviceException
 
 if TYPE_CHECKING:
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
 
 _DOT_SECONDS = 5.0
 _LINE_SECONDS = 1.0
+_WIDEST = 140
+_MEANS: Mapping[str, str] = {
+    RunStatus.QUEUED: ": it waits for its node",
+    RunStatus.PROVISIONING: ": its agent lays out the model and the environment",
+    RunStatus.RUNNING: ": its worker starts and calls init()",
+}
 _FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed", EndpointState.UNHEALTHY: "Failed"}
 
 
@@ -38,6 +45,8 @@ def until_settled(
     deadline = time.monotonic() + seconds
     pause = told.seconds if told is not None else _DOT_SECONDS
     record = endpoints.get(workspace, name)
+    if told is not None and record.state not in _FINAL:
+        told.look(record)
     while record.state not in _FINAL:
         left = deadline - time.monotonic()
         if left <= 0:
@@ -56,7 +65,8 @@ def until_settled(
 
 
 class Told:
-    """A dot for each while, and a line when a replica comes to something new."""
+    """A dot for each while, a line when a replica comes to something new, and of the build of its environment the last line of
+    the log."""
 
     seconds = _DOT_SECONDS
 
@@ -66,6 +76,7 @@ class Told:
         self._out = out
         self._known: dict[str, str] = {}
         self._wanted: set[tuple[str, int]] = set()
+        self._builds: dict[str, waiting.Tail] = {}
 
     def expect(self, record: Endpoint) -> None:
         """What is to come up: once that has failed, the record says what was there before."""
@@ -73,6 +84,10 @@ class Told:
 
     def step(self, record: Endpoint) -> None:
         self._out.write(".")
+        self.look(record)
+
+    def look(self, record: Endpoint) -> None:
+        """Prints what is new, without a dot."""
         if record.state not in _FINAL:
             self.expect(record)
         wanted = self._wanted
@@ -80,7 +95,19 @@ class Told:
             if replica.leaving or (replica.version, replica.generation) not in wanted:
                 continue
             self._tell(replica.run_id, "ready" if replica.ready else _phase(replica))
+            if replica.status == RunStatus.PREPARING:
+                self._tell_build(replica.run_id)
         self._out.flush()
+
+    def _tell_build(self, run_id: str) -> None:
+        """How far the build is: the newest line of its log."""
+        tail = self._builds.get(run_id)
+        if tail is None:
+            client = self._workspace._connection.watcher
+            tail = self._builds[run_id] = waiting.Tail(client, run_id, waiting.BUILD_LOG)
+        lines = [line.rpartition("\r")[2].strip() for line in tail.read(wait=0.0).splitlines()]
+        if newest := next((line for line in reversed(lines) if line), ""):
+            self._out.write(f"\n    {newest[:_WIDEST]}")
 
     def end(self, failed: str) -> None:
         """It has failed, with this replica."""
@@ -101,6 +128,9 @@ class ToldInLines(Told):
     def __init__(self, workspace: "Workspace", name: str, out: TextIO) -> None:
         super().__init__(workspace, name, out)
         self._last = ""
+
+    def look(self, record: Endpoint) -> None:
+        self.step(record)
 
     def step(self, record: Endpoint) -> None:
         if record.state in _FINAL:
@@ -127,10 +157,10 @@ class ToldInLines(Told):
 
 
 def _phase(replica: Replica) -> str:
-    """Where it is; of a build also what is built."""
+    """Where it is, and what that means; of a build also what is built."""
     if replica.status == RunStatus.PREPARING and replica.message:
         return f"{replica.status}: {replica.message[0].lower()}{replica.message[1:].rstrip('.')}"
-    return replica.status
+    return f"{replica.status}{_MEANS.get(replica.status, '')}"
 
 
 def raise_for_failure(record: Endpoint) -> None:

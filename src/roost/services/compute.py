@@ -158,8 +158,8 @@ def why_queued(house: House, run: Run) -> str:
         return f"{count} ahead of it on {target}, which runs {compute.max_nodes} at once. {look}"
     if run.spec.node_count > compute.max_nodes:
         return (
-            f"It asks for {run.spec.node_count} nodes, and cluster {target} has at most {compute.max_nodes} by now; others go "
-            "ahead of it until there may be more."
+            f"It asks for {run.spec.node_count} nodes, and cluster {target} has at most {compute.max_nodes} now; other "
+            "runs go first until its limit is raised."
         )
     load = house.store.computes.load(compute)
     nodes, busy = len(load.nodes), _busy(load)

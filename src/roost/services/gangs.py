@@ -79,8 +79,8 @@ def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Ru
     return runs.heartbeat(house, run_id)
 
 
-def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
-    """A member tells what happened on its node."""
+def report(house: House, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None) -> Run:
+    """A member tells what happened on its node, perhaps long after; `clock` is that of its node when it says so."""
     said = runs.bounded(said)
     run = runs.get(house, run_id)
     if said.attempt and said.attempt != run.attempt:
@@ -88,25 +88,26 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run
     _member(house, run_id, node_rank)
     now = house.clock()
     if said.to.is_terminal:
-        return conclude(house, run_id, node_rank, said)
+        return conclude(house, run_id, node_rank, said, clock)
     if said.to not in _PHASES:
         raise Conflict(f"{said.to.value} is not a member's to report.")
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
     # It has failed, and still ships what it made: the others need not wait for that.
-    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": now} if failed else {}
+    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": runs.happened(house, said, clock)} if failed else {}
     everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
     house.signals.ring(gang_topic(run_id))
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
     begins = said.to is RunStatus.RUNNING and run.status is not RunStatus.RUNNING
     if begins or last:
-        runs.report(house, run_id, Report(to=said.to, reason=Reason.SCRIPT_ENDED if last else said.reason))
+        reason = Reason.SCRIPT_ENDED if last else said.reason
+        runs.report(house, run_id, Report(to=said.to, reason=reason, at=said.at), clock)
     else:
         house.signals.ring(run_topic(run_id))
     return settle(house, run_id)
 
 
-def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> Run:
+def conclude(house: House, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None) -> Run:
     """How a member ended; said again it changes nothing."""
     now = house.clock()
     house.store.gangs.update(
@@ -116,7 +117,7 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport) -> R
         phase=Phase.ENDED,
         to=said.to,
         **_how(runs.bounded(said)),
-        ended_at=now,
+        ended_at=runs.happened(house, said, clock),
         heard_at=now,
     )
     house.signals.ring(gang_topic(run_id))
@@ -138,7 +139,8 @@ def settle(house: House, run_id: str) -> Run:
         try:
             if over is not None:
                 end = (over.to, over.reason, over.message)
-                return runs.move(house, run.id, *end, exit_code=over.exit_code, attempt=run.attempt)[0]
+                ended = max([run.started_at or run.created_at, *(each.ended_at or 0.0 for each in everyone)])
+                return runs.move(house, run.id, *end, exit_code=over.exit_code, attempt=run.attempt, at=ended)[0]
             return _tell(house, run, gangs.ending(everyone))
         except Conflict:  # it moved between the look and the word
             continue

@@ -1,5 +1,6 @@
 """Runs: submitted, watched, annotated, cancelled, reported on. `move` is the one way to a new status."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -32,7 +33,7 @@ REPORTED = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What an agent or client says happened; the time is the control plane's own."""
+    """What an agent or client says happened."""
 
     to: RunStatus
     reason: Reason = Reason.NONE
@@ -40,6 +41,8 @@ class Report:
     exit_code: int | None = None
     attempt: int = 0
     """Of the agent that says so; 0 from those who know of none. What an earlier one says again is passed over."""
+    at: float | None = None
+    """When it happened, by the clock of whoever says so; None for now."""
 
 
 Said = TypeVar("Said", bound=Report)
@@ -158,9 +161,7 @@ def cancel(house: House, caller: Caller, run_id: str) -> Run:
 
 
 def _cancel(house: House, caller: Caller, run: Run) -> Run:
-    return _ask_to_end(
-        house, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}."
-    )
+    return _ask_to_end(house, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}.")
 
 
 def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
@@ -185,8 +186,17 @@ def delete(house: House, run_id: str) -> Sequence[str]:
     return gone
 
 
-def report(house: House, run_id: str, said: Report) -> Run:
-    """An agent or client tells what happened to its run."""
+def happened(house: House, said: Report, clock: float | None) -> float:
+    """The time of what is said, by the control plane's own clock: as long ago as it is by the sender's, whose `clock` came with
+    it. Never later than now."""
+    now = house.clock()
+    if said.at is None or not math.isfinite(said.at):
+        return now
+    return min(now, now - (clock - said.at) if clock is not None and math.isfinite(clock) else said.at)
+
+
+def report(house: House, run_id: str, said: Report, clock: float | None = None) -> Run:
+    """An agent or client tells what happened to its run, perhaps long after. It did not happen before the run began."""
     before = get(house, run_id)
     if said.to not in REPORTED:
         raise Conflict(
@@ -196,7 +206,10 @@ def report(house: House, run_id: str, said: Report) -> Run:
     said = bounded(said)
     if said.attempt and said.attempt != before.attempt:
         return before
-    run, _ = move(house, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt)
+    at = max(happened(house, said, clock), before.started_at or before.created_at)
+    run, _ = move(
+        house, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt, at=at
+    )
     return run
 
 
@@ -218,7 +231,7 @@ def heartbeat(house: House, run_id: str) -> Run:
         return run
     before = [event for event in house.store.runs.events(run_id) if event.to is not RunStatus.NOT_RESPONDING]
     back = before[-1].to if before and before[-1].to in (RunStatus.RUNNING, RunStatus.FINALIZING) else RunStatus.RUNNING
-    run, _ = move(house, run_id, back, before[-1].reason if before else Reason.NONE, "It is heard again.")
+    run, _ = move(house, run_id, back, before[-1].reason if before else Reason.NONE, "Its agent reports again.")
     return run
 
 
@@ -233,9 +246,11 @@ def move(
     handle: str = "",
     lease: str = "",
     attempt: int = 0,
+    at: float | None = None,
 ) -> tuple[Run, bool]:
-    """The one way to a new status: the store's `apply`, then everybody who waits for it is woken."""
-    event = RunEvent(to=to, at=house.clock(), reason=reason, message=message, exit_code=exit_code, handle=handle)
+    """The one way to a new status: the store's `apply`, then everybody who waits for it is woken. `at` is when it happened."""
+    when = house.clock() if at is None else at
+    event = RunEvent(to=to, at=when, reason=reason, message=message, exit_code=exit_code, handle=handle)
     run, moved = house.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
     if moved:
         if run.status.is_terminal:
@@ -266,18 +281,19 @@ def why(house: House, run: Run) -> str:
     if run.status is RunStatus.QUEUED:
         return compute.why_queued(house, run)
     if run.status is RunStatus.PROVISIONING and run.handle and run.spec.inputs:
-        return f"It was given a node of {target}, which brings its inputs; its log says how far it is."
+        return f"Its node of {target} is fetching its inputs; its log shows how far it is."
     if run.status is RunStatus.PROVISIONING:
         several = run.spec.node_count > 1
-        what = f"{run.spec.node_count} nodes of {target}; its agents prepare there, and start together."
-        return f"It was given {what if several else f'a node of {target}; its agent is starting there.'}"
+        if several:
+            return f"Its {run.spec.node_count} nodes of {target} are being prepared; its processes start together."
+        return f"Its agent is starting on a node of {target}."
     if run.status is RunStatus.CANCEL_REQUESTED:
         return "It was asked to end; its processes have a few seconds to do so before they are killed."
     if run.status is RunStatus.NOT_RESPONDING:
-        return "Its process is there but has not been heard for a while; it goes on as soon as it is heard."
+        return "Nothing was received from its process for a while; the run continues as soon as it reports again."
     if run.status is RunStatus.FINALIZING:
         what = "its outputs are uploaded and " if run.spec.outputs else ""
         return f"Its script has ended; {what}its files are being kept."
     if run.status is RunStatus.RUNNING:
-        return "It waits for nothing: it runs."
+        return "It is running."
     return run.message or "It was submitted a moment ago and is about to be queued."

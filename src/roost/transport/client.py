@@ -29,6 +29,8 @@ Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 START_ONE = "`roost status` shows what is known of it; `roost up` starts the embedded one."
+CLOCK = "roost-clock"
+"""The header with the sender's own time."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _MOST_IDLE = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -72,6 +74,20 @@ class Client:
         self._lock = threading.Lock()
         self._idle: list[tuple[str, HTTPConnection]] = []
         self._pid = os.getpid()
+        self._away, self._away_since = 0.0, None  # type: tuple[float, float | None]
+
+    @property
+    def away(self) -> float:
+        """Seconds in which nobody answered, all in all."""
+        with self._lock:
+            return self._away + (0.0 if self._away_since is None else time.monotonic() - self._away_since)
+
+    def _note_away(self, *, answers: bool) -> None:
+        with self._lock:
+            if not answers and self._away_since is None:
+                self._away_since = time.monotonic()
+            elif answers and self._away_since is not None:
+                self._away, self._away_since = self._away + time.monotonic() - self._away_since, None
 
     def call(
         self,
@@ -83,10 +99,14 @@ class Client:
         body: Body | None = None,
         timeout: float = 60.0,
         during: Callable[[], object] = lambda: None,
+        clocked: bool = False,
     ) -> Any:
         """The JSON value of the answer; raises the class of `domain.errors` that an error answer stands for. `during` is called
-        while a large file is sent, and what it raises ends the call."""
-        response = self.fetch(method, path, params=params, json=json, body=body, timeout=timeout, during=during)
+        while a large file is sent, and what it raises ends the call. `clocked`: this machine's time goes along with every try, so
+        that times in the body can be compared with it."""
+        response = self.fetch(
+            method, path, params=params, json=json, body=body, timeout=timeout, during=during, clocked=clocked
+        )
         if not response.body:
             return None
         try:
@@ -105,6 +125,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         timeout: float = 60.0,
         during: Callable[[], object] = lambda: None,
+        clocked: bool = False,
     ) -> Response:
         """The answer as it came; raises for an error answer, and OSError for a file that cannot be read."""
         from roost.transport import exchanges  # noqa: PLC0415 - with the first call: mail parsing and TLS cost 20 ms to import
@@ -116,8 +137,9 @@ class Client:
             given = stack.enter_context(body.open("rb", buffering=0)) if isinstance(body, Path) else body
 
             def exchange(connection: "HTTPConnection", token: str) -> Response:
+                own = {**(headers or {}), CLOCK: repr(time.time())} if clocked else headers
                 answer = exchanges.send(
-                    connection, method, target, token, given, json is not None, headers, timeout, during
+                    connection, method, target, token, given, json is not None, own, timeout, during
                 )
                 return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
@@ -198,10 +220,12 @@ class Client:
                     connection.close()
                     raise
                 self._give_back(endpoint.url, connection)
+                self._note_away(answers=True)
                 return result
             except exchanges.FileFault as fault:
                 raise fault.problem from None
             except (*exchanges.BROKEN, Unavailable) as error:
+                self._note_away(answers=False)
                 if time.monotonic() + pause > deadline or not self._wanted():
                     if isinstance(error, Unavailable):
                         raise  # of `locate`: it says why

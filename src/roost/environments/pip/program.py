@@ -17,7 +17,21 @@ from roost.environments.pip import settings as pip_settings
 from roost.environments.pip.options import Options
 from roost.environments.running import Downloads, Runner, Silent, Words
 
-_NOT_OURS = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+_NOT_OURS = (
+    "CONDA_PREFIX",
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MFLAGS",
+    "MPLBACKEND",
+    "PYTHONBREAKPOINT",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "UV_PROJECT_ENVIRONMENT",
+    "UV_PYTHON",
+    "VIRTUAL_ENV",
+)
 _FIXED = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
 _WOULD_INSTALL = re.compile(r"\s*\+ (\S+==\S+).*")
 _NOT_FOUND = re.compile(
