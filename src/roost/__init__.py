@@ -50,12 +50,13 @@ if TYPE_CHECKING:
         DsvmCompute,
         HDInsightCompute,
         KubernetesCompute,
-        RemoteCompute,
         SynapseCompute,
     )
     from roost.sdk.inference import InferenceConfig
     from roost.sdk.models import Model, ResourceConfiguration
+    from roost.sdk.open_datasets import MNIST, Diabetes, NycTlcGreen, NycTlcYellow
     from roost.sdk.profiling import ModelProfile
+    from roost.sdk.remote_compute import RemoteCompute
     from roost.sdk.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
     from roost.sdk.runs import Run
     from roost.sdk.secrets import Keyvault
@@ -89,6 +90,7 @@ __version__ = version.VERSION
 __all__ = [
     "DEFAULT_CPU_IMAGE",
     "DEFAULT_GPU_IMAGE",
+    "MNIST",
     "AbstractAuthentication",
     "AbstractDataset",
     "AciServiceDeploymentConfiguration",
@@ -124,6 +126,7 @@ __all__ = [
     "Dataset",
     "DatasetConsumptionConfig",
     "Datastore",
+    "Diabetes",
     "DockerConfiguration",
     "DockerSection",
     "DsvmCompute",
@@ -150,6 +153,8 @@ __all__ = [
     "MpiConfiguration",
     "MsiAuthentication",
     "Nccl",
+    "NycTlcGreen",
+    "NycTlcYellow",
     "OutputFileDatasetConfig",
     "OutputTabularDatasetConfig",
     "ParameterServer",
@@ -218,6 +223,7 @@ _HOMES = {
     "Dataset": "roost.sdk.dataset_factory",
     "DatasetConsumptionConfig": "roost.sdk.consumption",
     "Datastore": "roost.sdk.datastores",
+    "Diabetes": "roost.sdk.open_datasets",
     "DockerConfiguration": "roost.sdk.runconfigs",
     "DockerSection": "roost.sdk.sections",
     "DsvmCompute": "roost.sdk.foreign_compute",
@@ -238,12 +244,15 @@ _HOMES = {
     "LocalWebservice": "roost.sdk.webservice_kinds",
     "LocalWebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
     "MMLBaseEstimator": "roost.sdk.estimators",
+    "MNIST": "roost.sdk.open_datasets",
     "Model": "roost.sdk.models",
     "ModelProfile": "roost.sdk.profiling",
     "Mpi": "roost.sdk.distributed",
     "MpiConfiguration": "roost.sdk.distributed",
     "MsiAuthentication": "roost.sdk.authentication",
     "Nccl": "roost.sdk.distributed",
+    "NycTlcGreen": "roost.sdk.open_datasets",
+    "NycTlcYellow": "roost.sdk.open_datasets",
     "OutputFileDatasetConfig": "roost.sdk.data_outputs",
     "OutputTabularDatasetConfig": "roost.sdk.data_outputs",
     "ParameterServer": "roost.sdk.distributed",
@@ -251,7 +260,7 @@ _HOMES = {
     "PyTorch": "roost.sdk.estimators",
     "PyTorchConfiguration": "roost.sdk.distributed",
     "PythonSection": "roost.sdk.sections",
-    "RemoteCompute": "roost.sdk.foreign_compute",
+    "RemoteCompute": "roost.sdk.remote_compute",
     "ResourceConfiguration": "roost.sdk.models",
     "Run": "roost.sdk.runs",
     "RunConfiguration": "roost.sdk.runconfigs",

@@ -1,5 +1,6 @@
 """Datasets in people's hands: made, stepped through, registered, found, fetched, read; what they refuse."""
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -213,6 +214,31 @@ def test_partition_keys_have_their_types_again(workspace: Workspace, store: Data
     assert {"n": -1, "day": datetime(2024, 1, 1), "good": False} in values and len(values) == 3
     files = made.partition_by(["day"], (store, "files"), show_progress=False, partition_as_file_dataset=True)
     assert len(files.filter(files.file_metadata["day"] > datetime(2024, 1, 1)).to_path()) == 1
+
+
+@pytest.mark.slow
+def test_a_library_that_is_not_there_is_named_with_the_next_step(
+    store: Datastore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pandas.DataFrame({"a": [1]})
+    Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "one", show_progress=False)
+    table = Dataset.get_by_name(store.workspace, "one")
+    for library in ("pyarrow", "pyarrow.parquet", "fastparquet"):
+        monkeypatch.setitem(sys.modules, library, None)
+    hint = f"Install it here: {sys.executable} -m pip install pyarrow"
+    writes = lambda: Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "two", show_progress=False)  # noqa: E731
+    for deed, use in (("read", table.to_pandas_dataframe), ("read", table.to_csv_files), ("written", writes)):
+        with pytest.raises(UserErrorException, match=f"Parquet is {deed} by pyarrow, which this environment") as caught:
+            use()
+        assert caught.value.hint == hint and caught.value.__suppress_context__
+    lines = Dataset.Tabular.from_delimited_files((store, "train/a.csv"), validate=False)
+    with pytest.raises(UserErrorException, match="Parquet is written by pyarrow"):
+        lines.to_parquet_files()
+    assert set(store.workspace.datasets) == {"one"}, "nothing is registered"
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UserErrorException, match="pandas cannot be imported here") as caught:
+        lines.to_pandas_dataframe()
+    assert caught.value.hint == f"Install it here: {sys.executable} -m pip install pandas"
 
 
 @pytest.mark.slow

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from roost.domain.datasets import DatasetKind, Definition, Source, checked_name
 from roost.domain.errors import InvalidInput
-from roost.sdk import dataset_files, datastore_files
+from roost.sdk import absent, dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
 from roost.sdk.partitioning import partition_keys_of, write_parquet
 from roost_job import datapaths, dataset_types
 from roost_job.dataset_factory import MANAGED
+from roost_job.exceptions import DatasetTimestampMissingError
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -133,7 +134,7 @@ class TabularDataset(AbstractDataset):
 
     def _require_times(self, deed: str, validate: bool) -> None:
         if self.timestamp_columns == (None, None):
-            raise InvalidInput(
+            raise DatasetTimestampMissingError(
                 f"{deed} needs to know which column holds the time.",
                 hint="dataset.with_timestamp_columns(timestamp='column') first.",
             )
@@ -212,19 +213,13 @@ class TabularDataset(AbstractDataset):
     # ---- what is left out on purpose
 
     def to_spark_dataframe(self) -> NoReturn:
-        raise InvalidInput(
-            "There is no Spark in Roost.",
-            hint="Use to_pandas_dataframe(), or give the files to Spark: to_parquet_files().",
-        )
+        absent.refuse("azureml.data.TabularDataset.to_spark_dataframe")
 
     def to_dask_dataframe(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
-        raise InvalidInput("Dask is not built in.", hint="Mount the files, and read them with dask.dataframe.")
+        absent.refuse("azureml.data.TabularDataset.to_dask_dataframe")
 
     def get_profile(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
-        raise InvalidInput(
-            "Roost makes no profiles of tables.",
-            hint="Describe the frame: to_pandas_dataframe().describe(include='all').",
-        )
+        absent.refuse("azureml.data.TabularDataset.get_profile")
 
     get_profile_runs = submit_profile_run = get_profile
 
