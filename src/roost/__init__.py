@@ -53,7 +53,9 @@ if TYPE_CHECKING:
         SynapseCompute,
     )
     from roost.sdk.inference import InferenceConfig
+    from roost.sdk.labelled_datasets import FileHandlingOption, LabeledDatasetTask
     from roost.sdk.models import Model, ResourceConfiguration
+    from roost.sdk.notebook_runs import AzureMLNotebookHandler, NotebookRunConfig, PapermillExecutionHandler
     from roost.sdk.open_datasets import MNIST, Diabetes, NycTlcGreen, NycTlcYellow
     from roost.sdk.profiling import ModelProfile
     from roost.sdk.remote_compute import RemoteCompute
@@ -108,6 +110,7 @@ __all__ = [
     "Audience",
     "AutoScaler",
     "AzureCliAuthentication",
+    "AzureMLNotebookHandler",
     "BatchCompute",
     "Chainer",
     "ComputeInstance",
@@ -136,6 +139,7 @@ __all__ = [
     "FileDataset",
     "FileDatasetFactory",
     "FileEncoding",
+    "FileHandlingOption",
     "Gloo",
     "HDInsightCompute",
     "HistoryConfiguration",
@@ -143,6 +147,7 @@ __all__ = [
     "InteractiveLoginAuthentication",
     "Keyvault",
     "KubernetesCompute",
+    "LabeledDatasetTask",
     "LivenessProbeRequirements",
     "LocalWebservice",
     "LocalWebserviceDeploymentConfiguration",
@@ -153,10 +158,12 @@ __all__ = [
     "MpiConfiguration",
     "MsiAuthentication",
     "Nccl",
+    "NotebookRunConfig",
     "NycTlcGreen",
     "NycTlcYellow",
     "OutputFileDatasetConfig",
     "OutputTabularDatasetConfig",
+    "PapermillExecutionHandler",
     "ParameterServer",
     "PromoteHeadersBehavior",
     "PyTorch",
@@ -203,6 +210,7 @@ _HOMES = {
     "Audience": "roost.sdk.authentication",
     "AutoScaler": "roost.sdk.webservice_settings",
     "AzureCliAuthentication": "roost.sdk.authentication",
+    "AzureMLNotebookHandler": "roost.sdk.notebook_runs",
     "BatchCompute": "roost.sdk.foreign_compute",
     "Chainer": "roost.sdk.estimators",
     "ComputeInstance": "roost.sdk.foreign_compute",
@@ -233,6 +241,7 @@ _HOMES = {
     "FileDataset": "roost.sdk.datasets",
     "FileDatasetFactory": "roost.sdk.dataset_factory",
     "FileEncoding": "roost.sdk.dataset_types",
+    "FileHandlingOption": "roost.sdk.labelled_datasets",
     "Gloo": "roost.sdk.distributed",
     "HDInsightCompute": "roost.sdk.foreign_compute",
     "HistoryConfiguration": "roost.sdk.runconfigs",
@@ -240,6 +249,7 @@ _HOMES = {
     "InteractiveLoginAuthentication": "roost.sdk.authentication",
     "Keyvault": "roost.sdk.secrets",
     "KubernetesCompute": "roost.sdk.foreign_compute",
+    "LabeledDatasetTask": "roost.sdk.labelled_datasets",
     "LivenessProbeRequirements": "roost.sdk.webservice_settings",
     "LocalWebservice": "roost.sdk.webservice_kinds",
     "LocalWebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
@@ -251,10 +261,12 @@ _HOMES = {
     "MpiConfiguration": "roost.sdk.distributed",
     "MsiAuthentication": "roost.sdk.authentication",
     "Nccl": "roost.sdk.distributed",
+    "NotebookRunConfig": "roost.sdk.notebook_runs",
     "NycTlcGreen": "roost.sdk.open_datasets",
     "NycTlcYellow": "roost.sdk.open_datasets",
     "OutputFileDatasetConfig": "roost.sdk.data_outputs",
     "OutputTabularDatasetConfig": "roost.sdk.data_outputs",
+    "PapermillExecutionHandler": "roost.sdk.notebook_runs",
     "ParameterServer": "roost.sdk.distributed",
     "PromoteHeadersBehavior": "roost.sdk.dataset_types",
     "PyTorch": "roost.sdk.estimators",

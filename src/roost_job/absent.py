@@ -136,6 +136,12 @@ ABSENT = (
         _PARQUET,
     ),
     Absent(
+        "Labelled data as a dataset of torchvision",
+        ("azureml.data.TabularDataset.to_torchvision",),
+        False,
+        "to_pandas_dataframe(file_handling_option=FileHandlingOption.DOWNLOAD) has a path and a label in each row.",
+    ),
+    Absent(
         "HDFS",
         (
             "azureml.data.FileDataset.as_hdfs",

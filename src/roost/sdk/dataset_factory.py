@@ -159,11 +159,21 @@ class TabularDatasetFactory:
         absent.refuse("azureml.core.Dataset.Tabular.register_dask_dataframe")
 
 
+class LabelledDatasetFactory:
+    """`Dataset._Labeled`: tables of labels, one JSON object on each line."""
+
+    @staticmethod
+    def from_json_lines(path: Any, task: object = None, validate: bool = True) -> TabularDataset:  # noqa: ARG004
+        """`task` is what the labels are for; a table is read the same for each."""
+        return TabularDatasetFactory.from_json_lines_files(path, validate=validate)
+
+
 class Dataset:
     """Where datasets begin: `Dataset.File.from_files`, `Dataset.Tabular.from_…`, `Dataset.get_by_name`."""
 
     File = FileDatasetFactory
     Tabular = TabularDatasetFactory
+    _Labeled = LabelledDatasetFactory
 
     @staticmethod
     def get_by_name(

@@ -42,14 +42,14 @@ class TabularDataset(AbstractDataset):
     ) -> Any:
         """All of it, read now, into pandas. A value that does not fit the type that its column was given is empty; with
         `on_error='fail'` it is a UserErrorException. So is a time that pandas cannot hold, with
-        `out_of_range_datetime='fail'`."""
+        `out_of_range_datetime='fail'`. Of labelled data `file_handling_option` brings the files that its rows name."""
         strict, bounded = dataset_types.failing(on_error=on_error, out_of_range_datetime=out_of_range_datetime)
-        if file_handling_option is not None or target_path is not None or overwrite_download:
-            raise InvalidInput(
-                "file_handling_option, target_path and overwrite_download are for columns of streams, which Roost does not have.",
-                hint="Read the table, and fetch the files it names with a FileDataset.",
-            )
-        return dataset_files.frame(self, strict=strict, bounded=bounded)
+        frame = dataset_files.frame(self, strict=strict, bounded=bounded)
+        if file_handling_option is None:
+            return frame
+        from roost.sdk import labelled_datasets  # noqa: PLC0415 - for those who have labels
+
+        return labelled_datasets.with_files(self._home(), frame, file_handling_option, target_path, overwrite_download)
 
     # ---- steps
 
@@ -224,10 +224,7 @@ class TabularDataset(AbstractDataset):
     get_profile_runs = submit_profile_run = get_profile
 
     def to_torchvision(self) -> NoReturn:
-        raise InvalidInput(
-            "Labelled datasets, which to_torchvision is for, are not in Roost.",
-            hint="Mount a FileDataset, and use torchvision.datasets.ImageFolder on it.",
-        )
+        absent.refuse("azureml.data.TabularDataset.to_torchvision")
 
 
 def _columns(columns: object) -> list[str]:
