@@ -87,7 +87,7 @@ class JobWorkspace(object):
         return DoorClient(self._door)
 
     def __getattr__(self, name: str) -> NoReturn:
-        outside.refuse("Workspace", name, outside.WORKSPACE)
+        outside.refuse("Workspace", name, outside.WORKSPACE, dir(type(self)))
 
     def get_default_keyvault(self) -> JobKeyvault:
         """The secrets of the workspace, to read."""

@@ -79,7 +79,7 @@ class DataReference(object):
         return DataReference(self.datastore, data_reference_name, below)
 
     def __getattr__(self, name: str) -> NoReturn:
-        outside.refuse(type(self).__name__, name, outside.REFERENCE)
+        outside.refuse(type(self).__name__, name, outside.REFERENCE, dir(type(self)))
 
     def __repr__(self) -> str:
         place = "%s/%s" % (self.datastore.name, self.path_on_datastore)

@@ -11,6 +11,7 @@ from roost_job import datapaths, dataset_types, local_files, outside
 from roost_job.context import experiment_of, job_here
 from roost_job.datasets import JobDatasets, link_of, make
 from roost_job.exceptions import RunEnvironmentException, UserErrorException
+from roost_job.libraries import refuse_parquet
 
 MANAGED = "managed-dataset"
 """Folder of a datastore in which tables that were written out are, each in a folder of its own."""
@@ -20,7 +21,7 @@ class _Factory(type):
     """What the SDK's has and a job's has not says so."""
 
     def __getattr__(cls, name: str) -> NoReturn:
-        outside.refuse(cls.__name__, name, outside.FACTORY)
+        outside.refuse(cls.__name__, name, outside.FACTORY, vars(cls))
 
 
 class FileDatasetFactory(object):
@@ -119,7 +120,10 @@ class TabularDatasetFactory(object, metaclass=_Factory):
         datastore, path = datapaths.target(target)
         folder = "%s/%s" % (path.strip("/") or MANAGED, binascii.hexlify(os.urandom(8)).decode())
         with tempfile.TemporaryDirectory(prefix="roost-table-") as place:
-            dataframe.to_parquet(os.path.join(place, "part-00000.parquet"), index=False)
+            try:
+                dataframe.to_parquet(os.path.join(place, "part-00000.parquet"), index=False)
+            except ImportError:
+                refuse_parquet("written")
             there = datastore._send(local_files.folder(place), folder, True, show_progress)
         definition = {
             "kind": "tabular",

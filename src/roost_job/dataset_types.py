@@ -3,10 +3,21 @@ and outside: what a job makes, anybody can read.
 """
 
 import datetime
+import hashlib
+import json
 from enum import Enum
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from roost_job.exceptions import UserErrorException
+
+SAVED = "_saved_"
+"""How names begin of datasets that were saved for what refers to them, such as a model, and that nobody registered. They are
+found by their id only."""
+
+
+def saved_name(definition: Mapping[str, Any]) -> str:
+    """The name that a definition (as JSON has it) is saved under: the same one again is the same dataset."""
+    return SAVED + hashlib.sha256(json.dumps(definition, sort_keys=True).encode("utf-8")).hexdigest()[:32]
 
 
 class PromoteHeadersBehavior(Enum):

@@ -29,11 +29,13 @@ class JobDataset(object):
 
     @property
     def name(self) -> Optional[str]:
-        return self._record.get("name")
+        """None when it is not registered."""
+        name: str = self._record.get("name") or ""
+        return None if not name or name.startswith(dataset_types.SAVED) else name
 
     @property
     def version(self) -> Optional[int]:
-        return self._record.get("version")
+        return self._record.get("version") if self.name else None
 
     @property
     def description(self) -> Optional[str]:
@@ -79,8 +81,14 @@ class JobDataset(object):
         )
         return type(self)(link, record["definition"], record)
 
+    def _saved(self: D, workspace: Any) -> D:
+        """Itself when it is registered; else saved without a name of its own, so that something can refer to it by its id."""
+        if self.id:
+            return self
+        return self.register(workspace, dataset_types.saved_name(self._definition), create_new_version=True)
+
     def __getattr__(self, name: str) -> NoReturn:
-        outside.refuse(type(self).__name__, name, outside.DATASET)
+        outside.refuse(type(self).__name__, name, outside.DATASET, dir(type(self)))
 
     def _with(self: D, **step: Any) -> D:
         steps = list(self._definition.get("steps") or ()) + [step]

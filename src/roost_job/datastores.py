@@ -18,7 +18,7 @@ class _Refusing(type):
     """`Datastore.register_…` of a job says that it is outside."""
 
     def __getattr__(cls, name: str) -> NoReturn:
-        outside.refuse("Datastore", name, outside.DATASTORE)
+        outside.refuse("Datastore", name, outside.DATASTORE, vars(Datastore))
 
 
 class Datastore(DatastoreFacts, metaclass=_Refusing):
@@ -106,7 +106,7 @@ class Datastore(DatastoreFacts, metaclass=_Refusing):
         return place
 
     def __getattr__(self, name: str) -> NoReturn:
-        outside.refuse("Datastore", name, outside.DATASTORE)
+        outside.refuse("Datastore", name, outside.DATASTORE, vars(Datastore))
 
 
 def every(workspace: Any) -> Dict[str, Datastore]:

@@ -2,6 +2,7 @@
 
 AzureMLException                     everything below; `.message` holds the text
 ├── UserErrorException               the caller's mistake: wrong type, wrong name, wrong file
+│   ├── DatasetTimestampMissingError a step by time of a dataset that does not know its column of times
 │   └── RunEnvironmentException      there is no run here (`Run.get_context(allow_offline=False)`)
 ├── ExperimentExecutionException     a submission that could not be carried out
 ├── ActivityFailedException          `wait_for_completion` of a run that failed
@@ -13,6 +14,10 @@ AzureMLException                     everything below; `.message` holds the text
 │   └── WorkspaceException           there is no such workspace
 ├── ServiceException                 the control plane could not be reached or refused
 └── TrainingException
+
+Those of Azure's own services, which scripts name in `except` and nothing here raises: AuthenticationException,
+AzureMLAggregatedException, DiscoveryUrlNotFoundException, ParallelRunException, RunConfigurationException, SnapshotException,
+WorkspacePrivateEndpointException.
 """
 
 TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
@@ -40,6 +45,10 @@ class AzureMLException(Exception):
 
 class UserErrorException(AzureMLException):
     """The caller's mistake."""
+
+
+class DatasetTimestampMissingError(UserErrorException):
+    """A dataset is to be filtered by time, and does not know which column holds it."""
 
 
 class RunEnvironmentException(UserErrorException):
@@ -86,3 +95,31 @@ class ServiceException(AzureMLException):
 
 class TrainingException(AzureMLException):
     """A training configuration is refused."""
+
+
+class AuthenticationException(AzureMLException):
+    """Of Azure's logins; never raised here."""
+
+
+class AzureMLAggregatedException(AzureMLException):
+    """Of several errors at once; never raised here."""
+
+
+class DiscoveryUrlNotFoundException(AzureMLException):
+    """Of Azure's addresses; never raised here."""
+
+
+class ParallelRunException(AzureMLException):
+    """Of parallel steps of pipelines; never raised here."""
+
+
+class RunConfigurationException(UserErrorException):
+    """Of files of run configurations; never raised here."""
+
+
+class SnapshotException(UserErrorException):
+    """Of Azure's limits on folders; never raised here."""
+
+
+class WorkspacePrivateEndpointException(AzureMLException):
+    """Of Azure's private networks; never raised here."""

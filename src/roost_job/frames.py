@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from roost_job import columns, partitions, steps
 from roost_job.exceptions import UserErrorException
-from roost_job.libraries import need
+from roost_job.libraries import need, refuse_parquet
 from roost_job.listing import some
 
 Frame = Any
@@ -222,7 +222,7 @@ def _delimited(pandas: Any, wanted: Wanted, name: str, path: str, left: Optional
 
 
 def _lines_as_fields(name: str, path: str, encoding: str) -> str:
-    """Each line of a file as one quoted field, so that pandas finds its type as it does of any other; empty lines are left out."""
+    """Each line of a file as one quoted field, so that pandas finds its type as it does of any other; empty ones are left out."""
     lines = (line.rstrip("\r\n") for line in _lines(name, path, encoding))
     return "".join('"%s"\n' % line.replace('"', '""') for line in lines if line.strip())
 
@@ -263,10 +263,7 @@ def _parquet(pandas: Any, wanted: Wanted, name: str, path: str, left: Any) -> Fr
         frame = _unindexed(pandas.read_parquet(path, columns=inside))
         return frame[[each for each in frame.columns if wanted.wants(each)]]
     except ImportError:
-        raise UserErrorException(
-            "Parquet is read by pyarrow, which this environment does not have.",
-            hint="Add pyarrow, or azureml-dataset-runtime, to the packages of the run's environment.",
-        ) from None
+        refuse_parquet("read")
 
 
 def _unindexed(frame: Frame) -> Frame:

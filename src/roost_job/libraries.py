@@ -1,7 +1,9 @@
 """Libraries of the environment that a script runs in: asked for when they are needed, and never this library's own."""
 
 import importlib
-from typing import Any
+import os
+import sys
+from typing import Any, NoReturn
 
 from roost_job.exceptions import UserErrorException
 
@@ -19,5 +21,21 @@ def need(module: str, what: str = "A table is read into a pandas DataFrame") -> 
         name = module.partition(".")[0]
         raise UserErrorException(
             "%s, and %s cannot be imported here: %s." % (what, module, error),
-            hint="Add %s to the packages of the run's environment%s." % (name, _AZURE if name in _BROUGHT else ""),
+            hint=remedy(name),
         ) from None
+
+
+def remedy(package: str) -> str:
+    """How a package comes to be here."""
+    if os.environ.get("ROOST_RUN_ID"):
+        return "Add %s to the packages of the run's environment%s." % (package, _AZURE if package in _BROUGHT else "")
+    return "Install it here: %s -m pip install %s" % (sys.executable, package)
+
+
+def refuse_parquet(deed: str) -> NoReturn:
+    """For pandas' own error that no library for Parquet can be imported."""
+    raise UserErrorException(
+        "Parquet is %s by pyarrow, which this environment does not have, or only in a version that its pandas does not take."
+        % deed,
+        hint=remedy("pyarrow"),
+    ) from None

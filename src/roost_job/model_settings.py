@@ -150,27 +150,27 @@ def _pair(what: str, each: Any) -> Tuple[Any, Any]:
     raise UserErrorException("%s as a list has keys and [key, value] in it, got %.80r." % (what, each))
 
 
-def dataset_id(what: str, dataset: Any) -> Optional[str]:
-    """The id of a registered dataset."""
+def dataset_id(what: str, dataset: Any, workspace: Any) -> Optional[str]:
+    """The id of a dataset; one that is not registered is saved to the workspace first."""
     if dataset is None:
         return None
     found = getattr(dataset, "id", None)
-    if not found:
+    if not found and not hasattr(type(dataset), "_saved"):
         raise WebserviceException(
-            "Unable to register Model with the %s: %.80r is not a registered dataset." % (what, dataset),
-            hint="dataset.register(workspace, name) gives one that is.",
+            "Unable to register Model with the %s: %.80r is not a dataset." % (what, dataset),
+            hint="Dataset.get_by_name(workspace, name) gives one, and so does Dataset.Tabular.from_delimited_files.",
         )
-    return str(found)
+    return str(found or dataset._saved(workspace).id)
 
 
-def datasets(given: Any) -> List[List[str]]:
+def datasets(given: Any, workspace: Any) -> List[List[str]]:
     """`[(what for, dataset)]` as what for and id."""
     found = []
     for pair in given or ():
         if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
             raise WebserviceException("datasets is a list of (what for, dataset), got %.80r in it." % (pair,))
         purpose = getattr(pair[0], "value", pair[0])
-        found.append([str(purpose), str(dataset_id("dataset %r" % str(purpose), pair[1] or ""))])
+        found.append([str(purpose), str(dataset_id("dataset %r" % str(purpose), pair[1] or "", workspace))])
     return found
 
 

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Type, TypeVar
 
-from roost_job import model_places, outside
+from roost_job import absent, model_places, outside
 from roost_job import model_settings as settings
 from roost_job.context import JobWorkspace, experiment_of, job_here
 from roost_job.exceptions import ModelNotFoundException, UserErrorException, WebserviceException
@@ -192,7 +192,9 @@ class Model(object):
         **kwargs: Any,
     ) -> M:
         """A file or folder of this machine as the next version of a name. What is stored already is not carried again."""
+        files = settings.local_files(model_path, child_paths)
         about = described(
+            workspace,
             tags=tags,
             properties=properties,
             description=description,
@@ -204,7 +206,6 @@ class Model(object):
             resource_configuration=resource_configuration,
             _parent=kwargs.get("_parent"),
         )
-        files = settings.local_files(model_path, child_paths)
         print("Registering model %s" % model_name)
         asked = dict(about, name=model_name, key=settings.new_key(), files=files)
         return cls._of(workspace, link_of(workspace).ask("model_register", **asked))
@@ -249,8 +250,8 @@ class Model(object):
             tags=None if tags is None else settings.labels("tags", tags),
             replace_tags=True if tags is not None else None,
             description=description,
-            sample_input=settings.dataset_id("sample input dataset", sample_input_dataset),
-            sample_output=settings.dataset_id("sample output dataset", sample_output_dataset),
+            sample_input=settings.dataset_id("sample input dataset", sample_input_dataset, self._workspace),
+            sample_output=settings.dataset_id("sample output dataset", sample_output_dataset, self._workspace),
             resources=settings.resources(resource_configuration),
         )
 
@@ -275,7 +276,7 @@ class Model(object):
 
     def add_dataset_references(self, datasets: Any) -> None:
         """`[(what for, dataset)]`: what it was made with, beside what is known."""
-        self._change(datasets=settings.datasets(datasets))
+        self._change(datasets=settings.datasets(datasets, self._workspace))
 
     def delete(self) -> None:
         """Takes this version out of the registry; WebserviceException while a service uses it. A job deletes nothing."""
@@ -346,10 +347,8 @@ class Model(object):
 
     def get_sas_urls(self) -> NoReturn:
         """Left out on purpose."""
-        raise outside.NotInRoost(
-            "Model.get_sas_urls is left out of Roost on purpose: a model's files have no address that opens without a token.",
-            hint="model.download(target_dir) brings them here.",
-        )
+        fact, hint = absent.said("azureml.core.Model.get_sas_urls")
+        raise outside.NotInRoost(fact, hint=hint)
 
     # ---- its files
 
@@ -397,22 +396,24 @@ def link_of(workspace: Any) -> Any:
     return found()
 
 
-def described(**given: Any) -> Dict[str, Any]:
-    """What is said of a model, as the control plane takes it; checked before a byte travels."""
+def described(workspace: Any, **given: Any) -> Dict[str, Any]:
+    """What is said of a model, as the control plane takes it; checked before a byte travels. Datasets that are not registered are
+    saved to the workspace, after all that can be wrong was looked at."""
     if given["model_framework_version"] is not None and given["model_framework"] is None:
         raise WebserviceException("Model framework version cannot be provided without a valid framework")
     said = {
         "tags": settings.labels("tags", given["tags"]),
         "properties": settings.labels("properties", given["properties"]),
         "description": given["description"],
-        "datasets": settings.datasets(given["datasets"]),
         "framework": given["model_framework"],
         "framework_version": given["model_framework_version"],
-        "sample_input": settings.dataset_id("sample input dataset", given["sample_input_dataset"]),
-        "sample_output": settings.dataset_id("sample output dataset", given["sample_output_dataset"]),
         "resources": settings.resources(given["resource_configuration"]),
         "parent": given["_parent"],
     }
+    said["datasets"] = settings.datasets(given["datasets"], workspace)
+    for name in ("sample_input", "sample_output"):
+        what = "%s dataset" % name.replace("_", " ")
+        said[name] = settings.dataset_id(what, given["%s_dataset" % name], workspace)
     meant = settings.likely_framework(given["model_framework"])
     if meant is not None:
         sys.stderr.write(

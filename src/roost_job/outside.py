@@ -1,7 +1,8 @@
 """What the SDK has and a job does not: whoever asks for it in a script is told so, with what to do instead."""
 
-from typing import Mapping, NoReturn
+from typing import Iterable, Mapping, NoReturn
 
+from roost_job import absent
 from roost_job.exceptions import UserErrorException
 
 _BEFORE = "Do it outside of the run, with the Roost SDK."
@@ -92,10 +93,14 @@ class NotInJob(NotInRoost):
     """What only the SDK has."""
 
 
-def refuse(kind: str, name: str, known: Mapping[str, str]) -> NoReturn:
-    """NotInJob for what the SDK has, AttributeError for what nobody has."""
+def refuse(kind: str, name: str, known: Mapping[str, str], there: Iterable[str] = ()) -> NoReturn:
+    """NotInJob for what the SDK has, AttributeError for what nobody has: `there` are the names that it may have been."""
     if name not in known:
-        raise AttributeError("%r object has no attribute %r" % (kind, name))
+        raise AttributeError(
+            "%r object has no attribute %r" % (kind, name)
+            if name.startswith("_")
+            else absent.unknown(name, kind, there)
+        )
     if name.startswith("_"):
         raise NotInJob("In a job the workspace is known by its name; this needs more.", hint=known[name])
     raise NotInJob("%s.%s is not in a job." % (kind, name), hint=known[name])

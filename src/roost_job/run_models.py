@@ -47,6 +47,7 @@ class RunModels(object):
 
         path = _normalised(model_name if model_path is None else model_path)
         about = described(
+            self.experiment.workspace,
             tags=tags,
             properties=properties,
             description=description,

@@ -5,7 +5,7 @@ frame. Rows that a step picks by chance are the same each time, and the two part
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from roost_job import times
-from roost_job.exceptions import UserErrorException
+from roost_job.exceptions import DatasetTimestampMissingError, UserErrorException
 from roost_job.libraries import need
 from roost_job.listing import some
 
@@ -201,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 def _between(frame: Frame, fine: Optional[str], step: Step) -> Frame:
     if fine is None:
-        raise UserErrorException(
+        raise DatasetTimestampMissingError(
             "The dataset has no column of times to filter by.", hint="Call with_timestamp_columns first."
         )
     _require(frame, [fine])

@@ -99,37 +99,66 @@ def test_every_exception_has_its_path() -> None:
     )
 
 
+PLANNED, NOT = " yet; it is planned.\nhint: ", ", and none is planned.\nhint: "
+
+
 @pytest.mark.parametrize(
-    ("line", "named"),
+    ("line", "said"),
     [
-        ("from azureml.core import Nothing", "azureml.core.Nothing"),
-        ("from azureml.core import Run, Nothing", "azureml.core.Nothing"),
-        ("from azureml.core.compute import CrayCompute", "azureml.core.compute.CrayCompute"),
-        ("from azureml.core.run import Nothing", "azureml.core.run.Nothing"),
-        ("from azureml.exceptions import Nothing", "azureml.exceptions.Nothing"),
-        ("import azureml.pipeline", "azureml.pipeline"),
-        ("from azureml import pipeline", "azureml.pipeline"),
-        ("import azureml.train.automl", "azureml.train.automl"),
+        ("from azureml.core import Nothing", "`azureml.core` has no `Nothing`."),
+        ("from azureml.core import Run, Nothing", "`azureml.core` has no `Nothing`."),
+        ("from azureml.core import Worksapce", "`azureml.core` has no `Worksapce`. Did you mean `Workspace`"),
+        ("from azureml.core.compute import AmlComptue", "has no `AmlComptue`. Did you mean `AmlCompute`"),
+        ("from azureml.core.run import Nothing", "`azureml.core.run` has no `Nothing`."),
+        ("from azureml.exceptions import Nothing", "`azureml.exceptions` has no `Nothing`."),
+        ("import azureml.cor", "`azureml` has no `cor`. Did you mean `core`"),
+        ("import azureml.core.compte", "`azureml.core` has no `compte`. Did you mean `compute`"),
+        ("import azureml.pipeline", f"Roost does not have `azureml.pipeline`{PLANNED}"),
+        ("from azureml import pipeline", f"Roost does not have `azureml.pipeline`{PLANNED}"),
+        ("from azureml.pipeline.core import Pipeline", f"Roost does not have `azureml.pipeline`{PLANNED}"),
+        ("import azureml.train.automl", f"Roost does not have `azureml.train.automl`{NOT}"),
+        ("from azureml.core.compute import KustoCompute", f"azureml.core.compute.KustoCompute`{NOT}"),
+        ("from azureml.train.hyperdrive.sampling import X", f"`azureml.train.hyperdrive.sampling`{PLANNED}"),
     ],
 )
-def test_what_is_not_there_says_so(line: str, named: str) -> None:
+def test_what_is_not_there_says_so(line: str, said: str) -> None:
     with pytest.raises(ImportError) as caught:
         exec(line, {})
-    assert str(caught.value) == f"Roost does not have `{named}` yet."
+    assert said in str(caught.value)
 
 
 def test_asking_for_an_attribute() -> None:
     assert not hasattr(azureml.core, "Nothing")
-    with pytest.raises(AttributeError, match="Roost does not have"):
+    with pytest.raises(AttributeError, match=r"`azureml\.core` has no `Nothing`\. The guide"):
         _ = azureml.core.Nothing
+    with pytest.raises(AttributeError, match="Did you mean `Workspace`"):
+        _ = azureml.core.Worksapce
+    with pytest.raises(AttributeError, match=r"Roost does not have `azureml\.pipeline` yet; it is planned"):
+        _ = azureml.pipeline  # type: ignore[attr-defined]
     assert {"Workspace", "Run", "VERSION"} <= set(dir(azureml.core))
+
+
+BROUGHT = """
+import azureml.core
+import urllib
+assert azureml.data.datapath.DataPath and azureml.data.dataset_factory and azureml.exceptions.UserErrorException
+assert azureml.core.compute.compute and azureml.core.model.Model and azureml.core.run.Run
+assert azureml.train.dnn and azureml.train.hyperdrive and azureml.widgets and azureml.contrib.services.aml_request
+assert urllib.parse.quote("/") and urllib.request.urlretrieve and urllib.error.URLError
+assert not hasattr(urllib, "nothing") and not hasattr(azureml, "__wrapped__")
+"""
+
+
+def test_modules_that_the_sdk_brought_along() -> None:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", BROUGHT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", ["azureml.core", "azureml.core.image", "azureml.core.image.container"])
 def test_images_are_left_out_and_say_what_to_do_instead(path: str) -> None:
     module = importlib.import_module(path)
     image = module.ContainerImage if path.endswith("container") else module.Image
-    with pytest.raises(roost_job.exceptions.UserErrorException, match="left out of Roost on purpose") as caught:
+    with pytest.raises(roost_job.exceptions.UserErrorException, match=", and none is planned") as caught:
         image.create(None)
     assert "Model.deploy" in caught.value.hint
 
@@ -152,7 +181,7 @@ def test_raw_http_is_the_job_librarys() -> None:
 def test_modules_that_notebooks_import_at_their_top(line: str, use: str) -> None:
     names: dict[str, object] = {}
     exec(line, names)
-    with pytest.raises(roost_job.exceptions.UserErrorException, match="is not in Roost yet"):
+    with pytest.raises(roost_job.exceptions.UserErrorException, match="yet; it is planned"):
         exec(use, names)
 
 
@@ -210,6 +239,7 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
         "azureml.data.dataset_type_definitions": "PromoteHeadersBehavior FileEncoding",
     }
     text = (
+        f"{BROUGHT}\n"
         "import azureml.core, azureml.core.run, azureml.core.script_run, roost_job.run\n"
         "from azureml.core import *\n"
         "assert Run is azureml.core.run.Run is azureml.core.script_run.ScriptRun is roost_job.run.Run\n"
@@ -227,8 +257,12 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
     env = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 0, done.stderr
-    named = ["azureml.core.Nothing", "azureml.pipeline", "azureml.core.run.Nothing"]
-    assert done.stdout.splitlines() == [f"Roost does not have `{name}` yet." for name in named]
+    told = [line for line in done.stdout.splitlines() if not line.startswith("hint: ")]
+    assert [line.partition(". ")[0].rstrip(".") for line in told] == [
+        "`azureml.core` has no `Nothing`",
+        "Roost does not have `azureml.pipeline` yet; it is planned",
+        "`azureml.core.run` has no `Nothing`",
+    ]
 
 
 def test_errors_of_data_are_the_callers() -> None:
@@ -246,6 +280,6 @@ def test_errors_of_data_are_the_callers() -> None:
 )
 def test_options_that_are_left_out_say_what_to_give(path: str, name: str, hint: str) -> None:
     left_out = getattr(importlib.import_module(path), name)
-    with pytest.raises(roost_job.exceptions.UserErrorException, match="left out of Roost on purpose") as caught:
+    with pytest.raises(roost_job.exceptions.UserErrorException, match=", and none is planned") as caught:
         left_out("x")
     assert hint in caught.value.hint

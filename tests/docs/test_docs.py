@@ -13,6 +13,7 @@ import typer.main
 from roost.cli.main import app
 from roost.domain.errors import BY_CODE
 from roost.server.settings import Settings
+from roost_job.absent import ABSENT
 
 ROOT = Path(__file__).parents[2]
 # A link or picture of Markdown, without its title; code is taken out before.
@@ -90,6 +91,18 @@ def test_every_setting_is_in_the_reference() -> None:
 def test_every_error_code_is_in_the_reference() -> None:
     text = reference()
     assert [code for code in BY_CODE if f"`{code}`" not in text] == []
+
+
+def test_what_is_not_there_is_listed_as_the_code_has_it() -> None:
+    rows = [
+        f"| {each.what}: {', '.join(f'`{path}`' for path in each.paths)} | "
+        f"{'planned' if each.planned else 'not planned'} | {each.instead} |"
+        for each in ABSENT
+    ]
+    _, _, table = (ROOT / "docs/guides/from-azure-ml.md").read_text().partition("## What is not there\n")
+    assert [line for line in table.splitlines() if line.startswith("| ") and "azureml." in line] == rows
+    readme = (ROOT / "README.md").read_text()
+    assert [path for each in ABSENT if each.planned for path in each.paths[:1] if f"`{path}`" not in readme] == []
 
 
 def test_commands_of_the_readme_are_targets_of_make() -> None:

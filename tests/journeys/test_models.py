@@ -32,7 +32,7 @@ IN_JOB = """
 import json, os, sys
 if "alone" in sys.argv:
     assert "roost" not in sys.modules
-from azureml.core import Run
+from azureml.core import Dataset, Run
 from azureml.core.model import Model
 from azureml.core.resource_configuration import ResourceConfiguration
 from azureml.exceptions import ModelPathNotFoundException, WebserviceException
@@ -56,6 +56,13 @@ said["folder"] = run.register_model("net", "outputs/net/").version
 run.upload_file("kept/here.txt", "outputs/model.pkl")
 said["uploaded"] = run.register_model("kept", "kept/here.txt").serialize()["version"]
 said["local"] = Model.register(workspace, "outputs/net", "net", tags=["a"]).version
+store = workspace.get_default_datastore()
+store.upload_files(["outputs/model.pkl"], target_path="samples", overwrite=True, show_progress=False)
+sample = Dataset.File.from_files((store, "samples/model.pkl"))
+model.update(sample_input_dataset=sample)
+model.add_dataset_references([("test", sample)])
+sampled = Model(workspace, "trained")
+said["sampled"] = sampled.sample_input_dataset.to_path() + [sampled.datasets["test"][0].name]
 try:
     open("outputs/lies.txt", "w").close()
     run.register_model("none", "outputs/none")
@@ -118,6 +125,7 @@ def test_models_inside_a_job(version: str, workspace: Workspace, experiment: Exp
         "folder": 1,
         "uploaded": 1,
         "local": 2,
+        "sampled": ["/model.pkl", None],
         "path": True,
         "absent": True,
         "tags": {"b": "1"},
@@ -173,6 +181,14 @@ def test_from_a_run_with_all_that_the_sdk_says(workspace: Workspace, experiment:
     assert model.datasets["training data"][0].name == "table" and model.sample_input_dataset.id == dataset.id
     assert [each.id for each in Model.list(workspace, dataset_id=dataset.id)] == ["net:1"]
     assert Model.deserialize(workspace, model.serialize()).id == model.id
+    loose = Dataset.Tabular.from_delimited_files((store, "d/t.csv"), validate=False).take(1)
+    model.update(sample_input_dataset=loose, sample_output_dataset=loose.keep_columns("b"))
+    found = Model(workspace, "net")
+    assert found.sample_input_dataset.to_pandas_dataframe().to_dict("list") == {"a": [1], "b": [2]}
+    assert found.sample_output_dataset.to_pandas_dataframe().to_dict("list") == {"b": [2]}
+    assert found.sample_input_dataset.name is None and set(workspace.datasets) == {"table"}, "saved, and not registered"
+    model.update(sample_output_dataset=loose)
+    assert Model(workspace, "net").sample_output_dataset.id == found.sample_input_dataset.id, "saved once"
     model.add_dataset_references([("validation data", dataset)])
     assert set(Model(workspace, "net").datasets) == {"training data", "validation data"}
     with pytest.raises(ModelPathNotFoundException, match="outputs/m/w"):

@@ -398,6 +398,7 @@ class TestComing:
 
 def test_without_pandas_it_says_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setenv("ROOST_RUN_ID", "train_1")
     with pytest.raises(UserErrorException, match="Add pandas to the packages"):
         frames.read({"format": CSV}, [])
 

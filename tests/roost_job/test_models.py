@@ -131,18 +131,18 @@ class Registered:
 
 
 def test_datasets() -> None:
-    assert settings.datasets([("training data", Registered())]) == [["training data", "id-1"]]
+    assert settings.datasets([("training data", Registered())], None) == [["training data", "id-1"]]
     for wrong in (["x"], [("training data",)], [("training data", object())], [("training data", None)]):
         with pytest.raises(WebserviceException, match="dataset"):
-            described(**{**NOTHING, "datasets": wrong})
+            described(None, **{**NOTHING, "datasets": wrong})
     with pytest.raises(WebserviceException, match="sample input dataset"):
-        described(**{**NOTHING, "sample_input_dataset": "a name"})
+        described(None, **{**NOTHING, "sample_input_dataset": "a name"})
 
 
 def test_a_framework_version_needs_its_framework() -> None:
     with pytest.raises(WebserviceException, match="without a valid framework"):
-        described(**{**NOTHING, "model_framework_version": "2.0"})
-    said = described(**{**NOTHING, "model_framework": Model.Framework.TENSORFLOW, "model_framework_version": 2.0})
+        described(None, **{**NOTHING, "model_framework_version": "2.0"})
+    said = described(None, **{**NOTHING, "model_framework": Model.Framework.TENSORFLOW, "model_framework_version": 2.0})
     assert (said["framework"], said["framework_version"]) == ("TensorFlow", "2.0")
 
 
@@ -167,7 +167,7 @@ def test_a_framework_that_looks_like_a_known_one_is_told(
 ) -> None:
     names = "tags properties description datasets model_framework_version sample_input_dataset sample_output_dataset"
     others = dict.fromkeys([*names.split(), "resource_configuration", "_parent"])
-    assert described(model_framework=given, **others).get("framework") == given
+    assert described(None, model_framework=given, **others).get("framework") == given
     said = capsys.readouterr().err
     assert said == (
         f"The framework {given!r} is kept as it is; only as {meant!r} could the model be deployed with no code.\n"

@@ -57,7 +57,7 @@ def test_of_services_without_the_sdk(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_addresses_of_a_models_files_are_left_out() -> None:
-    with pytest.raises(NotInRoost, match=r"(?s)get_sas_urls is left out of Roost on purpose.*download"):
+    with pytest.raises(NotInRoost, match=r"(?s)get_sas_urls`, and none is planned.*download"):
         JobModel(WORKSPACE, _facts={"name": "net", "version": 1}).get_sas_urls()
 
 
@@ -70,8 +70,10 @@ def test_of_datasets() -> None:
             deed()
     with pytest.raises(UserErrorException, match=r"FileDataset\.as_mount is not in a job"):
         files.as_mount()
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="FileDataset has no `nonsense`"):
         files.nonsense  # noqa: B018 - asking is the test
+    with pytest.raises(AttributeError, match="Did you mean `download`"):
+        files.donwload  # noqa: B018 - as above
 
 
 def test_that_there_are_no_files_says_where(tmp_path: Path) -> None:

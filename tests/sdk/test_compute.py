@@ -6,7 +6,7 @@ import pytest
 from tests.sdk.folders import tree
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
-from azureml.core.compute import AksCompute, AmlCompute, ComputeInstance, ComputeTarget, RemoteCompute
+from azureml.core.compute import AksCompute, AmlCompute, ComputeInstance, ComputeTarget
 from azureml.core.compute.aks import AksProvisioningConfiguration
 from azureml.core.compute_target import ComputeTargetException
 from azureml.exceptions import UserErrorException
@@ -77,8 +77,6 @@ class TestLeftOut:
     @pytest.mark.parametrize(
         "use",
         [
-            lambda: RemoteCompute(None, "vm"),
-            lambda: RemoteCompute.attach_configuration(address="10.0.0.1", username="me"),
             lambda: ComputeInstance.provisioning_configuration(vm_size=SIZE),
         ],
     )

@@ -1,5 +1,6 @@
 """Datasets in people's hands: made, stepped through, registered, found, fetched, read; what they refuse."""
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -216,6 +217,31 @@ def test_partition_keys_have_their_types_again(workspace: Workspace, store: Data
 
 
 @pytest.mark.slow
+def test_a_library_that_is_not_there_is_named_with_the_next_step(
+    store: Datastore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pandas.DataFrame({"a": [1]})
+    Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "one", show_progress=False)
+    table = Dataset.get_by_name(store.workspace, "one")
+    for library in ("pyarrow", "pyarrow.parquet", "fastparquet"):
+        monkeypatch.setitem(sys.modules, library, None)
+    hint = f"Install it here: {sys.executable} -m pip install pyarrow"
+    writes = lambda: Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "two", show_progress=False)  # noqa: E731
+    for deed, use in (("read", table.to_pandas_dataframe), ("read", table.to_csv_files), ("written", writes)):
+        with pytest.raises(UserErrorException, match=f"Parquet is {deed} by pyarrow, which this environment") as caught:
+            use()
+        assert caught.value.hint == hint and caught.value.__suppress_context__
+    lines = Dataset.Tabular.from_delimited_files((store, "train/a.csv"), validate=False)
+    with pytest.raises(UserErrorException, match="Parquet is written by pyarrow"):
+        lines.to_parquet_files()
+    assert set(store.workspace.datasets) == {"one"}, "nothing is registered"
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UserErrorException, match="pandas cannot be imported here") as caught:
+        lines.to_pandas_dataframe()
+    assert caught.value.hint == f"Install it here: {sys.executable} -m pip install pandas"
+
+
+@pytest.mark.slow
 def test_tables_that_cannot_be_partitioned(store: Datastore) -> None:
     frame = pandas.DataFrame({"a": ["x/y", "\n"], "b:c": [1, 2]})
     made = Dataset.Tabular.register_pandas_dataframe(frame, (store, "frames"), "odd", show_progress=False)
@@ -326,20 +352,23 @@ def test_expressions() -> None:
         (lambda: Dataset.File.from_files(ADDRESS, validate=False, partition_format="x"), "in braces"),
         (lambda: Dataset.File.from_files(ADDRESS, validate=False).take(-1), "count must be"),
         (lambda: Dataset.File.from_files(ADDRESS, validate=False).random_split(2), "from 0 to 1"),
-        (lambda: Dataset.File.from_files(ADDRESS, validate=False).as_hdfs(), "no HDFS"),
+        (lambda: Dataset.File.from_files(ADDRESS, validate=False).as_hdfs(), "as_hdfs`, and none is planned"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False, header="yes"), "header must be"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False, encoding="klingon"), "not known"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).time_before(1), "which column"),
         (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).keep_columns([]), "Columns are named"),
-        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_spark_dataframe(), "no Spark"),
-        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_torchvision(), "ImageFolder"),
-        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).get_profile(), "no profiles"),
-        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).submit_profile_run("a", "b"), "no prof"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_spark_dataframe(), "none is planned"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).to_torchvision(), "FileHandlingOption"),
+        (lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).get_profile(), "none is planned"),
+        (
+            lambda: Dataset.Tabular.from_delimited_files(ADDRESS, validate=False).submit_profile_run("a", "b"),
+            "none is planned",
+        ),
         (
             lambda: Dataset.Tabular.from_parquet_files(ADDRESS, validate=False).to_pandas_dataframe("no"),
             "on_error must",
         ),
-        (lambda: Dataset.Tabular.from_sql_query("select 1"), "no databases"),
+        (lambda: Dataset.Tabular.from_sql_query("select 1"), "none is planned"),
         (lambda: FileDataset(), "not made directly"),
     ],
 )

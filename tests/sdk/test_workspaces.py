@@ -121,8 +121,12 @@ def test_what_is_in_it_and_what_it_does_not_have(workspace: Workspace) -> None:
     assert {name: type(each) for name, each in workspace.experiments.items()} == {"birds": Experiment}
     assert isinstance(workspace, AzureWorkspace)
     assert not hasattr(workspace, "discovery_url")
-    with pytest.raises(AttributeError, match=r"Roost does not have `Workspace\.discovery_url`\."):
+    with pytest.raises(AttributeError, match=r"^Workspace has no `discovery_url`\."):
         _ = workspace.discovery_url  # type: ignore[attr-defined]
+    with pytest.raises(
+        AttributeError, match=r"^Workspace has no `get_default_datastor`\. Did you mean `get_default_datastore`"
+    ):
+        _ = workspace.get_default_datastor  # type: ignore[attr-defined]
     assert repr(workspace.get_default_keyvault()) == "Keyvault(workspace='default')"
 
 

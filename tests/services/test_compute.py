@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.services.houses import ANN, Clock, submit
 
-from roost.domain.compute import ComputeKind, ComputeSpec, Machine, Priority
+from roost.domain.compute import HOST_TAG, ComputeKind, ComputeSpec, Machine, Priority
 from roost.domain.errors import ComputeConflict, ComputeNotFound, InvalidCompute, InvalidInput, NotFound
 from roost.services import compute, runs
 from roost.services.compute import ComputeChanges
@@ -100,6 +100,16 @@ def test_every_change_wakes_the_loop_and_those_who_wait(house: House) -> None:
         assert loop.wait(0) and watcher.wait(0)
         compute.delete(house, "vision", "gpu")
         assert loop.wait(0) and watcher.wait(0)
+
+
+def test_a_target_of_one_host_is_of_one_that_is_there(house: House) -> None:
+    house = replace(house, engines=("scripted", "hosts"), hosts={"hosts": ("10.0.0.2", "10.0.0.3")})
+    with pytest.raises(ComputeNotFound, match=r"file of hosts does not have '10\.0\.0\.4'"):
+        create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
+    with pytest.raises(InvalidCompute, match="one node"):
+        create(house, engine="hosts", max_nodes=2, tags={HOST_TAG: "10.0.0.3"})
+    create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.3"})
+    assert compute.status(house, "vision", "gpu").compute.tags == {HOST_TAG: "10.0.0.3"}
 
 
 def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(house: House) -> None:

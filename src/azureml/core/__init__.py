@@ -1,9 +1,8 @@
 """`azureml.core`: Workspace, Experiment, ScriptRunConfig, Run and the rest, loaded when first used."""
 
-from azureml._lending import leave_out, lend
+from azureml._lending import SDK_VERSION, leave_out, lend, lend_urllib
 
-VERSION = __version__ = "1.61.0"
-"""Scripts check it; it is the version of the Azure ML SDK v1 whose behaviour these paths follow."""
+VERSION = __version__ = SDK_VERSION
 
 lend(
     globals(),
@@ -21,4 +20,5 @@ lend(
     Model="Model",
     Webservice="Webservice",
 )
-leave_out(globals(), "Model.deploy(workspace, name, [model], inference_config) serves a model without one.", "Image")
+leave_out(globals(), "Image")
+lend_urllib()

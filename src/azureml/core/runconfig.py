@@ -20,8 +20,4 @@ lend(
     PyTorchConfiguration="PyTorchConfiguration",
     TensorflowConfiguration="TensorflowConfiguration",
 )
-leave_out(
-    globals(),
-    "Give the dataset itself: run_config.data = {'training': dataset.as_named_input('training').as_mount()}.",
-    "Data",
-)
+leave_out(globals(), "Data")

@@ -1,6 +1,8 @@
 """`azureml.data`: datasets, and what runs are given and leave of them."""
 
-from azureml._lending import announce, lend
+from azureml._lending import SDK_VERSION, leave_out, lend
+
+__version__ = SDK_VERSION
 
 lend(
     globals(),
@@ -10,4 +12,4 @@ lend(
     OutputFileDatasetConfig="OutputFileDatasetConfig",
     OutputTabularDatasetConfig="OutputTabularDatasetConfig",
 )
-announce(globals(), "LinkTabularOutputDatasetConfig")
+leave_out(globals(), "LinkTabularOutputDatasetConfig")

@@ -2,4 +2,9 @@
 
 from azureml._lending import lend
 
-lend(globals(), PromoteHeadersBehavior="PromoteHeadersBehavior", FileEncoding="FileEncoding")
+lend(
+    globals(),
+    FileEncoding="FileEncoding",
+    FileHandlingOption="FileHandlingOption",
+    PromoteHeadersBehavior="PromoteHeadersBehavior",
+)

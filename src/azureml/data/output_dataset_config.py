@@ -9,8 +9,4 @@ lend(
     OutputFileDatasetConfig="OutputFileDatasetConfig",
     OutputTabularDatasetConfig="OutputTabularDatasetConfig",
 )
-leave_out(
-    globals(),
-    "Give what it held to the output: output.as_upload(overwrite=True, source_globs=['*.csv']).",
-    "UploadOptions",
-)
+leave_out(globals(), "UploadOptions")

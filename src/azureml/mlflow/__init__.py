@@ -1,6 +1,8 @@
-"""`azureml.mlflow`: on its way; each name says so when it is used."""
+"""`azureml.mlflow`: planned; each name says so when it is used."""
 
-from azureml._lending import announce, lend
+from azureml._lending import SDK_VERSION, leave_out, lend
+
+__version__ = SDK_VERSION
 
 lend(globals())
-announce(globals(), "get_portal_url", "register_model")
+leave_out(globals(), "get_portal_url", "register_model")

@@ -1,5 +1,7 @@
 """`azureml.widgets`."""
 
-from azureml._lending import lend
+from azureml._lending import SDK_VERSION, lend
+
+__version__ = SDK_VERSION
 
 lend(globals(), RunDetails="RunDetails")

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, adjust
+from roost.domain.compute import HOST_TAG, Adjustment, Compute, ComputeKind, Node, adjust
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic, run_topic
@@ -52,6 +52,8 @@ class ComputeControl:
             return replace(change, gpus=self._house.machine.gpus) if change.add else change
 
         hosts = self._house.hosts.get(compute.engine)
+        if hosts is not None and HOST_TAG in compute.tags:
+            hosts = tuple(address for address in hosts if address == compute.tags[HOST_TAG])
         free = set(hosts or ()) - store.addresses() if hosts else set()
         load = store.load(compute, most=compute.max_nodes)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.

@@ -27,6 +27,10 @@ class ComputeKind(StrEnum):
     """Nodes that come on demand and go when idle, one run on each or on several. Belongs to one workspace."""
 
 
+HOST_TAG = "roost.host"
+"""Tag of a cluster whose one node is the host of that address, and no other."""
+
+
 class Priority(StrEnum):
     DEDICATED = "dedicated"
     LOW = "lowpriority"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn
 
 from roost.domain import codec, names
-from roost.domain.compute import LOCAL, ComputeKind, ComputeStatus, Machine, Node
+from roost.domain.compute import HOST_TAG, LOCAL, ComputeKind, ComputeStatus, Machine, Node
 from roost.domain.errors import ComputeNotFound, InvalidCompute, InvalidInput
 from roost.domain.sizes import SIZES, mapping
 from roost.sdk.compute_settings import (
@@ -76,14 +76,25 @@ class ComputeTarget:
 
     @staticmethod
     def attach(workspace: Workspace, name: str, attach_configuration: object) -> "ComputeTarget":
-        """Makes a cluster on one of the engines that Roost has (`AmlCompute.attach_configuration`); machines and services
-        elsewhere cannot be attached."""
+        """Makes a cluster on one of the engines that Roost has (`AmlCompute.attach_configuration`), or a target of one host of
+        the control plane's file of hosts (`RemoteCompute.attach_configuration`)."""
         if not isinstance(attach_configuration, AmlComputeProvisioningConfiguration):
             raise InvalidCompute(
                 f"Roost cannot attach {type(attach_configuration).__name__}: its engines are what it can run on.",
                 hint="AmlCompute.attach_configuration(engine='local', max_nodes=4)",
             )
-        return ComputeTarget.create(workspace, name, attach_configuration)
+        from roost.sdk.remote_compute import RemoteComputeAttachConfiguration  # noqa: PLC0415 - it builds on this page
+
+        if not isinstance(attach_configuration, RemoteComputeAttachConfiguration):
+            return ComputeTarget.create(workspace, name, attach_configuration)
+        try:
+            return ComputeTarget.create(workspace, name, attach_configuration)
+        except ComputeNotFound as error:
+            raise InvalidCompute(
+                error.message,
+                hint="Add these lines to hosts.toml in the control plane's home, with the Python and the folder that Roost has "
+                f"there, and start it again (roost down; roost up):\n\n{attach_configuration.lines()}",
+            ) from None
 
     @staticmethod
     def list(workspace: Workspace) -> "list[ComputeTarget]":
@@ -330,9 +341,12 @@ class AmlCompute(ComputeTarget):
 
 def _class_of(status: ComputeStatus) -> type[ComputeTarget]:
     from roost.sdk.aks_compute import AksCompute  # noqa: PLC0415 - it builds on this page
+    from roost.sdk.remote_compute import RemoteCompute  # noqa: PLC0415 - as above
 
     if status.compute.kind is not ComputeKind.CLUSTER:
         return ComputeTarget
+    if HOST_TAG in status.compute.tags:
+        return RemoteCompute
     return AksCompute if AKS_MARK in status.compute.tags else AmlCompute
 
 

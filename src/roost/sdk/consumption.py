@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from roost.domain import names
 from roost.domain.datasets import VARIABLE, DatasetKind, Input, Mode, token
 from roost.domain.errors import InvalidInput
+from roost.sdk import absent
 
 if TYPE_CHECKING:
     from roost.sdk.data_outputs import OutputFileDatasetConfig
@@ -58,7 +59,7 @@ class DatasetConsumptionConfig:
         return DatasetConsumptionConfig(self.name, self.dataset, "download", path_on_compute)
 
     def as_hdfs(self) -> NoReturn:
-        raise InvalidInput("There is no HDFS in Roost.", hint="Use as_mount() or as_download().")
+        absent.refuse("azureml.data.FileDataset.as_hdfs")
 
     def _carried(self) -> Input:
         """As a run carries it."""

@@ -12,6 +12,7 @@ from roost.domain import names
 from roost.domain.datasets import DatasetKind, Definition, Mode, Output, Source, checked_name, token
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
+from roost.sdk import absent
 from roost.sdk.consumption import DatasetConsumptionConfig, checked_input, new_name, put_into_text
 from roost_job import dataset_types
 from roost_job.dataset_types import PromoteHeadersBehavior
@@ -67,7 +68,7 @@ class OutputFileDatasetConfig:
         return self._with(mode=Mode.MOUNT, overwrite=True, globs=())
 
     def as_hdfs(self) -> NoReturn:
-        raise InvalidInput("There is no HDFS in Roost.", hint="Use as_upload() or as_mount().")
+        absent.refuse("azureml.data.OutputFileDatasetConfig.as_hdfs")
 
     def as_direct(self) -> NoReturn:
         raise InvalidInput("An output is uploaded or mounted.", hint="Use as_upload() or as_mount().")

@@ -12,7 +12,7 @@ from roost.domain import codec, globs
 from roost.domain import datasets as domain
 from roost.domain.datasets import DatasetKind, Definition, Source, checked
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk import dataset_files, datastore_files
+from roost.sdk import absent, dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset
 from roost.sdk.datastore_kinds import require_workspace
 from roost.sdk.partitioning import write_parquet
@@ -148,20 +148,24 @@ class TabularDatasetFactory:
 
     @staticmethod
     def from_sql_query(query: object, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG004 - the SDK's signature
-        raise InvalidInput(
-            "Roost reads no databases.",
-            hint="Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe.",
-        )
+        absent.refuse("azureml.core.Dataset.Tabular.from_sql_query")
 
     @staticmethod
     def register_spark_dataframe(*args: object, **kwargs: object) -> NoReturn:  # noqa: ARG004 - the SDK's signature
-        raise InvalidInput(
-            "There is no Spark in Roost.", hint="Write the frame as Parquet, and use from_parquet_files."
-        )
+        absent.refuse("azureml.core.Dataset.Tabular.register_spark_dataframe")
 
     @staticmethod
     def register_dask_dataframe(*args: object, **kwargs: object) -> NoReturn:  # noqa: ARG004 - the SDK's signature
-        raise InvalidInput("Dask is not built in.", hint="Write the frame as Parquet, and use from_parquet_files.")
+        absent.refuse("azureml.core.Dataset.Tabular.register_dask_dataframe")
+
+
+class LabelledDatasetFactory:
+    """`Dataset._Labeled`: tables of labels, one JSON object on each line."""
+
+    @staticmethod
+    def from_json_lines(path: Any, task: object = None, validate: bool = True) -> TabularDataset:  # noqa: ARG004
+        """`task` is what the labels are for; a table is read the same for each."""
+        return TabularDatasetFactory.from_json_lines_files(path, validate=validate)
 
 
 class Dataset:
@@ -169,6 +173,7 @@ class Dataset:
 
     File = FileDatasetFactory
     Tabular = TabularDatasetFactory
+    _Labeled = LabelledDatasetFactory
 
     @staticmethod
     def get_by_name(

@@ -16,13 +16,14 @@ from roost.domain import datasets as domain
 from roost.domain.datasets import Definition
 from roost.domain.datastores import Item
 from roost.domain.errors import InvalidInput
-from roost.sdk import dataset_files
+from roost.sdk import absent, dataset_files
 from roost.sdk.datastore_kinds import require_workspace
 from roost.sdk.expressions import Columns, written
 from roost.transport.client import path_of
 from roost_job import datasets as job
 from roost_job import partitions
 from roost_job.context import JobWorkspace
+from roost_job.dataset_types import SAVED, saved_name
 
 if TYPE_CHECKING:
     from roost.data.mounting import Mount
@@ -58,16 +59,17 @@ class AbstractDataset:
 
     @property
     def id(self) -> str | None:
-        """None until it is registered."""
+        """None until it is registered, or saved for what refers to it."""
         return self._record.id if self._record else None
 
     @property
     def name(self) -> str | None:
-        return self._record.name if self._record else None
+        """None when it is not registered."""
+        return self._record.name if self._record and not self._record.name.startswith(SAVED) else None
 
     @property
     def version(self) -> int | None:
-        return self._record.version if self._record else None
+        return self._record.version if self._record and self.name else None
 
     @property
     def description(self) -> str | None:
@@ -134,6 +136,12 @@ class AbstractDataset:
         route = path_of("workspaces", workspace.name, "datasets", domain.checked_name(name))
         record = codec.decode(domain.Dataset, workspace._connection.client.call("PUT", route, json=body))
         return type(self)._of(record.definition, workspace, record)
+
+    def _saved(self: D, workspace: "Workspace | JobWorkspace") -> D:
+        """Itself when it is registered; else saved without a name of its own, so that something can refer to it by its id."""
+        if self.id:
+            return self
+        return self.register(workspace, saved_name(codec.encode(self._definition)), create_new_version=True)
 
     def unregister_all_versions(self) -> None:
         """Takes the name out of the registry, all versions of it. The data stays."""
@@ -262,7 +270,7 @@ class FileDataset(AbstractDataset):
         return DatasetConsumptionConfig(None, self, "download", path_on_compute)
 
     def as_hdfs(self) -> NoReturn:
-        raise InvalidInput("There is no HDFS in Roost.", hint="Use as_mount() or as_download().")
+        absent.refuse("azureml.data.FileDataset.as_hdfs")
 
     def as_cache(self, datacache_store: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
         raise InvalidInput("Nodes keep what they fetched anyway.", hint="Use as_mount() or as_download().")

@@ -11,6 +11,7 @@ from roost.domain import codec
 from roost.domain.datastores import Datastore as Record
 from roost.domain.datastores import DatastoreKind, checked_name, checked_settings
 from roost.domain.errors import InvalidInput
+from roost.sdk import absent
 from roost.transport.client import path_of
 
 if TYPE_CHECKING:
@@ -155,10 +156,7 @@ class Registering:
         create_if_not_exists: bool = False,
         skip_validation: bool = False,
     ) -> NoReturn:
-        _without(
-            "Azure file shares are not read through their own protocol",
-            f"Mount the share {file_share_name!r} on the control plane's machine, and use Datastore.register_folder.",
-        )
+        absent.refuse("azureml.core.Datastore.register_azure_file_share")
 
     @staticmethod
     def register_azure_data_lake(
@@ -175,16 +173,13 @@ class Registering:
         overwrite: bool = False,
         grant_workspace_access: bool = False,
     ) -> NoReturn:
-        _without(
-            "Azure Data Lake Storage Gen1 was shut down by Azure in 2024",
-            "Its data is in Gen2 now: Datastore.register_azure_data_lake_gen2.",
-        )
+        absent.refuse("azureml.core.Datastore.register_azure_data_lake")
 
     @staticmethod
     def register_azure_sql_database(
         workspace: "Workspace", datastore_name: str, server_name: str, database_name: str, **kwargs: object
     ) -> NoReturn:
-        _no_databases()
+        absent.refuse("azureml.core.Datastore.register_azure_sql_database")
 
     @staticmethod
     def register_azure_postgre_sql(
@@ -200,7 +195,7 @@ class Registering:
         enforce_ssl: bool = True,
         **kwargs: object,
     ) -> NoReturn:
-        _no_databases()
+        absent.refuse("azureml.core.Datastore.register_azure_postgre_sql")
 
     @staticmethod
     def register_azure_my_sql(
@@ -215,17 +210,15 @@ class Registering:
         overwrite: bool = False,
         **kwargs: object,
     ) -> NoReturn:
-        _no_databases()
+        absent.refuse("azureml.core.Datastore.register_azure_my_sql")
 
     @staticmethod
     def register_dbfs(workspace: "Workspace", datastore_name: str) -> NoReturn:
-        _without(
-            "Roost has no Databricks", "Register the storage below it: register_azure_blob_container, register_s3."
-        )
+        absent.refuse("azureml.core.Datastore.register_dbfs")
 
     @staticmethod
     def register_hdfs(workspace: "Workspace", datastore_name: str, *args: object, **kwargs: object) -> NoReturn:
-        _without("HDFS is not read through its own protocol", "Mount it, and use Datastore.register_folder.")
+        absent.refuse("azureml.core.Datastore.register_hdfs")
 
 
 def _register(
@@ -264,14 +257,3 @@ def _azure_endpoint(account: str, protocol: str | None, endpoint: str | None, se
     if not endpoint or endpoint == "core.windows.net":
         return None
     return endpoint if "://" in endpoint else f"{protocol or 'https'}://{account}.{service}.{endpoint.strip('./')}"
-
-
-def _no_databases() -> NoReturn:
-    _without(
-        "Databases are not datastores in Roost",
-        "Read them in the script; keep the password as a secret: workspace.get_default_keyvault().",
-    )
-
-
-def _without(fact: str, hint: str) -> NoReturn:
-    raise InvalidInput(f"{fact}.", hint=hint)

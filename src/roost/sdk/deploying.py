@@ -13,7 +13,7 @@ from roost.domain.errors import EndpointConflict, InvalidEndpoint
 from roost.domain.no_code import FLOORS
 from roost.domain.no_code import limits as registered
 from roost.domain.sizes import beyond
-from roost.sdk import endpoints
+from roost.sdk import absent, endpoints
 from roost.sdk.compute import ComputeTarget, machine_of
 from roost.sdk.webservice_settings import (
     AciServiceDeploymentConfiguration,
@@ -338,7 +338,4 @@ class DeployingOfModel:
         image_label: str | None = None,  # noqa: ARG004
     ) -> Any:
         """Left out on purpose."""
-        raise InvalidEndpoint(
-            "Roost packages no models into images: a service runs its script in its environment.",
-            hint="Model.deploy(…) serves it here; model.download() and the environment's lock take it elsewhere.",
-        )
+        absent.refuse("azureml.core.Model.package", InvalidEndpoint)

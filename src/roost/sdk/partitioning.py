@@ -8,7 +8,7 @@ from typing import Any
 
 from roost.domain import names
 from roost.domain.errors import InvalidInput
-from roost_job.libraries import need
+from roost_job.libraries import need, refuse_parquet
 from roost_job.partitions import MISSING
 
 Frame = Any
@@ -77,6 +77,8 @@ def write_parquet(frame: Frame, path: Path) -> None:
     """InvalidInput when its columns cannot be written."""
     try:
         frame.to_parquet(path, index=False)
+    except ImportError:
+        refuse_parquet("written")
     except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own are of these
         raise InvalidInput(
             f"The frame cannot be written as Parquet: {' '.join(str(error).split())}.",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from roost.domain.datasets import DatasetKind, Definition, Source, checked_name
 from roost.domain.errors import InvalidInput
-from roost.sdk import dataset_files, datastore_files
+from roost.sdk import absent, dataset_files, datastore_files
 from roost.sdk.datasets import AbstractDataset, FileDataset, _seed
 from roost.sdk.expressions import Expression, column, time
 from roost.sdk.partitioning import partition_keys_of, write_parquet
 from roost_job import datapaths, dataset_types
 from roost_job.dataset_factory import MANAGED
+from roost_job.exceptions import DatasetTimestampMissingError
 
 if TYPE_CHECKING:
     from roost.sdk.datastores import Datastore
@@ -41,14 +42,14 @@ class TabularDataset(AbstractDataset):
     ) -> Any:
         """All of it, read now, into pandas. A value that does not fit the type that its column was given is empty; with
         `on_error='fail'` it is a UserErrorException. So is a time that pandas cannot hold, with
-        `out_of_range_datetime='fail'`."""
+        `out_of_range_datetime='fail'`. Of labelled data `file_handling_option` brings the files that its rows name."""
         strict, bounded = dataset_types.failing(on_error=on_error, out_of_range_datetime=out_of_range_datetime)
-        if file_handling_option is not None or target_path is not None or overwrite_download:
-            raise InvalidInput(
-                "file_handling_option, target_path and overwrite_download are for columns of streams, which Roost does not have.",
-                hint="Read the table, and fetch the files it names with a FileDataset.",
-            )
-        return dataset_files.frame(self, strict=strict, bounded=bounded)
+        frame = dataset_files.frame(self, strict=strict, bounded=bounded)
+        if file_handling_option is None:
+            return frame
+        from roost.sdk import labelled_datasets  # noqa: PLC0415 - for those who have labels
+
+        return labelled_datasets.with_files(self._home(), frame, file_handling_option, target_path, overwrite_download)
 
     # ---- steps
 
@@ -133,7 +134,7 @@ class TabularDataset(AbstractDataset):
 
     def _require_times(self, deed: str, validate: bool) -> None:
         if self.timestamp_columns == (None, None):
-            raise InvalidInput(
+            raise DatasetTimestampMissingError(
                 f"{deed} needs to know which column holds the time.",
                 hint="dataset.with_timestamp_columns(timestamp='column') first.",
             )
@@ -212,27 +213,18 @@ class TabularDataset(AbstractDataset):
     # ---- what is left out on purpose
 
     def to_spark_dataframe(self) -> NoReturn:
-        raise InvalidInput(
-            "There is no Spark in Roost.",
-            hint="Use to_pandas_dataframe(), or give the files to Spark: to_parquet_files().",
-        )
+        absent.refuse("azureml.data.TabularDataset.to_spark_dataframe")
 
     def to_dask_dataframe(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
-        raise InvalidInput("Dask is not built in.", hint="Mount the files, and read them with dask.dataframe.")
+        absent.refuse("azureml.data.TabularDataset.to_dask_dataframe")
 
     def get_profile(self, *args: object, **kwargs: object) -> NoReturn:  # noqa: ARG002 - the SDK's signature
-        raise InvalidInput(
-            "Roost makes no profiles of tables.",
-            hint="Describe the frame: to_pandas_dataframe().describe(include='all').",
-        )
+        absent.refuse("azureml.data.TabularDataset.get_profile")
 
     get_profile_runs = submit_profile_run = get_profile
 
     def to_torchvision(self) -> NoReturn:
-        raise InvalidInput(
-            "Labelled datasets, which to_torchvision is for, are not in Roost.",
-            hint="Mount a FileDataset, and use torchvision.datasets.ImageFolder on it.",
-        )
+        absent.refuse("azureml.data.TabularDataset.to_torchvision")
 
 
 def _columns(columns: object) -> list[str]:

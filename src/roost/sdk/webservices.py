@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from roost.domain.endpoints import Auth, Endpoint, EndpointKind, EndpointSpec, Version, checked_name
 from roost.domain.errors import EndpointNotFound, InvalidEndpoint
-from roost.sdk import endpoints, webservice_waiting
+from roost.sdk import absent, endpoints, webservice_waiting
 from roost.sdk.webservice_asking import AskingOfService
 from roost.sdk.webservice_settings import (
     LocalWebserviceDeploymentConfiguration,
@@ -135,7 +135,7 @@ class Webservice(AskingOfService):
         overwrite: bool = False,
     ) -> NoReturn:
         """Left out on purpose."""
-        raise InvalidEndpoint(_NO_IMAGES, hint="Model.deploy(workspace, name, [model], inference_config) does both.")
+        absent.refuse("azureml.core.Webservice.deploy_from_image", InvalidEndpoint)
 
     @staticmethod
     def list(

@@ -15,13 +15,14 @@ from roost.domain import codec, names
 from roost.domain import workspaces as domain
 from roost.domain.errors import InvalidInput, NotFound
 from roost.sdk import configs, showing
-from roost.sdk.coming import ComingOfWorkspace
+from roost.sdk.absent import AbsentOfWorkspace
 from roost.sdk.connections import Connection, connect
 from roost.sdk.secrets import Keyvault
 from roost.sdk.workspace_data import DataOfWorkspace
 from roost.sdk.workspace_models import ModelsOfWorkspace
 from roost.sdk.workspace_services import ServicesOfWorkspace
 from roost.transport.client import path_of
+from roost_job import absent
 from roost_job.exceptions import WorkspaceException
 from roost_job.listing import some
 
@@ -35,7 +36,7 @@ _TYPE = "Microsoft.MachineLearningServices/workspaces"
 _said: set[str] = set()
 
 
-class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, ComingOfWorkspace):
+class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentOfWorkspace):
     """A workspace of the control plane; WorkspaceException when there is none of that name. Objects for authentication are
     accepted and not needed."""
 
@@ -261,8 +262,8 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, ComingO
     if not TYPE_CHECKING:  # type checkers know what is not there
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Only asked for what is not there: names of the SDK that mean nothing here say so."""
-            raise AttributeError(name if name.startswith("_") else f"Roost does not have `Workspace.{name}`.")
+            """Only asked for what is not there."""
+            raise AttributeError(name if name.startswith("_") else absent.unknown(name, "Workspace", dir(self)))
 
     def __repr__(self) -> str:
         return (

@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roost.domain import names
-from roost.domain.compute import Compute, ComputeKind, ComputeSpec, ComputeStatus, Node, Priority, check, wanted
+from roost.domain.compute import (
+    HOST_TAG,
+    Compute,
+    ComputeKind,
+    ComputeSpec,
+    ComputeStatus,
+    Node,
+    Priority,
+    check,
+    wanted,
+)
 from roost.domain.errors import ComputeNotFound, Conflict, InvalidCompute
 from roost.domain.people import Caller
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
@@ -33,6 +43,8 @@ def create(house: House, caller: Caller, workspace: str, name: str, spec: Comput
     names.compute(name)
     _check(spec)
     engine = spec.engine or house.engine
+    if HOST_TAG in spec.tags:
+        _check_host(house, engine, spec)
     if engine not in house.engines:
         raise InvalidCompute(
             f"Roost has no engine {engine!r}.",
@@ -203,6 +215,17 @@ def _busy(load: Load) -> int:
 def _check(spec: ComputeSpec) -> None:
     check(spec)
     submissions.check_labels(spec.tags, {})
+
+
+def _check_host(house: House, engine: str, spec: ComputeSpec) -> None:
+    """The one host that a target is to have is there."""
+    if spec.max_nodes != 1:
+        raise InvalidCompute(f"A target of one host has one node, got max_nodes={spec.max_nodes}.")
+    if spec.tags[HOST_TAG] not in house.hosts.get(engine, ()):
+        raise ComputeNotFound(
+            f"The control plane's file of hosts does not have {spec.tags[HOST_TAG]!r}.",
+            hint="Add it there (docs/guides/compute.md), and start the control plane again: roost down; roost up.",
+        )
 
 
 def _check_hosts(house: House, engine: str, max_nodes: int) -> None:

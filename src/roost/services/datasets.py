@@ -26,6 +26,7 @@ from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, stored_files, submissions
 from roost.services.data_access import Reach
 from roost.services.house import House
+from roost_job.dataset_types import SAVED
 
 MAX_DESCRIPTION = 20_000
 MAX_USES = 1000
@@ -113,10 +114,12 @@ def by_id(house: House, caller: Caller, workspace: str, dataset_id: str) -> Data
 
 
 def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
-    """The newest of each by name, or all versions of one name, newest first."""
+    """The newest of each by name, or all versions of one name, newest first. Those that were only saved have no name to list."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
     data_access.require_workspace(house, caller, place)
-    return house.store.datasets.list(place, None if name is None else checked_name(name))
+    if name is not None:
+        return house.store.datasets.list(place, checked_name(name))
+    return [each for each in house.store.datasets.list(place) if not each.name.startswith(SAVED)]
 
 
 def annotate(

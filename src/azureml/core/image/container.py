@@ -3,9 +3,4 @@
 from azureml._lending import leave_out, lend
 
 lend(globals())
-leave_out(
-    globals(),
-    "Model.deploy(workspace, name, [model], inference_config) serves a model without one.",
-    "ContainerImage",
-    "ContainerImageConfig",
-)
+leave_out(globals(), "ContainerImage", "ContainerImageConfig")

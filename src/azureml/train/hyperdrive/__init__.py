@@ -1,9 +1,11 @@
-"""`azureml.train.hyperdrive`: on its way; each name says so when it is used."""
+"""`azureml.train.hyperdrive`: planned; each name says so when it is used."""
 
-from azureml._lending import announce, lend
+from azureml._lending import SDK_VERSION, leave_out, lend
+
+__version__ = SDK_VERSION
 
 lend(globals())
-announce(
+leave_out(
     globals(),
     "BanditPolicy",
     "BayesianParameterSampling",

@@ -1,0 +1,10 @@
+"""`azureml.contrib.dataset`: labelled data."""
+
+from azureml._lending import lend
+
+lend(
+    globals(),
+    Dataset="Dataset",
+    FileHandlingOption="FileHandlingOption",
+    LabeledDatasetTask="LabeledDatasetTask",
+)
