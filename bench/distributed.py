@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.peers import cache
+from bench.peers import environment
 from bench.setting import Setting, timed
 from bench.table import Line, beside, median
 from roost import (
@@ -94,13 +93,4 @@ def cluster(bench: Setting) -> ComputeTarget:
 
 def install() -> str:
     """The Python of an environment with torch and MPI, made the first time; later it is there."""
-    folder = cache() / "peers" / f"distributed-py{sys.version_info.major}{sys.version_info.minor}"
-    stamp, wanted = folder / "installed", "\n".join(PACKAGES)
-    python = folder / "venv" / "bin" / "python"
-    if not stamp.exists() or stamp.read_text() != wanted or not python.exists():
-        print(f"Installing {', '.join(PACKAGES)} for comparison (once)…", file=sys.stderr, flush=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-        stamp.write_text(wanted)
-    return str(python)
+    return environment("distributed-", PACKAGES)

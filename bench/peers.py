@@ -12,13 +12,16 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
+import uv
+
+from roost.environments.pip import settings
 
 PACKAGES = (
     "mlflow>=3.10,<4",
@@ -72,15 +75,27 @@ def cache() -> Path:
 
 
 def install() -> str:
-    """The Python of the peers' environment, made the first time (some minutes); later it is there."""
-    folder = cache() / "peers" / f"py{sys.version_info.major}{sys.version_info.minor}"
-    stamp, wanted = folder / "installed", "\n".join(PACKAGES)
+    """The Python of the peers' environment, made the first time; later it is there."""
+    return environment("", PACKAGES)
+
+
+def environment(prefix: str, packages: Sequence[str]) -> str:
+    """The Python of an environment with these packages, made by uv from where pip would get them, and kept."""
+    folder = cache() / "peers" / f"{prefix}py{sys.version_info.major}{sys.version_info.minor}"
+    stamp, wanted = folder / "installed", "\n".join(packages)
     python = folder / "venv" / "bin" / "python"
     if not stamp.exists() or stamp.read_text() != wanted or not python.exists():
-        print(f"Installing {', '.join(PACKAGES)} for comparison (once, some minutes)…", file=sys.stderr, flush=True)
+        print(f"Installing {', '.join(packages)} for comparison (once)…", file=sys.stderr, flush=True)
         folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        told = settings.read()
+        own = settings.usable({**os.environ, **told.variables, "UV_NO_PROGRESS": "1"})
+        base = getattr(sys, "_base_executable", sys.executable)
+        program = uv.find_uv_bin()
+        venv = ["venv", "--quiet", "--clear", "--no-project", "--python", base, str(folder / "venv")]
+        subprocess.run([program, *venv], env=own, check=True)
+        # Compiled as pip does it, so that no peer is measured while it compiles itself.
+        words = ["--quiet", "--compile-bytecode", "--python", str(python), *told.flags, "pip", *packages]
+        subprocess.run([program, "pip", "install", *words], env=own, check=True)
         stamp.write_text(wanted)
     return str(python)
 

@@ -20,11 +20,17 @@ def findings(code: int = 0) -> dict[str, Any]:
     return {each["name"]: each for each in json.loads(done.stdout)}
 
 
+@pytest.fixture
+def own_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without another user's places, which the shell of whoever runs the tests may have in its variables."""
+    for variable, shut in places.closed().items():
+        kept = [part for part in os.environ[variable].split(os.pathsep) if part not in shut]
+        monkeypatch.setenv(variable, os.pathsep.join(kept))
+
+
 class TestWithoutAControlPlane:
-    def test_it_starts_nothing(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for variable, shut in places.closed().items():  # another user's, which whoever runs the tests has in the shell
-            kept = [part for part in os.environ[variable].split(os.pathsep) if part not in shut]
-            monkeypatch.setenv(variable, os.pathsep.join(kept))
+    @pytest.mark.usefixtures("own_places")
+    def test_it_starts_nothing(self, home: Path) -> None:
         found = findings()
         assert found["control plane"]["fact"].startswith("None runs")
         assert {each["level"] for each in found.values()} == {"ok"}
@@ -66,6 +72,7 @@ class TestWithoutAControlPlane:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_places")
 def test_all_is_well(home: Path, tmp_path: Path) -> None:
     roost("up")
     tree(tmp_path, {"train.py": "print(1)"})
