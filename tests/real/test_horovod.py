@@ -1,6 +1,6 @@
-"""Horovod beside the frameworks of its years: the corners of the catalogue's table, each as an estimator brings it along, compiled
-here and used by two ranks. PyTorch 1.6 and 1.13, and TensorFlow 2.2, are in the parts `environments` and `articles`. Cold, it downloads
-1.5 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
+"""Horovod beside the frameworks of its years: corners of the catalogue's table, each as an estimator brings it along, compiled here
+and used by two ranks. PyTorch 1.6 and 1.13, and TensorFlow 2.2, are in the parts `environments` and `articles`. Cold, it
+downloads 1.5 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
 """
 
 import os
@@ -79,7 +79,9 @@ def test_two_ranks_add_up(
     python(minor)
     if reason := debian.missing(debian.OPEN_MPI, ("mpicxx", "mpirun", "g++")):
         pytest.skip(f"Open MPI is {reason}")
-    cluster = ComputeTarget.create(workspace, "pair", AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=2))
+    cluster = ComputeTarget.create(
+        workspace, "pair", AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=2)
+    )
     cluster.wait_for_completion()
     script = (TORCH if estimator is PyTorch else TENSORFLOW) + COMMON + 'run.log("version", version)\n'
     made = estimator(
