@@ -1,5 +1,5 @@
-"""Horovod beside the frameworks of its years: corners of the catalogue's table, each as an estimator brings it along, compiled here
-and used by two ranks. PyTorch 1.6 and 1.13, and TensorFlow 2.2, are in the parts `environments` and `articles`. Cold, it
+"""Horovod beside the frameworks of its years: corners of the catalogue's table, each as an estimator brings it along, compiled
+here and used by two ranks. PyTorch 1.6 and 1.13, and TensorFlow 2.2, are in the parts `environments` and `articles`. Cold, it
 downloads 1.5 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
 """
 
