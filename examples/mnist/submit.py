@@ -3,40 +3,17 @@
 The article takes MNIST from a host that is gone; files of the same form, with ten noisy patterns, are made here.
 """
 
-import gzip
-import random
-import struct
 import tempfile
 from pathlib import Path
+
+from stand_in import write_all
 
 from azureml.core import Dataset, Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.core.conda_dependencies import CondaDependencies
 
-SIDE = 28
-
-
-def write(folder: Path, kind: str, count: int, seed: int) -> None:
-    """Images and labels, in the form of MNIST."""
-    patterns = [random.Random(digit).randbytes(SIDE * SIDE) for digit in range(10)]
-    chance = random.Random(seed)
-    labels = bytes(chance.randrange(10) for _ in range(count))
-    images = b"".join(
-        bytes(
-            (point * 3 + noise) // 4
-            for point, noise in zip(patterns[label], chance.randbytes(SIDE * SIDE), strict=True)
-        )
-        for label in labels
-    )
-    (folder / f"{kind}-images-idx3-ubyte.gz").write_bytes(
-        gzip.compress(struct.pack(">IIII", 2051, count, SIDE, SIDE) + images)
-    )
-    (folder / f"{kind}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(struct.pack(">II", 2049, count) + labels))
-
-
 ws = Workspace.from_config()
 with tempfile.TemporaryDirectory() as name:
-    write(Path(name), "train", 1000, seed=1)
-    write(Path(name), "t10k", 200, seed=2)
+    write_all(name)
     store = ws.get_default_datastore()
     store.upload(name, target_path="mnist", overwrite=True, show_progress=False)
 dataset = Dataset.File.from_files(path=(store, "mnist")).register(

@@ -27,7 +27,7 @@ def pictures(count, seed):
 
 def network():
     return nn.Sequential(
-        nn.Conv2d(3, 8, 5, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(128, len(KINDS))
+        nn.Conv2d(3, 8, 5, stride=2), nn.ReLU(), nn.AvgPool2d(3), nn.Flatten(), nn.Linear(128, len(KINDS))
     )
 
 

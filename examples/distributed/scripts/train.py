@@ -19,8 +19,12 @@ parser.add_argument("--epochs", type=int, default=3)
 parser.add_argument("--model-dir", default="./outputs/keras-model")
 args = parser.parse_args()
 
-strategy = tf.distribute.MultiWorkerMirroredStrategy()
-index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+try:
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+except AttributeError:  # TensorFlow before 2.4
+    strategy = tf.distribute.experimental.MultiWorkerMirroredStrategy()
+config = json.loads(os.environ["TF_CONFIG"])
+index = config["task"]["index"]
 patterns = np.random.RandomState(0).normal(size=(10, 64)).astype("float32")
 generator = np.random.RandomState(index + 1)  # each worker has its own share of the data
 labels = generator.randint(0, 10, 1024)
@@ -57,6 +61,7 @@ run = Run.get_context()
 run.log(f"weights_of_worker_{index}", float(np.abs(weights.numpy()).sum()))
 run.log(f"replicas_of_worker_{index}", strategy.num_replicas_in_sync)
 if index == 0:
+    run.log("environment", config["environment"])
     guesses = np.argmax(images @ weights.numpy() + bias.numpy(), axis=1)
     run.log("accuracy", float((guesses == labels).mean()))
     os.makedirs(args.model_dir, exist_ok=True)
