@@ -52,6 +52,12 @@ class TestWithoutAControlPlane:
         monkeypatch.setenv("ROOST_DISK_LIMIT", "much")
         assert "% full" in findings()["disk"]["fact"]
 
+    def test_where_conda_packages_come_from(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert findings()["conda packages"]["fact"].endswith("(index-if-unreachable).")
+        monkeypatch.setenv("ROOST_CONDA_PACKAGES", "pypi")
+        found = findings(code=1)["conda packages"]
+        assert "'pypi'" in found["fact"] and "channels-only" in found["hint"]
+
     def test_a_control_plane_that_does_not_answer(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ROOST_URL", "http://127.0.0.1:9")
         monkeypatch.setenv("ROOST_TOKEN", "t")

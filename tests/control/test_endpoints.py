@@ -290,14 +290,14 @@ def test_a_module_that_this_version_has_not_got_is_told_as_that(house: House) ->
     missing = "init() raised ModuleNotFoundError: No module named {!r}"
     said = replicas.explained(house, WS, [version], missing.format("sklearn.linear_model.ridge"))
     assert said.endswith(
-        "\nIt ran in environment 'birds-env', which has 'sklearn' in a version without 'sklearn.linear_model.ridge': what was "
-        "saved or written for another version of scikit-learn needs that version there. "
+        "\nIt ran in environment 'birds-env', whose 'sklearn' has no 'sklearn.linear_model.ridge': what is loaded was made with "
+        "another version of scikit-learn. Install that version there. "
         "Model net:1 is registered with ScikitLearn 0.20.3."
     )
     said = replicas.explained(house, WS, [version], missing.format("azure.storage"))
     assert said.endswith("add the package that has 'azure.storage' to it."), "a name that packages share"
     alone = Version(interpreter="/usr/bin/python3")
-    assert "It ran in /usr/bin/python3, which has 'mine'" in replicas.explained(
+    assert "It ran in /usr/bin/python3, whose 'mine'" in replicas.explained(
         house, WS, [alone], missing.format("mine.part")
     )
 

@@ -95,7 +95,27 @@ def test_what_a_conda_package_is_called_in_an_index(spec: str, line: str) -> Non
 
 @pytest.mark.parametrize(
     "name",
-    ["cudatoolkit=10.1", "cudnn", "openmpi", "libgcc", "libgcc-ng", "_libgcc_mutex=0.1=main", "mkl", "nomkl", "blas=*=openblas", "gcc_linux-64", "git", "ffmpeg", "graphviz", "openssl=1.1.1g=h7b6447c_0", "r-base", "xorg-libx11", "cpuonly", "ca-certificates", "cuda-nvcc"],
+    [
+        "cudatoolkit=10.1",
+        "cudnn",
+        "openmpi",
+        "libgcc",
+        "libgcc-ng",
+        "_libgcc_mutex=0.1=main",
+        "mkl",
+        "nomkl",
+        "blas=*=openblas",
+        "gcc_linux-64",
+        "git",
+        "ffmpeg",
+        "graphviz",
+        "openssl=1.1.1g=h7b6447c_0",
+        "r-base",
+        "xorg-libx11",
+        "cpuonly",
+        "ca-certificates",
+        "cuda-nvcc",
+    ],
 )
 def test_what_is_no_python_package_is_left_out(name: str) -> None:
     made = translating.translate(Recipe(python="3.8", packages=(name, "numpy")))
@@ -190,7 +210,8 @@ def test_a_name_that_a_channel_has_not_got_is_answered_with_the_one_that_was_mea
         Build(tmp_path).lock("scikit-lern", channel=channel)
     assert caught.value.hint.startswith("Did you mean scikit-learn instead of scikit-lern? ")
     with pytest.raises(BuildFailed, match="No candidates were found for python") as caught:
-        Build(tmp_path).lock("python", channel=channel, python="3.5")
+        channels.module(channel, "lower", "1.0")
+        Build(tmp_path).lock("lower", channel=channel, python="3.5")
     assert "Did you mean" not in caught.value.hint
 
 

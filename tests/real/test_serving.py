@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from tests.interpreters import python
+from tests.sdk.folders import tree
 
-from roost import Model, Run, Workspace
+from azureml.core.conda_dependencies import CondaDependencies
+from roost import Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 EXAMPLES = Path(__file__).parents[2] / "examples" / "serving"
@@ -97,3 +99,42 @@ def test_mlflow_folders(workspace: Workspace, tmp_path: Path) -> None:
     brought = Model.register(workspace, str(tmp_path / "flowers"), "brought")  # no run: the folder says what it needs
     answer = served(workspace, brought, "brought", left["expected"]["rows"])
     assert answer == left["expected"]["predict"]
+
+
+OLD = """
+import os
+import numpy
+from azureml.core import Run
+from sklearn.externals import joblib
+from sklearn.linear_model import Ridge
+
+os.makedirs("outputs", exist_ok=True)
+model = Ridge().fit(numpy.arange(10.0).reshape(5, 2), numpy.arange(5.0))
+joblib.dump(model, "outputs/model.pkl")
+Run.get_context().log("predicted", float(model.predict([[1.0, 2.0]])[0]))
+"""
+
+
+@pytest.mark.parametrize("beside", [(), ("joblib",)])
+def test_a_scikit_learn_model_that_its_own_joblib_saved(
+    workspace: Workspace, tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    """As before scikit-learn 0.23; another joblib in the environment reads no array of it."""
+    python("3.7")
+    tree(tmp_path / "old", {"train.py": OLD})
+    environment = Environment("old-sklearn")
+    environment.python.conda_dependencies = CondaDependencies.create(
+        pip_packages=["azureml-defaults", "scikit-learn==0.20.4", "numpy<1.20", *beside], python_version="3.7"
+    )
+    run = Experiment(workspace, "old").submit(
+        ScriptRunConfig(str(tmp_path / "old"), script="train.py", environment=environment)
+    )
+    run.wait_for_completion(show_output=True)
+    model = run.register_model(
+        "old-net", "outputs/model.pkl", model_framework="ScikitLearn", model_framework_version="0.20.4"
+    )
+    service = Model.deploy(workspace, "old-net", [model])
+    service.wait_for_deployment(show_output=True)
+    (predicted,) = service.run(json.dumps({"data": [[1.0, 2.0]]}))["predict"]
+    assert abs(predicted - run.get_metrics()["predicted"]) < TOLERANCE
+    service.delete()

@@ -11,8 +11,8 @@ def test_a_library_that_the_environment_lacks_is_named_with_what_brings_it(monke
     with pytest.raises(UserErrorException, match="pandas cannot be imported here") as caught:
         libraries.need("pandas")
     assert caught.value.hint == (
-        "Add pandas to the packages of the run's environment, or azureml-dataset-runtime, which brings pandas, numpy and pyarrow; "
-        "azureml-defaults alone brings none of them."
+        "Add pandas to the packages of the run's environment, or azureml-dataset-runtime, which brings pandas, numpy and "
+        "pyarrow; azureml-defaults alone brings none of them."
     )
     with pytest.raises(UserErrorException) as caught:
         libraries.need("nowhere.at_all")

@@ -30,7 +30,8 @@ def test_as_many_runs_as_processors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"), [("ROOST_PORT", "many"), ("ROOST_PORT", "-1"), ("ROOST_LOCAL_SLOTS", "-2")]
+    ("variable", "value"),
+    [("ROOST_PORT", "many"), ("ROOST_PORT", "-1"), ("ROOST_LOCAL_SLOTS", "-2"), ("ROOST_CONDA_PACKAGES", "pypi")],
 )
 def test_what_does_not_fit_is_named(variable: str, value: str) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from roost.domain.conda import CHANNELS_ONLY, INDEX_FIRST, INDEX_IF_UNREACHABLE
 from roost.domain.errors import RoostError
 from roost.environments import places
 from roost.environments.containers import engine as container_engine
@@ -27,6 +28,11 @@ from roost_job.exceptions import AzureMLException
 OK, WARN, BAD = "ok", "warn", "bad"
 _SKEW_SECONDS = 2.0
 _NEARLY_FULL = 90
+_SOURCES = {
+    CHANNELS_ONLY: "From their channels alone",
+    INDEX_IF_UNREACHABLE: "From their channels; from the package index where no channel can be reached",
+    INDEX_FIRST: "From the package index; from their channels where it lacks one",
+}
 _NETWORKED = {"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p", "lustre", "gpfs", "ceph"}
 
 
@@ -257,4 +263,16 @@ def _containers() -> Iterator[Check]:
         yield Check("containers", WARN if named else OK, f"{none.message} {words}", none.hint if named else "")
 
 
-CHECKS = (_versions, _packages, _home, _places, _disk, _control_plane, _service, _git, _containers)
+def _conda() -> Iterator[Check]:
+    """Where conda packages come from, with a control plane that is started from here."""
+    source = os.environ.get("ROOST_CONDA_PACKAGES") or INDEX_IF_UNREACHABLE
+    if source in _SOURCES:
+        yield Check("conda packages", OK, f"{_SOURCES[source]} ({source}).")
+    else:
+        hint = f"Say one of: {', '.join(_SOURCES)}."
+        yield Check(
+            "conda packages", BAD, f"ROOST_CONDA_PACKAGES is {source!r}: no control plane starts with that.", hint
+        )
+
+
+CHECKS = (_versions, _packages, _home, _places, _disk, _control_plane, _service, _git, _containers, _conda)

@@ -150,8 +150,8 @@ def _another_version(house: House, workspace: str, version: Version, module: str
     name = _PACKAGES.get(package, package)
     said = [words for words in (_registered_with(house, workspace, each) for each in version.models) if words]
     return (
-        f"It ran in {where}, which has {package!r} in a version without {module!r}: what was saved or written for another version "
-        f"of {name} needs that version there.{' ' if said else ''}{' '.join(said)}"
+        f"It ran in {where}, whose {package!r} has no {module!r}: what is loaded was made with another version of {name}. "
+        f"Install that version there.{' ' if said else ''}{' '.join(said)}"
     )
 
 

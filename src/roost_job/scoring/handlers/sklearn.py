@@ -20,7 +20,8 @@ from roost_job.scoring.handlers.tables import Columns
 from roost_job.scoring.messages import Refused, Request, Response
 
 _OWN = "sklearn.externals.joblib"
-_LOOKED_AT = 2**20
+_LOOKED_AT = 2**25
+"""Bytes of a file in which its first array is looked for."""
 _PACKED = ((b"\x1f\x8b", gzip.open), (b"BZ", bz2.open), (b"\xfd7zXZ", lzma.open), (b"]\x00", lzma.open))
 _ENDINGS = (".joblib", ".pkl", ".pickle", ".sav", ".skops")
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
