@@ -78,7 +78,7 @@ def closed(script: str, *words: str) -> None:
 
 REPEAT = """
 "$1" run repeat "$2" --offline --json > again.json
-"$1" run logs @latest --file azureml-logs/20_image_build_log.txt > build.txt
+"$1" run logs @latest --file system_logs/agent.log > agent.txt
 "$1" run metrics @latest --json > metrics.json
 "$1" down
 """
@@ -100,7 +100,7 @@ def repeat_closed(run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert json.loads(Path("again.json").read_text())["status"] == "Completed"
     assert [each.name for each in (home / "envs").glob("[0-9a-f]*")] == [lock]
     assert not list((tmp_path / "empty-wheels").glob("*"))
-    assert "Installed from what is kept of it, with no network." in Path("build.txt").read_text()
+    assert "installed from what is kept of it, with no network." in Path("agent.txt").read_text()
     return Path("metrics.json").read_text()
 
 

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import shutil
 import signal
 import tarfile
 from collections.abc import Callable, Iterator
@@ -374,6 +375,36 @@ def test_an_image_reaches_other_nodes_as_an_archive(
     told = shown(second)
     assert second.get_status() == "Completed", told
     assert "GIVEN travelled" in told
+
+
+def test_an_image_is_kept_with_what_is_beside_it_and_comes_back_with_no_network(
+    submit: Callable[..., Run], engine: Podman, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layer by layer, with a wheel, and a source that is built in the image."""
+    shelf = wheels.machine(tmp_path, monkeypatch)
+    wheels.wheel(shelf, "lower", "2.0")
+    patient(shelf, shelf / "sign")
+    (shelf / "sign").touch()
+    made = Environment.from_dockerfile("kept", f"FROM {BASE}\nENV GREETING=kept\n")
+    for package in ("lower", "patient"):
+        made.python.conda_dependencies.add_pip_package(package)
+    made.python.conda_dependencies.set_python_version("3.11")
+    made.python.user_managed_dependencies = False
+    run = submit(made, SCRIPT + "\nimport lower, patient\nrun.log('lower', lower.VERSION)\n")
+    told = shown(run)
+    assert run.get_status() == "Completed", told
+    kept = run.get_environment().archive(Workspace())
+    assert kept["complete"] and kept["python"] == "", kept
+    (facts,) = (container_facts.read(prefix) for prefix in (home / "envs").glob("[0-9a-f]*"))
+    assert facts is not None
+    engine("rmi", "--force", facts.id)
+    for place in (home / "envs", home / "cache", shelf):
+        shutil.rmtree(place)
+    again = run.repeat(offline=True)
+    told = shown(again)
+    assert again.get_status() == "Completed", told
+    assert f"Loading the image {facts.id[:19]} from what is kept." in told
+    assert "GIVEN kept" in told and again.get_metrics("lower") == {"lower": "2.0"}
 
 
 def test_a_registry_that_wants_a_password(

@@ -81,6 +81,8 @@ def install(folder: Folder, plan: Plan, link: Link, orders: Orders) -> Plan:
         began = time.monotonic()
         lock = fetch(link, plan.lock)
         beside = private(plan, link, folder, orders.check)
+        if beside.kept is not None:
+            log.info("The environment is installed from what is kept of it, with no network.")
         mark = {MARK: folder.mark}
         builder = builders.choose(lock.kind, log.info, orders.check, mark, folder.root, folder.home, beside)
         install = partial(make, builder, lock)
