@@ -326,11 +326,10 @@ class Run(RunMetrics, RunFiles, RunChildren, RunSecrets, RunData, RunModels):
         """Ends a submitted run from outside, with that status. Returns when its processes have ended, or after a while: the run
         ends in any case."""
         record = self._link.ask("mark", to=to, message=message)
-        ended = record["status"] in waiting.ENDS
-        if ended and not str(record.get("reason")).startswith("marked_"):
-            _say("Run %s has ended already, as %s; that is not changed." % (self._run_id, record["status"]))
-        elif not ended:
+        if record["status"] not in waiting.ENDS:
             waiting.until_end(self._link, record, END_SECONDS)
+        elif record["status"] != to:
+            _say("Run %s has ended already, as %s; that is not changed." % (self._run_id, record["status"]))
 
     def __enter__(self: Self) -> Self:
         return self

@@ -301,4 +301,4 @@ def test_a_node_that_cannot_be_asked_is_given_up_when_the_run_is_to_end(plane: P
     plane.clock.pass_by(SILENT_SECONDS + 1)
     plane.turn()
     assert plane.run(run).status is RunStatus.CANCELED
-    assert "is not known" in gangs.members(plane.house, run.id)[1].message
+    assert "may still exist there" in gangs.members(plane.house, run.id)[1].message
