@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from roost.cli import deeds, listing
+from roost.cli import deeds, labels, listing
 from roost.domain.files import STD_LOG
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="List, follow, compare, cancel, repeat, delete runs.",
+    help="List, follow, compare, tag, cancel, repeat, delete runs.",
     rich_markup_mode=None,
 )
 
@@ -107,5 +107,5 @@ def compare(
     comparing.compare([session.find(ws, each) for each in run_ids], every, as_json)
 
 
-for _deed in (deeds.cancel, deeds.download, deeds.repeat, deeds.delete):
+for _deed in (labels.tag, labels.name, labels.describe, deeds.cancel, deeds.download, deeds.repeat, deeds.delete):
     app.command()(_deed)

@@ -124,7 +124,9 @@ def _uses(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> None:
-    print(f"Run {run.id}" + (f"  “{run.display_name}”" if run.display_name else ""))
+    print(title(run))
+    if run.description:
+        print(f"  description {rendering.clean(run.description)}")
     print(
         f"  status      {rendering.status(run.status.value)}"
         + (f", exit code {run.exit_code}" if run.exit_code is not None else "")
@@ -141,10 +143,27 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
-    for key, value in sorted(run.tags.items()):
-        print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
+    for line in _tag_lines(run):
+        print(line)
     if why and not run.status.is_terminal and run.status is not RunStatus.RUNNING:
         print(f"  why         {why}")
+
+
+def title(run: RunRecord) -> str:
+    return f"Run {run.id}" + (f"  “{rendering.clean(run.display_name)}”" if run.display_name else "")
+
+
+def label_lines(run: RunRecord) -> list[str]:
+    """What people say of a run: its description and its tags."""
+    described = [f"  description {rendering.clean(run.description)}"] if run.description else []
+    return [*described, *_tag_lines(run)]
+
+
+def _tag_lines(run: RunRecord) -> list[str]:
+    return [
+        f"  tag         {rendering.clean(key)}" + (f" = {rendering.clean(value)}" if value is not None else "")
+        for key, value in sorted(run.tags.items())
+    ]
 
 
 def _with_environment(use: EnvironmentUse) -> None:
