@@ -120,7 +120,7 @@ class TestStory:
 
     def sorts(self) -> None:
         best = load("run", "list", "--sort", "-acc", "-n", "3", "--json")
-        assert [run["metrics"]["acc"] for run in best] == pytest.approx([0.73, 0.72, 0.71])
+        assert [run["metrics"]["acc"] for run in best] == pytest.approx([0.73, 0.72, 0.70])
         every = load("run", "list", "--sort", "acc", "--all", "--json")
         assert len(every) == 25
         assert [run["metrics"].get("acc") for run in every[-2:]] == [None, {"float": "NaN"}]
