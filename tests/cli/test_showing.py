@@ -11,7 +11,7 @@ from tests.cli.test_cli import ROOST, roost
 from tests.contracts.engine import eventually
 from tests.sdk.folders import tree
 
-from roost.cli import showing
+from roost.cli import logged, showing
 from roost.domain.datasets import Definition, Input, Mode, Output, Source, token
 from roost.domain.runs import RunSpec
 
@@ -48,7 +48,7 @@ for fold in range(7):
     ],
 )
 def test_the_last_point_of_a_metric(summary: dict[str, Any], text: str) -> None:
-    assert showing.last(summary) == text
+    assert logged.last(summary) == text
 
 
 @pytest.mark.slow

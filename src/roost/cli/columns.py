@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roost.cli import rendering, showing
+from roost.cli import logged, rendering
 from roost.domain.arguments import parameters
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Run, RunStatus
@@ -50,7 +50,7 @@ class Column:
         if self.kind == "tags":
             value = row.run.tags.get(self.name, "")
             return "yes" if value is None else value
-        return showing.last(row.metrics[self.name]) if self.name in row.metrics else ""
+        return logged.last(row.metrics[self.name]) if self.name in row.metrics else ""
 
 
 def names(text: str) -> list[str]:

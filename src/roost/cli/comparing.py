@@ -1,10 +1,11 @@
-"""Runs side by side: one row per thing, one column per run; `*` marks what differs."""
+"""Runs side by side: one row per thing and one column per run, `*` marks what differs; many runs as rows, to fit a terminal."""
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from roost.cli import rendering, showing
+from roost.cli import logged, rendering
 from roost.domain.arguments import by_name
 from roost.domain.runs import Run as RunRecord
 from roost.sdk import records
@@ -13,6 +14,13 @@ from roost.transport.client import path_of
 
 _KINDS = ("run", "argument", "tag", "metric")
 """What is compared, in the order in which it is shown."""
+_PLAIN = ("run", "argument", "metric")
+"""Kinds whose names say enough at the head of a column."""
+_LEAST, _WIDEST = 12, 32
+"""Characters that a run's column needs, and that a thing's column takes at most."""
+
+Key: TypeAlias = tuple[str, str]
+Found: TypeAlias = Mapping[str, Mapping[Key, str]]
 
 
 def compare(runs: Sequence[Run], every: bool, as_json: bool) -> None:
@@ -23,18 +31,54 @@ def compare(runs: Sequence[Run], every: bool, as_json: bool) -> None:
             {run_id: {"/".join(key): value for key, value in facts.items()} for run_id, facts in found.items()}
         )
         return
-    rows = []
-    for key in keys:
-        values = [facts.get(key, "") for facts in found.values()]
-        differs = len(set(values)) > 1
-        if differs or every:
-            rows.append((f"{'*' if differs else ' '} {' '.join(key)}", *values))
-    heads = _heads(list(found), max((len(row[0]) for row in rows), default=0))
-    if rows:
-        rendering.table(("", *heads), rows, cut=heads)
-    same = len(keys) - sum(row[0].startswith("*") for row in rows)
+    differing = [key for key in keys if len({facts.get(key, "") for facts in found.values()}) > 1]
+    shown = keys if every else differing
+    if shown and _fits_beside(shown, found):
+        _side_by_side(shown, differing, found)
+    elif shown:
+        _by_run(shown, differing if every else [], found)
+    same = len(keys) - len(differing)
     if same and not every:
         print(f"{rendering.count(same, 'thing')} the same in all of them: --all shows {'it' if same == 1 else 'them'}.")
+
+
+def _fits_beside(keys: Sequence[Key], found: Found) -> bool:
+    """Whether each run has room for a column, in a terminal."""
+    labels = max(rendering.wide(" ".join(key)) for key in keys) + 2
+    return not sys.stdout.isatty() or labels + len(found) * (_LEAST + 2) <= shutil.get_terminal_size().columns
+
+
+def _side_by_side(keys: Sequence[Key], differing: Sequence[Key], found: Found) -> None:
+    """A row for each thing, a column for each run."""
+    rows = [
+        (f"{'*' if key in differing else ' '} {' '.join(key)}", *(facts.get(key, "") for facts in found.values()))
+        for key in keys
+    ]
+    heads = _heads(list(found), max(len(row[0]) for row in rows))
+    rendering.table(("", *heads), rows, cut=heads)
+
+
+def _by_run(keys: Sequence[Key], marked: Sequence[Key], found: Found) -> None:
+    """A row for each run, a column for each thing; as many tables below each other as the terminal's width asks for."""
+    room = shutil.get_terminal_size().columns
+    ids = _heads(list(found), room)
+    taken = max(map(len, ids))
+    texts = {key: [rendering.clean(facts.get(key, "")) for facts in found.values()] for key in keys}
+    heads = {key: ("* " if key in marked else "") + (key[1] if key[0] in _PLAIN else " ".join(key)) for key in keys}
+    pages: list[list[Key]] = [[]]
+    used = taken
+    for key in keys:
+        width = min(_WIDEST, max(map(rendering.wide, [heads[key], *texts[key]])))
+        if pages[-1] and used + 2 + width > room:
+            pages.append([])
+            used = taken
+        pages[-1].append(key)
+        used += 2 + width
+    for number, page in enumerate(pages):
+        if number:
+            print()
+        rows = [[run, *(rendering.clipped(texts[key][at], _WIDEST) for key in page)] for at, run in enumerate(ids)]
+        rendering.table(["run", *(rendering.clipped(heads[key], _WIDEST) for key in page)], rows)
 
 
 def _heads(ids: list[str], taken: int) -> list[str]:
@@ -60,7 +104,7 @@ def _facts(run: Run) -> dict[tuple[str, str], str]:
     }
     facts |= {("argument", key): value for key, value in by_name(record.spec.arguments).items()}
     facts |= {("tag", key): "set" if value is None else value for key, value in sorted(record.tags.items())}
-    facts |= {("metric", each["name"]): showing.last(each) for each in summary}
+    facts |= {("metric", each["name"]): logged.last(each) for each in summary}
     return facts
 
 

@@ -49,7 +49,7 @@ def table(
     for number, line in enumerate([columns, *lines]):
         cells = []
         for at in shown:
-            text = _clipped(line[at], widths[at])
+            text = clipped(line[at], widths[at])
             last = at == shown[-1]
             padding = "" if last else " " * (widths[at] - wide(text))
             style = "bold" if number == 0 else _STYLES.get(line[at], "") if columns[at] in _STYLED else ""
@@ -121,7 +121,8 @@ def wide(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _clipped(text: str, width: int) -> str:
+def clipped(text: str, width: int) -> str:
+    """Text that takes at most so many columns; one that was cut ends with `…`."""
     if wide(text) <= width:
         return text
     while text and wide(text) > width - 1:
@@ -131,15 +132,14 @@ def _clipped(text: str, width: int) -> str:
 
 def styled(text: str, style: str) -> str:
     """Coloured where somebody sees it and wants it: a terminal, and no NO_COLOR."""
-    if (
-        not style
-        or not text
-        or not sys.stdout.isatty()
-        or os.environ.get("NO_COLOR")
-        or os.environ.get("TERM") == "dumb"
-    ):
+    if not style or not text or not is_coloured():
         return text
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m"
+
+
+def is_coloured() -> bool:
+    """Whether somebody sees colours and wants them."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def status(word: str) -> str:

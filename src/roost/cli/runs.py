@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from roost.cli import deeds, listing
+from roost.cli import deeds, labels, listing
 from roost.domain.files import STD_LOG
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="List, follow, compare, cancel, repeat, delete runs.",
+    help="List, follow, compare, tag, cancel, repeat, delete runs.",
     rich_markup_mode=None,
 )
 
@@ -81,13 +81,14 @@ def _print(tail: "Tail", follow: bool, head: str = "") -> bool:
 @app.command()
 def metrics(
     run_id: str = deeds.RUN,
-    name: str | None = typer.Option(None, help="Only this metric, with all its values."),
+    name: str | None = typer.Option(None, help="Only this metric: its curve and values, its table or document."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Show a run's metrics: how many points, the last, the least, the most, and their course."""
-    from roost.cli import session, showing  # noqa: PLC0415 - loaded when called: main.py
+    """Show a run's metrics: points, last, least, most and course; confusion matrices, accuracy tables, predictions and
+    residuals are drawn. With --json documents are whole."""
+    from roost.cli import logged, session  # noqa: PLC0415 - loaded when called: main.py
 
-    showing.metrics(session.find(session.workspace(), run_id), name, as_json)
+    logged.metrics(session.find(session.workspace(), run_id), name, as_json)
 
 
 @app.command()
@@ -96,7 +97,7 @@ def compare(
     every: bool = typer.Option(False, "--all", "-a", help="What is the same in all of them too."),
     as_json: bool = _AS_JSON,
 ) -> None:
-    """Set runs side by side: arguments, tags, metrics. What differs is marked with *."""
+    """Set runs side by side: arguments, tags, metrics. What differs is marked with *; many runs are shown as rows."""
     from roost.cli import comparing, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import InvalidInput  # noqa: PLC0415
 
@@ -106,5 +107,5 @@ def compare(
     comparing.compare([session.find(ws, each) for each in run_ids], every, as_json)
 
 
-for _deed in (deeds.cancel, deeds.download, deeds.repeat, deeds.delete):
+for _deed in (labels.tag, labels.name, labels.describe, deeds.cancel, deeds.download, deeds.repeat, deeds.delete):
     app.command()(_deed)

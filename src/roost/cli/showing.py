@@ -2,17 +2,14 @@
 
 import re
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
-from roost.cli import asking, rendering
+from roost.cli import logged, rendering
 from roost.domain import codec, topology
 from roost.domain.datasets import destination, masked, token
 from roost.domain.environments import EnvironmentUse
-from roost.domain.errors import NotFound
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunKind, RunSpec, RunStatus
@@ -21,14 +18,13 @@ from roost.sdk.runs import Run
 from roost.transport.client import path_of
 
 _MANY, _FEW = 12, 5
-_DRAWN, _BUCKETS = 40, 48
 
 
 def show(run: Run, as_json: bool) -> None:
     client = run._connection.client
     record = records.get(client, run.id)
     events, why = records.events(client, run.id)
-    found = _summaries(run)
+    found = logged.summaries(run)
     files = downloads.listing(run._connection, run.id)
     children = _children(run)
     nodes = records.members(client, run.id) if record.spec.node_count > 1 else []
@@ -65,7 +61,7 @@ def show(run: Run, as_json: bool) -> None:
         _family(children, f"roost run show {run.id} --json")
     if found:
         print("Metrics")
-        _metrics_table(found[:_MANY])
+        logged.table(found[:_MANY])
         _more(len(found), "metrics", f"roost run metrics {run.id}")
     if files:
         print("Files")
@@ -75,28 +71,6 @@ def show(run: Run, as_json: bool) -> None:
             print(f"  {file.path}{padding}  {rendering.size(file.size) if file.blob else 'live'}")
         _more(len(files), "files", f"roost run show {run.id} --json")
     _next(record, any(file.path.startswith("outputs/") for file in files))
-
-
-def metrics(run: Run, name: str | None, as_json: bool) -> None:
-    """A line per metric; of one metric all values."""
-    if as_json or name is not None:
-        params = {"name": name} if name is not None else None
-        found = run._connection.client.call("GET", path_of("runs", run.id, "metrics"), params=params)["metrics"]
-        if name is not None and not found:
-            there = [each["name"] for each in _summaries(run)]
-            raise NotFound(f"Run {run.id} has logged no metric {name!r}.", hint=asking.near(name, there))
-        if as_json:
-            rendering.as_json(found)
-            return
-        for values in found.values():
-            for value in values if isinstance(values, list) else [values]:
-                print(_cell(value) if isinstance(value, dict) and "float" in value else value)
-        return
-    summaries = _summaries(run)
-    if summaries:
-        _metrics_table(summaries, _courses(run, summaries))
-    else:
-        print(f"Run {run.id} has logged no metrics.", file=sys.stderr)
 
 
 def _children(run: Run) -> list[RunRecord]:
@@ -136,53 +110,6 @@ def _family(children: list[RunRecord], command: str) -> None:
         print(f"  … and {len(children) - _FEW} more children: {command}")
 
 
-def _summaries(run: Run) -> list[dict[str, Any]]:
-    answer = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "summary"))
-    found: list[dict[str, Any]] = answer["metrics"]
-    return found
-
-
-def _metrics_table(found: list[dict[str, Any]], courses: dict[str, str] | None = None) -> None:
-    rows = [
-        (
-            each["name"],
-            str(each["count"]),
-            last(each),
-            _cell(each["least"]),
-            _cell(each["most"]),
-            (courses or {}).get(each["name"], ""),
-        )
-        for each in found
-    ]
-    columns = ("metric", "points", "last", "least", "most", "course")
-    width = len(columns) if courses else len(columns) - 1
-    rendering.table(
-        columns[:width], [row[:width] for row in rows], drop=("course",) if courses else (), cut=("metric", "last")
-    )
-
-
-def _courses(run: Run, found: list[dict[str, Any]]) -> dict[str, str]:
-    """The course of each metric that has one, as a line of bars; of so many at most that asking stays quick."""
-    numeric = [each["name"] for each in found if each["count"] > 1 and each["last"] is not None]
-    courses = {}
-    for name in numeric[:_DRAWN]:
-        params = {"name": name, "buckets": _BUCKETS}
-        points = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "points"), params=params)
-        courses[name] = rendering.sparkline(points["values"])
-    return courses
-
-
-def last(metric: Mapping[str, Any]) -> str:
-    """The last point of a metric's summary: a number, its words, or for what cannot be said in a few its kind."""
-    if metric["kind"] != "scalar":
-        return str(metric["text"] if metric.get("text") is not None else metric["kind"])
-    return _cell(metric["last"]) or str(metric["kind"])
-
-
-def _cell(value: Any) -> str:
-    return str(value["float"]) if isinstance(value, dict) and "float" in value else rendering.number(value)
-
-
 def _uses(run: Run) -> dict[str, dict[str, str]]:
     """What it read and wrote of data, by direction: the name that the run has for each, and what it is. Registered datasets, and
     with `read` and `wrote` the places that its script named on its own."""
@@ -197,7 +124,9 @@ def _uses(run: Run) -> dict[str, dict[str, str]]:
 
 
 def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> None:
-    print(f"Run {run.id}" + (f"  “{run.display_name}”" if run.display_name else ""))
+    print(title(run))
+    if run.description:
+        print(f"  description {rendering.clean(run.description)}")
     print(
         f"  status      {rendering.status(run.status.value)}"
         + (f", exit code {run.exit_code}" if run.exit_code is not None else "")
@@ -214,10 +143,27 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
-    for key, value in sorted(run.tags.items()):
-        print(f"  tag         {key}" + (f" = {value}" if value is not None else ""))
+    for line in _tag_lines(run):
+        print(line)
     if why and not run.status.is_terminal and run.status is not RunStatus.RUNNING:
         print(f"  why         {why}")
+
+
+def title(run: RunRecord) -> str:
+    return f"Run {run.id}" + (f"  “{rendering.clean(run.display_name)}”" if run.display_name else "")
+
+
+def label_lines(run: RunRecord) -> list[str]:
+    """What people say of a run: its description and its tags."""
+    described = [f"  description {rendering.clean(run.description)}"] if run.description else []
+    return [*described, *_tag_lines(run)]
+
+
+def _tag_lines(run: RunRecord) -> list[str]:
+    return [
+        f"  tag         {rendering.clean(key)}" + (f" = {rendering.clean(value)}" if value is not None else "")
+        for key, value in sorted(run.tags.items())
+    ]
 
 
 def _with_environment(use: EnvironmentUse) -> None:

@@ -1,0 +1,76 @@
+"""`roost run tag`, `name` and `describe`: what people say of a run, changed at any time."""
+
+import typer
+
+from roost.cli import deeds
+
+_AS_JSON = typer.Option(False, "--json", help="Print the run as JSON.")
+
+
+def tag(
+    run_id: str = deeds.RUN,
+    tags: list[str] = typer.Argument(None, help="Tags to set, KEY=VALUE or KEY.", metavar="[KEY=VALUE]…"),
+    remove: list[str] = typer.Option([], "--remove", help="A tag to remove; repeated.", metavar="KEY"),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Set and remove tags of a run, whether it has ended or not."""
+    from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain.errors import InvalidInput, NotFound  # noqa: PLC0415
+
+    given = asking.tags(tags or [])
+    if not given and not remove:
+        raise InvalidInput("Which tags?", hint=f"roost run tag {run_id} model=resnet, or --remove model")
+    both = sorted(set(given) & set(remove))
+    if both:
+        raise InvalidInput(f"Tag {both[0]!r} cannot be set and removed at once.", hint="Leave out one of them.")
+    run = session.find(session.workspace(), run_id)
+    has = run.get_tags()
+    missing = [key for key in remove if key not in has]
+    if missing:
+        raise NotFound(f"Run {run.id} has no tag {missing[0]!r}.", hint=asking.near(missing[0], sorted(has)))
+    if remove:
+        run.remove_tags(remove)
+    if given:
+        run.set_tags(given)
+    _told(run.id, as_json)
+
+
+def name(
+    run_id: str = deeds.RUN,
+    text: str = typer.Argument(help="The new name; an empty one, '', takes it away.", metavar="TEXT"),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Give a run a name for people. Its id stays."""
+    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+
+    run = session.find(session.workspace(), run_id)
+    run.display_name = text
+    _told(run.id, as_json)
+
+
+def describe(
+    run_id: str = deeds.RUN,
+    text: str = typer.Argument(help="The description; an empty one, '', takes it away.", metavar="TEXT"),
+    as_json: bool = _AS_JSON,
+) -> None:
+    """Write down what a run is for, or what came of it."""
+    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+
+    run = session.find(session.workspace(), run_id)
+    run.description = text
+    _told(run.id, as_json)
+
+
+def _told(run_id: str, as_json: bool) -> None:
+    """The run's labels as they are now."""
+    from roost.cli import rendering, session, showing  # noqa: PLC0415 - loaded when called: main.py
+    from roost.domain import codec  # noqa: PLC0415
+    from roost.sdk import records  # noqa: PLC0415
+
+    record = records.get(session.workspace()._connection.client, run_id)
+    if as_json:
+        rendering.as_json(codec.encode(record))
+        return
+    print(showing.title(record))
+    for line in showing.label_lines(record):
+        print(line)
