@@ -62,8 +62,8 @@ export function ago(then) {
   return days < 14 ? `${days} day${days === 1 ? "" : "s"} ago` : new Date(1000 * then).toLocaleDateString();
 }
 
-export const moment = (then) => (then ? new Date(1000 * then).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "–");
-export const clock = (then) => new Date(1000 * then).toLocaleTimeString([], { hour12: false });
+export const moment = (then) => (then ? new Date(1000 * then).toLocaleString([], { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) : "–");
+export const clock = (then) => new Date(1000 * then).toLocaleTimeString([], { hourCycle: "h23" });
 
 export function size(bytes) {
   let amount = bytes;
