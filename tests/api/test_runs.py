@@ -120,3 +120,17 @@ def test_a_heartbeat_brings_a_cancel(desk: Desk) -> None:
 def test_a_poll_of_a_run_that_is_not_there(desk: Desk) -> None:
     assert desk.person.get("/api/runs/train_1_ffffffff?after=1&wait=30").status == 404
     assert desk.person.post("/api/runs/train_1_ffffffff/heartbeat?after=1&wait=30").status == 404
+
+
+def test_sorted_by_what_was_given_and_logged(desk: Desk) -> None:
+    for rate in ("0.3", "0.1", "0.2"):
+        submit(desk.house, experiment="sorted", arguments=("--lr", rate))
+    path = "/api/workspaces/vision/runs"
+    found = desk.person.get(f"{path}?experiment=sorted&sort=-params.lr&limit=2&metric=*").json
+    assert [run["spec"]["arguments"][1] for run in found["runs"]] == ["0.3", "0.2"]
+    assert found["metrics"] == {}
+    rest = desk.person.get(f"{path}?experiment=sorted&sort=-params.lr&limit=2&skip=2").json
+    assert [run["spec"]["arguments"][1] for run in rest["runs"]] == ["0.1"]
+    there = desk.person.get(f"{path}/columns?experiment=sorted").json
+    assert there == {"params": ["lr"], "metrics": [], "tags": []}
+    assert desk.person.get(f"{path}?sort=nonsense").error["code"] == "invalid_input"

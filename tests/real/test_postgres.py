@@ -17,6 +17,7 @@ from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
 from tests.contracts.models import ModelsContract
 from tests.contracts.people import PeopleContract
+from tests.contracts.rankings import RankingContract
 from tests.contracts.runs import RunsContract
 from tests.contracts.secrets import SecretsContract
 from tests.contracts.store import at_once
@@ -79,6 +80,10 @@ class TestRuns(OnPostgres, RunsContract):
 
 
 class TestLeases(OnPostgres, LeasesContract):
+    pass
+
+
+class TestRankings(OnPostgres, RankingContract):
     pass
 
 

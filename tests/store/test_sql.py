@@ -11,6 +11,7 @@ from tests.contracts.leases import LeasesContract
 from tests.contracts.metrics import MetricsContract
 from tests.contracts.models import ModelsContract
 from tests.contracts.people import PeopleContract
+from tests.contracts.rankings import RankingContract
 from tests.contracts.runs import RunsContract
 from tests.contracts.secrets import SecretsContract
 from tests.contracts.streams import StreamsContract
@@ -25,6 +26,7 @@ class EveryNoun(
     RunsContract,
     LeasesContract,
     MetricsContract,
+    RankingContract,
     StreamsContract,
     FilesContract,
     PeopleContract,

@@ -1,10 +1,10 @@
 """Routes: runs and what happens to them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Depends, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from roost.api.answers import answer, plain_answer
@@ -13,11 +13,11 @@ from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.api.waiting import LONGEST_HEARTBEAT, until
 from roost.domain.codec import encode
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
-from roost.services import runs
+from roost.services import metrics, runs
 from roost.services.house import House
 from roost.services.runs import Changes, Report
 from roost.services.signals import run_topic
-from roost.store.base import RunQuery
+from roost.store.base import MetricSummary, Order, RunColumns, RunQuery
 
 desk = Desk("runs")
 
@@ -31,6 +31,12 @@ Flushed = Annotated[
 @dataclass(frozen=True, kw_only=True)
 class RunList:
     runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTable(RunList):
+    metrics: dict[str, tuple[MetricSummary, ...]] = field(default_factory=dict)
+    """By run, those that were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,33 +56,59 @@ def submit(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) 
     return answer(run, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/runs", Access.PERSON, answer=RunList)
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which runs, as addresses have it."""
+
+    experiment: str | None = None
+    status: Annotated[list[RunStatus] | None, Query()] = None
+    kind: RunKind | None = None
+    parent_id: str | None = None
+    include_children: bool = False
+    tag: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None
+    property: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None
+    since: Annotated[float | None, Query(description="Submitted at that time or later.")] = None
+
+    def query(self, workspace: str, limit: int = 100, before: str | None = None) -> RunQuery:
+        return RunQuery(
+            workspace=workspace,
+            experiment=self.experiment,
+            status=tuple(self.status or ()),
+            kind=self.kind,
+            parent_id=self.parent_id,
+            include_children=self.include_children,
+            tags=pairs(self.tag),
+            properties=pairs(self.property),
+            limit=limit,
+            before=before,
+            since=self.since,
+        )
+
+
+Chosen = Annotated[Selection, Depends()]
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/runs", Access.PERSON, answer=RunTable)
 def listing(
     house: TheHouse,
     workspace: str,
-    experiment: str | None = None,
-    status: Annotated[list[RunStatus] | None, Query()] = None,
-    kind: RunKind | None = None,
-    parent_id: str | None = None,
-    include_children: bool = False,
-    tag: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,
-    property: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None,  # noqa: A002 the wire's word
+    chosen: Chosen,
     limit: int = 100,
     before: str | None = None,
+    sort: Annotated[str, Query(description="A column, after `-` the highest first; else the newest first.")] = "",
+    skip: Annotated[int, Query(ge=0, le=2**31, description="With `sort`: so many are left out.")] = 0,
+    metric: Annotated[list[str] | None, Query(description="Summaries to send along; `*` for all.")] = None,
 ) -> Response:
-    query = RunQuery(
-        workspace=workspace,
-        experiment=experiment,
-        status=tuple(status or ()),
-        kind=kind,
-        parent_id=parent_id,
-        include_children=include_children,
-        tags=pairs(tag),
-        properties=pairs(property),
-        limit=limit,
-        before=before,
-    )
-    return answer(RunList(runs=tuple(runs.listing(house, query))))
+    order = Order(column=sort.removeprefix("-"), descending=sort.startswith("-"), skip=skip) if sort else None
+    found = runs.listing(house, chosen.query(workspace, limit, before), order)
+    summaries = metrics.summaries_of(house, [run.id for run in found], metric or ())
+    return answer(RunTable(runs=tuple(found), metrics={key: tuple(each) for key, each in summaries.items()}))
+
+
+@desk.route("GET", "/api/workspaces/{workspace}/runs/columns", Access.PERSON, answer=RunColumns)
+def columns(house: TheHouse, workspace: str, chosen: Chosen) -> Response:
+    """What these runs have to show beside their fields: arguments, metrics, tags."""
+    return answer(runs.columns(house, chosen.query(workspace)))
 
 
 def pairs(given: list[str] | None) -> dict[str, str | None]:

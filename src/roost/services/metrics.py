@@ -15,6 +15,7 @@ from roost.services.house import House
 from roost.store.base import MetricSummary, SpoolState
 
 MAX_BUCKETS = 20_000
+EVERY = "*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,11 @@ def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
 def summaries(house: House, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
     house.store.runs.get(names.run_id(run_id))
     return house.store.metrics.summaries(run_id, space)
+
+
+def summaries_of(house: House, run_ids: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Sequence[MetricSummary]]:
+    """The summaries of many runs, of the metrics named or, with `*` among the names, of all."""
+    return house.store.metrics.summaries_of(run_ids, () if EVERY in wanted else wanted) if wanted else {}
 
 
 def chart(house: House, run_id: str, name: str, buckets: int, space: Space = Space.USER) -> Chart:

@@ -11,7 +11,7 @@ from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunStatus, Submiss
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
-from roost.store.base import RunQuery
+from roost.store.base import Order, RunColumns, RunQuery
 
 MAX_MESSAGE = 20_000
 MAX_LISTED = 10_000
@@ -81,14 +81,20 @@ def get(house: House, run_id: str) -> Run:
     return house.store.runs.get(names.run_id(run_id))
 
 
-def listing(house: House, query: RunQuery) -> Sequence[Run]:
-    """Newest first."""
+def listing(house: House, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
+    """Newest first, or in an order that was asked for."""
     house.store.workspaces.get(names.workspace(query.workspace))
     if not 1 <= query.limit <= MAX_LISTED:
         raise InvalidInput(f"limit must be 1 to {MAX_LISTED}, got {query.limit}.", hint="Page on with `before`.")
     if query.before is not None:
         get(house, query.before)
-    return house.store.runs.list(query)
+    return house.store.runs.list(query) if order is None else house.store.runs.ranked(query, order)
+
+
+def columns(house: House, query: RunQuery) -> RunColumns:
+    """Which arguments, metrics and tags the runs of a selection have."""
+    house.store.workspaces.get(names.workspace(query.workspace))
+    return house.store.runs.columns(query)
 
 
 def active(house: House) -> int:

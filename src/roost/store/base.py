@@ -46,6 +46,28 @@ class RunQuery:
     limit: int = 100
     before: str | None = None
     """Only runs older than the run of this id: the next page."""
+    since: float | None = None
+    """Only runs submitted at that time or later."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """Runs by a value; those that have none come last."""
+
+    column: str
+    """A field (`created`, `duration`, `status`, …), or `params.NAME`, `metrics.NAME`, `tags.NAME`."""
+    descending: bool = False
+    skip: int = 0
+    """So many are left out: the next page."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunColumns:
+    """What the runs of a selection have to show beside their fields, by name."""
+
+    params: tuple[str, ...]
+    metrics: tuple[str, ...]
+    tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +183,12 @@ class Runs(Protocol):
 
     def get(self, run_id: str) -> Run: ...
     def list(self, query: RunQuery) -> Sequence[Run]: ...
+    def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
+        """The runs of a selection by a value, all of them considered; `before` does not matter."""
+
+    def columns(self, query: RunQuery) -> RunColumns:
+        """The arguments, metrics and tags that runs of a selection have; its limit does not matter."""
+
     def events(self, run_id: str) -> Sequence[RunEvent]: ...
     def apply(self, run_id: str, event: RunEvent, *, lease: str = "", attempt: int = 0) -> tuple[Run, bool]:
         """The only way a status changes: `advance`, the row and its event in one transaction; and whether anything moved.
@@ -287,6 +315,9 @@ class Metrics(Protocol):
         changes nothing. Either way returns the mark. Small chunks of one metric are merged as they come."""
 
     def summaries(self, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]: ...
+    def summaries_of(self, run_ids: Sequence[str], names: Sequence[str] = ()) -> Mapping[str, Sequence[MetricSummary]]:
+        """The summaries of many runs at once, all of them or those of these names; runs without any are left out."""
+
     def series(self, run_id: str, name: str, space: Space = Space.USER) -> Sequence[Sequence[Series]]:
         """The metric's series, grouped by spool, in the order they came. Empty when there is no such metric."""
 

@@ -151,6 +151,23 @@ class SqlMetrics:
 
         return [_summary(row) for row in self._database.read(work)]
 
+    def summaries_of(self, run_ids: Sequence[str], names: Sequence[str] = ()) -> Mapping[str, Sequence[MetricSummary]]:
+        wanted = sa.select(t.runs.c.id.label("run_id"), t.metrics).join(t.runs, t.runs.c.seq == t.metrics.c.run_seq)
+        wanted = wanted.where(t.metrics.c.space == Space.USER.value)
+        if names:
+            wanted = wanted.where(t.metrics.c.name.in_(names))
+
+        def work(connection: sa.Connection) -> Sequence[rows.Row]:
+            found: list[rows.Row] = []
+            for some in _groups(run_ids):
+                found += connection.execute(wanted.where(t.runs.c.id.in_(some)).order_by(t.metrics.c.name)).all()
+            return found
+
+        by_run: dict[str, list[MetricSummary]] = {}
+        for row in self._database.read(work):
+            by_run.setdefault(row.run_id, []).append(_summary(row))
+        return by_run
+
     def series(self, run_id: str, name: str, space: Space = Space.USER) -> Sequence[Sequence[Series]]:
         def work(connection: sa.Connection) -> Sequence[rows.Row]:
             seq = rows.run_seq(connection, run_id)

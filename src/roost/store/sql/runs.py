@@ -8,10 +8,11 @@ import sqlalchemy as sa
 
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.runs import HOLDS_NODE, Reason, Run, RunEvent, RunKind, RunStatus, Submission, advance, resumed
-from roost.store.base import Lease, RunQuery
+from roost.store.base import Lease, Order, RunColumns, RunQuery
 from roost.store.sql import deletion, gangs, rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
+from roost.store.sql.rankings import columns, ranked
 from roost.store.sql.searches import search
 from roost.store.sql.statements import Statement
 
@@ -142,6 +143,12 @@ class SqlRuns:
 
     def list(self, query: RunQuery) -> Sequence[Run]:
         return self._database.read(lambda connection: [rows.run(row) for row in search(connection, query)])
+
+    def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
+        return self._database.read(lambda connection: [rows.run(row) for row in ranked(connection, query, order)])
+
+    def columns(self, query: RunQuery) -> RunColumns:
+        return self._database.read(lambda connection: columns(connection, query))
 
     def events(self, run_id: str) -> Sequence[RunEvent]:
         found = self._database.read(lambda connection: _EVENTS.all(connection, run_id=run_id))

@@ -64,6 +64,16 @@ def statement(query: RunQuery, status: RunStatus | None, before: int | None, lea
     return wanted.order_by(order.desc()).limit(query.limit)
 
 
+def conditions(query: RunQuery) -> list[sa.ColumnElement[bool]]:
+    """All of a query as conditions, for those who look at every run that fits."""
+    either = [sa.and_(*_own(query, status)) for status in query.status]
+    found = [sa.or_(*either)] if either else _own(query, None)
+    for label in _labels(query):
+        also = t.run_labels.alias()
+        found.append(sa.exists().where(also.c.run_seq == t.runs.c.seq, *label.matches(also)))
+    return found
+
+
 def _own(query: RunQuery, status: RunStatus | None) -> list[sa.ColumnElement[bool]]:
     """The conditions on the run itself. Two of them in a form that no index fits, so that the right one is walked."""
     found = [t.runs.c.workspace == query.workspace]
@@ -71,6 +81,8 @@ def _own(query: RunQuery, status: RunStatus | None) -> list[sa.ColumnElement[boo
         found.append(t.runs.c.experiment == query.experiment)
     if query.kind is not None:
         found.append(t.runs.c.kind == query.kind.value)
+    if query.since is not None:
+        found.append(t.runs.c.created_at >= query.since)
     if query.experiment is None:
         found.append(t.is_replica if query.kind is RunKind.REPLICA else t.is_work)
     if query.parent_id is not None:
