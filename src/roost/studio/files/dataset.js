@@ -97,7 +97,7 @@ async function drawUses(dataset, mine) {
   ];
   byId("uses").replaceChildren(...rows.slice(0, MOST_USES).map(([link, words, at]) => make("li", {}, link, make("span", { title: moment(at) }, `${words}, ${ago(at)}`))));
   if (rows.length > MOST_USES) byId("uses").append(make("li", {}, make("span", {}, `and ${rows.length - MOST_USES} more`)));
-  if (!rows.length) byId("uses").append(make("li", {}, make("span", {}, "None yet. A run reads it with `dataset.as_mount()` among its arguments, or `roost submit --input NAME`.")));
+  if (!rows.length) byId("uses").append(make("li", {}, make("span", {}, "None yet. A run reads it with `dataset.as_mount()` among its arguments, or `roost submit --input data=NAME train.py`.")));
 }
 
 async function show(dataset) {

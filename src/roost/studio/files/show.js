@@ -89,6 +89,7 @@ export function number(value) {
 /** Says what is the matter instead of showing the page. */
 export function welcome(error) {
   const place = byId("welcome");
+  if (error instanceof TypeError) return away(place);  // what a browser throws when nobody answers
   const expired = new URLSearchParams(location.search).get("login") === "expired";
   const run = location.pathname.match(/^\/runs\/([\w-]+)$/);
   const lines = error.status === 401
@@ -100,5 +101,15 @@ export function welcome(error) {
       ]
     : [make("h1", {}, error.status === 404 ? "Not here" : "Something is wrong"), make("p", {}, error.message), make("p", {}, error.hint || "")];
   place.replaceChildren(...lines);
+  place.hidden = false;
+}
+
+function away(place) {
+  place.replaceChildren(
+    make("h1", {}, "Nobody answers"),
+    make("p", {}, `The control plane at ${location.host} is down or out of reach. Where it runs, type:`),
+    make("pre", {}, "roost up"),
+    make("p", {}, "Then load this page again."),
+  );
   place.hidden = false;
 }
