@@ -50,6 +50,14 @@ def test_datastores_and_no_credential_in_any_answer(desk: Desk) -> None:
     assert person.call("DELETE", f"{PLACE}/datastores/cloud").json == {"count": 0}
 
 
+def test_the_first_items_of_many(desk: Desk) -> None:
+    for name in ("1", "2", "3"):
+        desk.person.put(f"{FILES}/many/{name}.csv", b"a")
+    definition = {"sources": [{"datastore": "workspaceblobstore", "path": "many/*.csv"}]}
+    some = desk.person.post(f"{PLACE}/datasets/items", {"definition": definition, "limit": 2}).json
+    assert ([each["name"] for each in some["items"]], some["count"]) == (["1.csv", "2.csv"], 3)
+
+
 def test_datasets(desk: Desk) -> None:
     person = desk.person
     person.put(f"{FILES}/d/1.csv", b"a")

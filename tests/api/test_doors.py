@@ -86,7 +86,9 @@ def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
         "/",
         "/runs/{run_id}",
         "/data",
+        "/data/{name}",
         "/serving",
+        "/models/{name}",
         "/studio/{name}",
     }
     assert {(method, path) for method, path, access in _routes(desk) if access is Access.OPEN} == OPEN

@@ -104,17 +104,19 @@ class Browser:
         return int(self.run("return document.querySelectorAll(arguments[0]).length", css))
 
     def text(self, css: str = "body") -> str:
-        """What can be seen of an element."""
-        return str(self.run("return document.querySelector(arguments[0]).innerText", css))
+        """What can be seen of an element; nothing while it is not there."""
+        return str(self.run("return document.querySelector(arguments[0])?.innerText ?? ''", css))
 
     def is_shown(self, css: str) -> bool:
         return bool(self.run("return document.querySelector(arguments[0]).checkVisibility()", css))
 
     def click(self, css: str, text: str = "") -> None:
-        """Clicks the element; of several the one with this text."""
+        """Clicks the element, once it is there; of several the one with this text."""
         find = "return [...document.querySelectorAll(arguments[0])].find(e => !arguments[1] || e.innerText === arguments[1])"
-        element = self.run(find, css, text)
-        assert element, f"there is no {css} with {text!r}"
+        deadline = time.monotonic() + _SECONDS
+        while not (element := self.run(find, css, text)):
+            assert time.monotonic() < deadline, f"there is no {css} with {text!r}"
+            time.sleep(0.1)  # as below
         self._call("POST", f"/element/{element[_ELEMENT]}/click")
 
     def shows(self, *words: str, place: str = "body") -> None:

@@ -87,6 +87,45 @@ def test_runs_are_listed_filtered_and_paged(browser: Browser, workspace: Workspa
     browser.shows(done.id, "first line")
 
 
+def test_columns_are_chosen_and_the_list_is_ordered_by_one(browser: Browser, workspace: Workspace, source: str) -> None:
+    config = ScriptRunConfig(source_directory=source, script="train.py", arguments=["metric", "--lr", "0.25"])
+    arguments = Experiment(workspace, "birds").submit(config)
+    for loss in range(30):
+        run = Experiment(workspace, "birds").start_logging(display_name=f"note {loss}", tags={EVIL: str(loss)})
+        run.log("the loss", (loss * 7) % 30)
+        run.description = f"about {EVIL}"
+        run.complete()
+    arguments.cancel()
+    arguments.wait_for_completion(raise_on_error=False)
+    let_in(browser, workspace)
+    browser.shows("note 29", f"about {EVIL}", place="#rows")
+    browser.click("#picker summary")
+    browser.shows("METRICS", "the loss", "ARGUMENTS", "lr", "TAGS", EVIL, place="#columns")
+    browser.click("#columns label[title='the loss'] input")
+    browser.click("#columns label[title='lr'] input")
+    browser.click("#picker summary")
+    browser.click("#head th[data-column='metrics.the loss'] button")
+    shown = "return [...document.querySelectorAll('#rows tr td.own:nth-child(4)')].map(each => each.innerText)"
+    eventually(lambda: browser.run(shown) == [str(value) for value in range(29, 4, -1)])
+    browser.click("#older", "Next →")
+    eventually(lambda: browser.run(shown)[:5] == ["4", "3", "2", "1", "0"])
+    assert "0.25" in browser.text("#rows"), "the argument of the run without the metric, which comes last"
+    browser.refresh()
+    eventually(lambda: browser.run(shown)[:2] == ["29", "28"])
+    assert browser.run("return document.querySelector('#head th[aria-sort]').getAttribute('aria-sort')") == "descending"
+    browser.emulate("setDeviceMetricsOverride", NARROW)
+    assert fits(browser)
+
+
+def test_a_control_plane_that_is_down_is_said(browser: Browser, workspace: Workspace) -> None:
+    let_in(browser, workspace)
+    browser.shows("No runs yet.")
+    browser.run("window.fetch = () => Promise.reject(new TypeError('Failed to fetch'))")
+    browser.shows("the control plane does not answer", place="#live")
+    browser.click("button", "Failed")
+    browser.shows("Nobody answers", "roost up")
+
+
 def test_one_run_with_its_log_metrics_events_and_files(
     browser: Browser, workspace: Workspace, source: str, tmp_path: Path
 ) -> None:

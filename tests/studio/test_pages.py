@@ -19,7 +19,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/data", "/runs/train_1_ab", "/runs/<script>", "/serving", "/studio/run.js", "/studio/studio.css"]
+    "path",
+    [
+        *("/", "/data", "/data/my%20birds", "/runs/train_1_ab", "/runs/<script>", "/serving", "/models/net"),
+        *("/studio/run.js", "/studio/studio.css"),
+    ],
 )
 def test_open_to_all_with_a_strict_policy(desk: Desk, path: str) -> None:
     answer = desk.stranger.get(path)
@@ -37,7 +41,15 @@ def test_one_page_for_every_run(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "title"), [("/", "Runs"), ("/runs/a", "Run"), ("/data", "Data"), ("/serving", "Models and endpoints")]
+    ("path", "title"),
+    [
+        ("/", "Runs"),
+        ("/runs/a", "Run"),
+        ("/data", "Data"),
+        ("/data/a", "Dataset"),
+        ("/serving", "Models and endpoints"),
+        ("/models/a", "Model"),
+    ],
 )
 def test_a_page_is_whole_and_has_its_frame_once(desk: Desk, path: str, title: str) -> None:
     text = desk.stranger.get(path).body.decode()

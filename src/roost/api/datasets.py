@@ -37,6 +37,8 @@ class ItemsWanted:
     definition: Definition
     shared: bool = False
     """Whether the asker sees the files of the control plane's machine."""
+    limit: int | None = None
+    """So many items at most; all when there is none. `count` in the answer counts all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +49,10 @@ class UseList:
 @desk.route("POST", "/api/workspaces/{workspace}/datasets/items", Access.ANY, body=ItemsWanted, answer=Listing)
 def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     wanted = record(ItemsWanted, body)
-    found = datasets.items(house, caller, workspace, wanted.definition, shared=wanted.shared)
+    found = datasets.items(house, caller, workspace, wanted.definition, shared=wanted.shared, limit=wanted.limit)
     # Items are flat: a hundred thousand of them need not be looked at field by field.
     plain = [vars(item) for item in found.items]
-    response = plain_answer({"items": plain, "urls": found.urls, "left_out": found.left_out})
+    response = plain_answer({"items": plain, "urls": found.urls, "left_out": found.left_out, "count": found.count})
     response.headers["cache-control"] = "no-store"
     return response
 

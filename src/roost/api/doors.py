@@ -38,7 +38,9 @@ OPEN = frozenset(
         ("GET", "/"),  # the pages: the same bytes for everybody, nothing of anybody's in them
         ("GET", "/runs/{run_id}"),
         ("GET", "/data"),
+        ("GET", "/data/{name}"),
         ("GET", "/serving"),
+        ("GET", "/models/{name}"),
         ("GET", "/studio/{name}"),
     }
 )

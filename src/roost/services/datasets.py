@@ -51,6 +51,8 @@ class Listing:
     """Which sources are addresses, which the reader looks at itself."""
     left_out: str = ""
     """A sentence about files that are passed over for their names; empty when there are none."""
+    count: int = 0
+    """Of all items, also of those that a limit keeps back."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,10 +148,12 @@ def delete(house: House, workspace: str, name: str) -> int:
 # ---- into files
 
 
-def items(house: House, caller: Caller, workspace: str, definition: Definition, *, shared: bool) -> Listing:
+def items(
+    house: House, caller: Caller, workspace: str, definition: Definition, *, shared: bool, limit: int | None = None
+) -> Listing:
     """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
     its sources are in; of several, below a folder of each datastore's name. InvalidInput where some of it is there and a path
-    that it names is not: a part would be taken for the whole."""
+    that it names is not: a part would be taken for the whole. With a `limit` only so many are handed out."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
     data_access.require_workspace(house, caller, place)
     wanted = _known(house, place, definition)
@@ -176,7 +180,8 @@ def items(house: House, caller: Caller, workspace: str, definition: Definition, 
             f"The dataset names {gone[0]}{more}, and there is no file.",
             hint="Put it back, or make the dataset anew without it; a pattern such as `2024/*.csv` means what is there.",
         )
-    return Listing(items=tuple(once), urls=urls, left_out=names.left_out(list(dict.fromkeys(odd))))
+    shown = once if limit is None else once[: max(0, limit)]
+    return Listing(items=tuple(shown), urls=urls, left_out=names.left_out(list(dict.fromkeys(odd))), count=len(once))
 
 
 def _folder(house: House, reach: Reach, datastore: Datastore, paths: Sequence[str]) -> str:

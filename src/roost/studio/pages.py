@@ -42,6 +42,16 @@ def data(request: Request) -> Response:
     return _file(request, "data.html")
 
 
+@desk.route("GET", "/data/{name}", Access.OPEN, answer=bytes)
+def dataset(request: Request, name: str) -> Response:  # noqa: ARG001 as above
+    return _file(request, "dataset.html")
+
+
+@desk.route("GET", "/models/{name}", Access.OPEN, answer=bytes)
+def model(request: Request, name: str) -> Response:  # noqa: ARG001 as above
+    return _file(request, "model.html")
+
+
 @desk.route("GET", "/serving", Access.OPEN, answer=bytes)
 def serving(request: Request) -> Response:
     return _file(request, "serving.html")

@@ -33,7 +33,14 @@ export async function get(path, params = {}, options = {}) {
   return (await request("/api/" + path + (text ? "?" + text : ""), options)).json();
 }
 
-export const post = async (path) => (await request("/api/" + path, { method: "POST" })).json();
+async function send(method, path, value) {
+  const body = value === undefined ? {} : { body: JSON.stringify(value), headers: { "content-type": "application/json" } };
+  return (await request("/api/" + path, { method, ...body })).json();
+}
+
+export const post = (path, value) => send("POST", path, value);
+
+export const patch = (path, value) => send("PATCH", path, value);
 
 export const part = encodeURIComponent;
 

@@ -1,16 +1,19 @@
 // The data of a workspace: its datasets, each with its newest version, and the datastores that they are in.
 
 import { get, part } from "/studio/api.js";
+import { datasetLink } from "/studio/links.js";
 import { lead, workspaceOf } from "/studio/page.js";
 import { ago, byId, make, moment, welcome } from "/studio/show.js";
 
 const KINDS = { folder: "folder", azure_blob: "Azure Blob", s3: "S3", gcs: "Google Cloud Storage", http: "HTTP" };
 const FORMATS = { delimited: "table, delimited", parquet: "table, Parquet", json_lines: "table, JSON lines" };
 
-function row(name, notes, kind, place, made) {
+let workspace = "";
+
+function row(name, notes, kind, place, made, link = name) {
   return make(
     "tr", {},
-    make("td", { class: "name", title: name }, name, ...notes.map((note) => make("small", {}, note))),
+    make("td", { class: "name", title: name }, link, ...notes.map((note) => make("small", {}, note))),
     make("td", {}, kind),
     make("td", { class: "where mono", title: place }, place),
     make("td", { class: "num", title: made ? moment(made) : "" }, made ? ago(made) : ""),
@@ -22,7 +25,7 @@ function dataset(each) {
   const places = sources.map((source) => source.url || `${source.datastore}:${source.path}`);
   const more = places.length > 1 ? ` and ${places.length - 1} more` : "";
   const tags = Object.entries(each.tags).map(([key, value]) => `${key}: ${value}`);
-  return row(each.name, [`version ${each.version}`, ...tags], kind === "tabular" ? FORMATS[format.type] || "table" : "files", (places[0] || "–") + more, each.created_at);
+  return row(each.name, [`version ${each.version}`, ...tags], kind === "tabular" ? FORMATS[format.type] || "table" : "files", (places[0] || "–") + more, each.created_at, datasetLink(workspace, each.name, "", each.name));
 }
 
 function datastore(each) {
@@ -32,7 +35,8 @@ function datastore(each) {
   return row(each.name, notes, KINDS[each.kind] || each.kind, endpoint ? `${place} at ${endpoint}` : place, each.created_at);
 }
 
-async function show(workspace) {
+async function show(chosen) {
+  workspace = chosen;
   const [{ datasets }, { datastores }] = await Promise.all(
     ["datasets", "datastores"].map((noun) => get(`workspaces/${part(workspace)}/${noun}`)),
   );

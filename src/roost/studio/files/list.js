@@ -1,6 +1,7 @@
 // The list of runs: filtered, page by page, kept up to date while it is looked at. Filters stand in the address.
 
 import { get, part } from "/studio/api.js";
+import { Columns } from "/studio/columns.js";
 import { lead, watch, workspaceOf } from "/studio/page.js";
 import { ago, badge, byId, choices, duration, make, moment, took, welcome } from "/studio/show.js";
 
@@ -21,6 +22,7 @@ const state = {
   group: asked.get("status") in GROUPS ? asked.get("status") : "All",
   pages: [""],
 };
+const columns = new Columns(asked, () => back(() => {})());
 let turn = 0;
 let shown = "";
 
@@ -29,16 +31,21 @@ function remember() {
   if (state.workspace && state.workspace !== "default") query.set("workspace", state.workspace);
   if (state.experiment) query.set("experiment", state.experiment);
   if (state.group !== "All") query.set("status", state.group);
+  columns.remember(query);
   history.replaceState(null, "", query.size ? `/?${query}` : "/");
 }
 
-function row(run) {
+/** The first line of what a person wrote of it. */
+const about = (run) => (run.description ? [make("small", { class: "about", title: run.description }, run.description.trim().split("\n")[0])] : []);
+
+function row(run, metrics) {
   const name = run.display_name || run.id;
   const line = make(
     "tr", {},
     make("td", { class: "state" }, badge(run.status)),
-    make("td", { class: "name", title: run.id }, make("a", { href: `/runs/${part(run.id)}` }, name), make("small", {}, `#${run.number}`)),
+    make("td", { class: "name", title: run.id }, make("div", {}, make("a", { href: `/runs/${part(run.id)}` }, name), make("small", {}, `#${run.number}`)), ...about(run)),
     make("td", { class: "exp", title: run.experiment }, run.experiment),
+    ...columns.cells(run, metrics),
     make("td", { class: "num took" }, duration(took(run))),
     make("td", { class: "num made", title: moment(run.created_at) }, ago(run.created_at)),
   );
@@ -48,12 +55,12 @@ function row(run) {
   return line;
 }
 
-function draw(runs) {
+function draw(runs, metrics) {
   const page = runs.slice(0, PAGE);
-  const told = JSON.stringify(page.map((run) => [run.id, run.revision])) + Math.floor(Date.now() / 15000);
+  const told = JSON.stringify([page.map((run) => [run.id, run.revision]), metrics]) + Math.floor(Date.now() / 15000);
   const moving = page.some((run) => run.started_at && !run.ended_at);
   if (told !== shown || moving) {
-    byId("rows").replaceChildren(...page.map(row));
+    byId("rows").replaceChildren(...page.map((run) => row(run, metrics[run.id])));
     shown = told;
   }
   const filtered = state.experiment || state.group !== "All";
@@ -62,20 +69,26 @@ function draw(runs) {
   byId("newer").disabled = state.pages.length === 1;
   byId("older").disabled = runs.length <= PAGE;
   byId("older").onclick = () => go(() => state.pages.push(page[page.length - 1].id));
+  byId("newer").textContent = columns.sort ? "← Previous" : "← Newer";
+  byId("older").textContent = columns.sort ? "Next →" : "Older →";
   byId("pager").hidden = state.pages.length === 1 && runs.length <= PAGE;
   byId("place").textContent = `Page ${state.pages.length}`;
 }
 
+const selection = () => ({ experiment: state.experiment, status: GROUPS[state.group] });
+
+const offer = () => (byId("picker").open ? columns.offer(state.workspace, selection()) : null);
+
 async function load() {
   const mine = turn;
   lead(state.workspace);
-  const { runs } = await get(`workspaces/${part(state.workspace)}/runs`, {
-    experiment: state.experiment,
-    status: GROUPS[state.group],
-    before: state.pages[state.pages.length - 1],
+  const { runs, metrics } = await get(`workspaces/${part(state.workspace)}/runs`, {
+    ...selection(),
+    ...(columns.sort ? { skip: PAGE * (state.pages.length - 1) } : { before: state.pages[state.pages.length - 1] }),
     limit: PAGE + 1,
+    ...columns.wanted,
   });
-  if (mine === turn) draw(runs);
+  if (mine === turn) draw(runs, metrics);
 }
 
 async function go(change) {
@@ -84,8 +97,9 @@ async function go(change) {
   shown = "";
   remember();
   chips();
+  columns.drawHead(byId("head"));
   try {
-    await load();
+    await Promise.all([load(), offer()]);
   } catch (error) {
     stop(error);
   }
@@ -124,6 +138,7 @@ async function begin() {
     byId("runs").hidden = false;
     byId("chooser").hidden = false;
     chips();
+    columns.drawHead(byId("head"));
     await load();
     history.replaceState(null, "", location.search.includes("login=") ? "/" : location.href);
   } catch (error) {
@@ -133,6 +148,8 @@ async function begin() {
     back(() => { state.workspace = event.target.value; state.experiment = ""; })().then(experiments);
   });
   byId("experiment").addEventListener("change", (event) => back(() => { state.experiment = event.target.value; })());
+  document.addEventListener("click", (event) => { if (!event.composedPath().includes(byId("picker"))) byId("picker").open = false; });
+  byId("picker").addEventListener("toggle", () => offer()?.catch(stop));
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("newer").addEventListener("click", () => go(() => state.pages.pop()));
   watch(load, stop);

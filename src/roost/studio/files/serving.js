@@ -1,17 +1,13 @@
 // Endpoints with their versions and replicas, and the models of the workspace; kept up to date while the page is looked at.
 
 import { get, part } from "/studio/api.js";
+import { modelLink, runLink, together } from "/studio/links.js";
 import { lead, watch, workspaceOf } from "/studio/page.js";
 import { ago, badge, byId, make, moment, number, size, welcome } from "/studio/show.js";
 
+const MOST_MODELS = 200;
 let workspace = "";
 let turn = 0;
-
-const runLink = (id, text = id) => make("a", { href: `/runs/${part(id)}` }, text);
-
-function together(items) {
-  return items.flatMap((item, at) => (at ? [", ", item] : [item]));
-}
 
 function fact(name, ...value) {
   return make("div", {}, make("dt", {}, name), make("dd", {}, ...value));
@@ -26,10 +22,10 @@ function requests(status) {
   return `${number(status.requests || 0)}, of them ${number(status.refused || 0)} refused, ${number(status.errors || 0)} failed`;
 }
 
-function card(endpoint, found, status, made) {
+function card(endpoint, found, status) {
   const path = endpoint.spec.kind.startsWith("AKS") ? `/api/v1/service/${endpoint.name}/score` : "/score";
   const versions = endpoint.spec.versions.map((version) => {
-    const models = version.models.map((id) => (made.get(id) ? runLink(made.get(id), id) : make("span", {}, id)));
+    const models = version.models.map((id) => modelLink(workspace, id));
     const up = replicas(version, found);
     return make(
       "li", {},
@@ -58,7 +54,7 @@ function row(model) {
   const words = model.framework === "Custom" ? "" : `${model.framework} ${model.framework_version}`;
   return make(
     "tr", {},
-    make("td", { class: "name", title: model.description }, make("b", {}, model.name), make("small", {}, `version ${model.version}`)),
+    make("td", { class: "name", title: model.description }, modelLink(workspace, model.name), make("small", {}, `version ${model.version}`, ...(model.version > 1 ? [", ", modelLink(workspace, model.name, "all versions")] : []))),
     make("td", { class: "exp" }, words),
     make("td", { class: "exp", title: model.run_id }, model.run_id ? runLink(model.run_id) : ""),
     make("td", { class: "num took" }, size(model.size)),
@@ -70,17 +66,15 @@ async function load() {
   const mine = turn;
   const place = `workspaces/${part(workspace)}`;
   lead(workspace);
-  const [{ endpoints }, { models }, all] = await Promise.all([
-    get(`${place}/endpoints`), get(`${place}/models`, { latest: true, limit: 200 }), get(`${place}/models`, { limit: 1000 }),
-  ]);
+  const [{ endpoints }, { models }] = await Promise.all([get(`${place}/endpoints`), get(`${place}/models`, { latest: true, limit: MOST_MODELS + 1 })]);
   const about = await Promise.all(endpoints.map(async (each) => [
     (await get(`${place}/endpoints/${part(each.name)}/replicas`)).replicas, await get(`${place}/endpoints/${part(each.name)}/status`),
   ]));
   if (mine !== turn) return;
-  const made = new Map(all.models.map((model) => [`${model.name}:${model.version}`, model.run_id]));
-  const cards = endpoints.map((each, at) => card(each, ...about[at], made));
+  const cards = endpoints.map((each, at) => card(each, ...about[at]));
   byId("endpoints").replaceChildren(...(cards.length ? cards : [make("p", { class: "card empty" }, "No endpoints yet. `roost endpoint deploy NAME --model MODEL` serves the first one.")]));
-  byId("models").replaceChildren(...models.map(row));
+  byId("models").replaceChildren(...models.slice(0, MOST_MODELS).map(row));
+  byId("more").hidden = models.length <= MOST_MODELS;
   byId("empty").hidden = models.length > 0;
 }
 
@@ -102,6 +96,7 @@ async function begin() {
     await load();
     byId("page").hidden = false;
     byId("chooser").hidden = false;
+    document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
   } catch (error) {
     return stop(error);
   }

@@ -62,8 +62,8 @@ export function ago(then) {
   return days < 14 ? `${days} day${days === 1 ? "" : "s"} ago` : new Date(1000 * then).toLocaleDateString();
 }
 
-export const moment = (then) => (then ? new Date(1000 * then).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : "–");
-export const clock = (then) => new Date(1000 * then).toLocaleTimeString([], { hour12: false });
+export const moment = (then) => (then ? new Date(1000 * then).toLocaleString([], { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }) : "–");
+export const clock = (then) => new Date(1000 * then).toLocaleTimeString([], { hourCycle: "h23" });
 
 export function size(bytes) {
   let amount = bytes;
@@ -89,6 +89,7 @@ export function number(value) {
 /** Says what is the matter instead of showing the page. */
 export function welcome(error) {
   const place = byId("welcome");
+  if (error instanceof TypeError) return away(place);  // what a browser throws when nobody answers
   const expired = new URLSearchParams(location.search).get("login") === "expired";
   const run = location.pathname.match(/^\/runs\/([\w-]+)$/);
   const lines = error.status === 401
@@ -100,5 +101,15 @@ export function welcome(error) {
       ]
     : [make("h1", {}, error.status === 404 ? "Not here" : "Something is wrong"), make("p", {}, error.message), make("p", {}, error.hint || "")];
   place.replaceChildren(...lines);
+  place.hidden = false;
+}
+
+function away(place) {
+  place.replaceChildren(
+    make("h1", {}, "Nobody answers"),
+    make("p", {}, `The control plane at ${location.host} is down or out of reach. Where it runs, type:`),
+    make("pre", {}, "roost up"),
+    make("p", {}, "Then load this page again."),
+  );
   place.hidden = false;
 }
