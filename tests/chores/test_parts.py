@@ -82,3 +82,11 @@ def test_pytest_ends_with_them(tmp_path: Path) -> None:
         text=True,
     )
     assert done.stdout.splitlines()[-3:-1] == ["1 skipped, for 1 reason:", "  1 × no GPU"]
+
+
+def test_every_real_test_belongs_to_a_part() -> None:
+    root = Path(__file__).parents[2]
+    known = next(line for line in (root / "Makefile").read_text().splitlines() if line.startswith("REAL_PARTS :="))
+    names = [each.partition(":")[0] for each in known.partition(":=")[2].split()]
+    of_parts = [file for name in names for file in parts.files(name, root / "tests" / "real")]
+    assert sorted(of_parts) == sorted((root / "tests" / "real").glob("test_*.py"))
