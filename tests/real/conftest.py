@@ -8,7 +8,8 @@ from tests.real.browsers import Browser, check
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+def browser(tmp_path: Path, home: Path) -> Iterator[Browser]:
+    """`home` is here so that its control plane ends after the browser, which asks it again and again."""
     check()
     made = Browser(tmp_path / "profile")
     try:

@@ -146,7 +146,7 @@ def test_one_run_with_its_log_metrics_events_and_files(
     assert browser.run(follow, "outputs/model.txt") == "weights"
     assert browser.run("return document.cookie") == ""
     browser.click("#machine summary")
-    browser.shows("memory", place="#machine")
+    browser.shows("node/memory", "GiB", place="#machine")
 
 
 def test_lists_rows_tables_texts_and_pictures(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
