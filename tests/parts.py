@@ -81,7 +81,7 @@ def run(name: str, folder: Path, seconds: float) -> Part:
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # it is in a process group of its own, which Ctrl-C does not reach
+            process.send_signal(signal.SIGINT)  # it is in a process group of its own, which no signal for ours reaches
             process.wait()
             raise
         took = time.monotonic() - began
@@ -128,6 +128,8 @@ def _note(part: Part) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to end, it ends the part that runs too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

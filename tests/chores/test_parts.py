@@ -4,8 +4,10 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 from tests import parts, skips
 
@@ -59,6 +61,22 @@ def test_the_end_names_every_part(folder: Path, capfd: pytest.CaptureFixture[str
 def test_what_is_left_out_is_no_failure(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "good", "long") == 0
     assert capfd.readouterr().out.endswith("of all parts: long\n")
+
+
+def test_told_to_end_it_ends_the_part_that_runs(folder: Path) -> None:
+    (folder / "test_long.py").write_text(
+        "import os, time, pytest\n@pytest.mark.real\ndef test_a():\n"
+        f"    open({str(folder / 'pid')!r}, 'w').write(str(os.getpid()))\n    time.sleep(300)\n"
+    )
+    words = ["--known", KNOWN, "--seconds", "9000", "--folder", str(folder), "long"]
+    process = subprocess.Popen([sys.executable, "-m", "tests.parts", *words], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 100
+    while not (folder / "pid").exists() or not (folder / "pid").read_text():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    process.terminate()
+    assert process.wait(60) == 130
+    assert not psutil.pid_exists(int((folder / "pid").read_text()))
 
 
 def test_a_name_that_is_no_part_is_refused_before_any_runs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
