@@ -31,8 +31,9 @@ labels = generator.randint(0, 10, 1024)
 images = patterns[labels] + generator.normal(scale=0.5, size=(1024, 64)).astype("float32")
 
 with strategy.scope():
-    weights = tf.Variable(tf.zeros((64, 10)))
-    bias = tf.Variable(tf.zeros(10))
+    mean = tf.VariableAggregation.MEAN  # TensorFlow before 2.4 wants to know, though the gradients are the same by then
+    weights = tf.Variable(tf.zeros((64, 10)), aggregation=mean)
+    bias = tf.Variable(tf.zeros(10), aggregation=mean)
 
 
 @tf.function
