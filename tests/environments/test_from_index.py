@@ -12,6 +12,7 @@ from tests.environments import channels, wheels
 
 from roost.domain.conda import CHANNELS_ONLY, INDEX_FIRST, INDEX_IF_UNREACHABLE
 from roost.domain.recipes import BASICS, Image, Recipe
+from roost.domain.requirements import package
 from roost.environments import base, builders, pythons, suggesting
 from roost.environments.base import BuildFailed, Lock, Private
 from roost.environments.conda import translating
@@ -90,7 +91,7 @@ def test_what_a_conda_package_is_called_in_an_index(spec: str, line: str) -> Non
     made = translating.translate(Recipe(python="3.8", packages=(spec,)))
     assert dict(made.replaced) == {spec: line}
     assert made.recipe.packages == () and line in made.recipe.requirements
-    assert {each.partition("==")[0] for each in made.recipe.requirements} >= set(BASICS)
+    assert {package(each) for each in made.recipe.requirements} >= set(BASICS)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +130,17 @@ def test_the_pip_part_wins_over_conda_as_pip_would_and_a_python_with_its_build_i
     assert made.recipe.python == "3.6.9"
     assert [line for line in made.recipe.requirements if line not in BASICS] == ["NumPy==1.18"]
     assert not made.replaced
+
+
+def test_a_framework_of_those_years_gets_companions_of_its_years() -> None:
+    made = translating.translate(Recipe(python="3.8", packages=("numpy", "scikit-learn=0.22.2")))
+    assert set(made.limits) == {"numpy<1.24", "numpy<2"} <= set(made.recipe.requirements)
+    own = translating.translate(Recipe(python="3.8", packages=("numpy=1.16", "scikit-learn=0.22.2")))
+    assert own.limits == (), "a version of yours stands"
+    assert translating.translate(Recipe(python="3.8", packages=("scikit-learn",))).limits == ()
+    old = translating.translate(Recipe(python="3.7", packages=("tensorflow-gpu=1.15",)))
+    assert {"protobuf<3.20", "h5py<3", "setuptools<81"} <= set(old.limits)
+    assert "setuptools" not in old.recipe.requirements
 
 
 def test_a_version_that_no_index_could_have_is_named() -> None:

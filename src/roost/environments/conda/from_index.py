@@ -76,6 +76,8 @@ class FromIndex:
         made = translating.translate(recipe)
         for spec, line in made.replaced.items():
             self._say(f"  {spec} → {line}")
+        for limit in made.limits:
+            self._say(f"  {limit}: the packages of these years need it")
         for name in made.left_out:
             self._say(f"  {name} is left out: it is no Python package")
         lock = self._uv.resolve(made.recipe)
