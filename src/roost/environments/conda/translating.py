@@ -58,7 +58,7 @@ def translate(recipe: Recipe) -> Translation:
             replaced[spec] = f"{called}{_versions(spec)}"
     given = [*recipe.requirements, *replaced.values()]
     limits = _limits(given)
-    lines = requirements.checked([*given, *limits])
+    lines = requirements.checked(given)
     named = {requirements.package(line) for line in lines}
     lines += [each for each in BASICS if each not in named]
     made = replace(recipe, python=python, requirements=tuple(lines), packages=())
