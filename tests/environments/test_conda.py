@@ -208,8 +208,9 @@ def test_offline_uses_what_was_fetched_before(channel: Path, tmp_path: Path, mon
     channels.module(channel, "lower", "2.0")
     monkeypatch.setenv("CONDA_OFFLINE", "true")
     build = Build(tmp_path, "http://127.0.0.1:9/channel")
-    with pytest.raises(BuildFailed, match="no usable repodata cache"):
+    with pytest.raises(BuildFailed, match="no usable repodata cache") as caught:
         build.lock("lower")
+    assert "fetched before" in caught.value.hint
     assert any("offline" in line for line in build.said)
 
 

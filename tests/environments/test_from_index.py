@@ -12,6 +12,7 @@ from tests.environments import channels, wheels
 
 from roost.domain.conda import CHANNELS_ONLY, INDEX_FIRST, INDEX_IF_UNREACHABLE
 from roost.domain.recipes import BASICS, Image, Recipe
+from roost.domain.requirements import package
 from roost.environments import base, builders, pythons, suggesting
 from roost.environments.base import BuildFailed, Lock, Private
 from roost.environments.conda import translating
@@ -43,7 +44,7 @@ class Build:
 
 
 def pinned(lock: Lock) -> list[str]:
-    return [line.split()[0] for line in lock.body.splitlines() if "==" in line and "99.0" not in line]
+    return [line.split()[0] for line in lock.body.splitlines() if "==" in line and line.split("==")[0] not in BASICS]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_what_a_conda_package_is_called_in_an_index(spec: str, line: str) -> Non
     made = translating.translate(Recipe(python="3.8", packages=(spec,)))
     assert dict(made.replaced) == {spec: line}
     assert made.recipe.packages == () and line in made.recipe.requirements
-    assert {each.partition("==")[0] for each in made.recipe.requirements} >= set(BASICS)
+    assert {package(each) for each in made.recipe.requirements} >= set(BASICS)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +132,26 @@ def test_the_pip_part_wins_over_conda_as_pip_would_and_a_python_with_its_build_i
     assert not made.replaced
 
 
+def test_a_framework_of_those_years_gets_companions_of_its_years() -> None:
+    made = translating.translate(Recipe(python="3.8", packages=("numpy", "scikit-learn=0.22.2")))
+    assert set(made.limits) == {"numpy<1.24", "numpy<2"}
+    own = translating.translate(Recipe(python="3.8", packages=("numpy=1.16", "scikit-learn=0.22.2")))
+    assert own.limits == (), "a version of yours stands"
+    assert translating.translate(Recipe(python="3.8", packages=("scikit-learn",))).limits == ()
+    old = translating.translate(Recipe(python="3.7", packages=("tensorflow-gpu=1.15",)))
+    assert {"protobuf<3.20", "h5py<3", "setuptools<81"} <= set(old.limits)
+
+
+def test_limits_hold_and_bring_no_package(shelf: Path, tmp_path: Path) -> None:
+    for version in ("1.19.0", "2.0.0"):
+        wheels.wheel(shelf, "numpy", version)
+    for name in BASICS:
+        wheels.wheel(shelf, name, "50.0")  # old enough
+    wheels.wheel(shelf, "torch", "1.4.0", requires=["numpy"])
+    lock = Build(tmp_path).lock("pytorch=1.4")
+    assert pinned(lock) == ["numpy==1.19.0", "torch==1.4.0"]
+
+
 def test_a_version_that_no_index_could_have_is_named() -> None:
     with pytest.raises(BuildFailed, match=r"numpy=9b_x.* is conda's own"):
         translating.translate(Recipe(python="3.8", packages=("numpy=9b_x",)))
@@ -141,6 +162,7 @@ def test_where_no_channel_can_be_reached_the_index_stands_in_and_all_of_it_is_sa
     wheels.wheel(shelf, "lower", "3.0")
     wheels.wheel(shelf, "torch", "1.4.0", requires=["lower"])
     wheels.wheel(shelf, "wheely", "1.0")
+    wheels.wheel(shelf, "setuptools", "50.0")  # as old as that torch needs it
     build = Build(tmp_path)
     lock = build.lock("lower=2", f"{AWAY}::pytorch=1.4", "cudatoolkit=10.1", "pip", pip=("wheely",))
     assert (lock.kind, lock.source, lock.python) == (base.PIP, base.INDEX, pythons.choose(HERE).text)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from roost.domain.conda import CHANNELS_ONLY, INDEX_FIRST
 from roost.domain.recipes import Recipe
+from roost.environments import suggesting
 from roost.environments.base import INDEX, BuildFailed, Lock, Private, Say
 from roost.environments.conda import translating
 from roost.environments.pip.builder import UvBuilder
@@ -76,9 +77,11 @@ class FromIndex:
         made = translating.translate(recipe)
         for spec, line in made.replaced.items():
             self._say(f"  {spec} → {line}")
+        if made.limits:
+            self._say(f"  {', '.join(made.limits)}: packages of these years need it")
         for name in made.left_out:
             self._say(f"  {name} is left out: it is no Python package")
-        lock = self._uv.resolve(made.recipe)
+        lock = self._uv.resolve(made.recipe, made.limits)
         notes = []
         if made.replaced:
             notes.append(f"From the package index instead of conda, {reason}: {translating.in_words(made.replaced)}.")
@@ -91,4 +94,5 @@ class FromIndex:
 
 def _neither(failed: Unreachable, missing: BuildFailed) -> BuildFailed:
     words = f"{failed.message}\nThe package index cannot stand in for the channels: {missing.message}"
-    return BuildFailed(words, hint=missing.hint or failed.hint)
+    meant = suggesting.hint(missing.message)
+    return BuildFailed(words, hint=meant or failed.hint or missing.hint)

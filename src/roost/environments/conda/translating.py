@@ -14,9 +14,11 @@ from roost.domain import requirements
 from roost.domain.conda import name_of, version_of
 from roost.domain.recipes import BASICS, Recipe, python_wanted
 from roost.environments.base import BuildFailed
+from roost.environments.curated import catalogue, naming
 
 _BARE = re.compile(r"[\w.-]+\s*(?:\[[^\]]*\])?")
 """A requirement without a version: whatever conda has put there will do."""
+_PINNED = re.compile(r"==(\d+(?:\.\d+)*)")
 _ONE = re.compile(r"(={0,2})\s*([\w.!*]+)(?:[=\s]+([\w.*]+))?")
 _LIMIT = re.compile(r"([<>!~=]=?|)\s*(\d[\w.!]*?)(\.?\*)?")
 _VERSION = re.compile(r"(?:\d+!)?\d+(?:\.\d+)*(?:\.?(?:a|b|rc|post|dev)\d+)*")
@@ -33,6 +35,8 @@ class Translation:
     """Conda package, as it is written → the requirement that stands for it."""
     left_out: tuple[str, ...]
     """Names of what is no Python package."""
+    limits: tuple[str, ...]
+    """What else has to be old enough for a framework of those years: channels know that, an index often does not."""
 
 
 def translate(recipe: Recipe) -> Translation:
@@ -52,11 +56,26 @@ def translate(recipe: Recipe) -> Translation:
             left_out.append(name)
         elif requirements.package(called) not in own:
             replaced[spec] = f"{called}{_versions(spec)}"
-    lines = requirements.checked([*recipe.requirements, *replaced.values()])
+    given = [*recipe.requirements, *replaced.values()]
+    limits = _limits(given)
+    lines = requirements.checked(given)
     named = {requirements.package(line) for line in lines}
     lines += [each for each in BASICS if each not in named]
     made = replace(recipe, python=python, requirements=tuple(lines), packages=())
-    return Translation(recipe=made, replaced=replaced, left_out=tuple(dict.fromkeys(left_out)))
+    return Translation(recipe=made, replaced=replaced, left_out=tuple(dict.fromkeys(left_out)), limits=tuple(limits))
+
+
+def _limits(lines: Sequence[str]) -> list[str]:
+    """The catalogue's limits for frameworks that are pinned, less those of packages that are given a version."""
+    own = {requirements.package(line) for line in lines if not _BARE.fullmatch(line)}
+    found = []
+    for line in lines:
+        pinned = _PINNED.search(line)
+        for framework in catalogue.frameworks() if pinned else ():
+            if requirements.package(line) in {name for _, *both in framework.packages for name in both}:
+                known = naming.version(pinned[1]) if pinned else ()
+                found += [limit for below, limits in framework.caps if known < below for limit in limits]
+    return [limit for limit in dict.fromkeys(found) if requirements.package(limit) not in own]
 
 
 def index_name(name: str) -> str | None:

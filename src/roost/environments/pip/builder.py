@@ -47,15 +47,21 @@ class UvBuilder:
         cache = os.environ.get("ROOST_WHEEL_CACHE") or self._home / caches.WHEELS
         self._compiler = wheels.Compiler(Path(cache), self._uv, scratch)
 
-    def resolve(self, recipe: Recipe) -> Lock:
+    def resolve(self, recipe: Recipe, limits: Sequence[str] = ()) -> Lock:
+        """`limits` hold for packages that are needed, and bring none."""
         chosen = pythons.choose(recipe.python)
         note = pythons.note(chosen, recipe.python)
         self._say(note or f"Python {chosen.text}.")
-        body = self.compile(recipe.requirements, chosen.path)
+        body = self.compile(recipe.requirements, chosen.path, limits=limits)
         return Lock(python=chosen.text, platform=here(), notes=(note,) if note else (), body=body)
 
     def compile(
-        self, requirements: Sequence[str], python: str, *flags: str, present: Mapping[str, str] | None = None
+        self,
+        requirements: Sequence[str],
+        python: str,
+        *flags: str,
+        present: Mapping[str, str] | None = None,
+        limits: Sequence[str] = (),
     ) -> str:
         """The lines as exact versions with hashes for that interpreter, options first. `present` are packages, with versions,
         that are there already: what is compiled may be for one of them."""
@@ -63,7 +69,7 @@ class UvBuilder:
         options = pip_options.read(given, self._uv.environment, lines=lines)
         asked = [line for line in lines if line not in BASICS] or lines
         self._say(f"Resolving {_count(asked, 'requirement')}.")
-        body = self._uv.lock(lines, python, options, self._rules.metadata(), *flags)
+        body = self._uv.lock(lines, python, options, self._rules.metadata(), *flags, limits=limits)
         self._say(f"Locked {_count(compiling.pins(body), 'package')}.")
         plans = self._plans(body, python, options, present or {})
         kept = [option for option in options.kept if option != "--pre"]

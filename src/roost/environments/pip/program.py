@@ -104,8 +104,10 @@ class Uv:
         metadata: str,
         *flags: str,
         words: Words | None = None,
+        limits: Sequence[str] = (),
     ) -> str:
-        """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`)."""
+        """Exact lines with hashes for these; `metadata` is what uv need not ask the packages for (a `uv.toml`). `limits` hold for
+        packages that are needed, and bring none."""
         with tempfile.TemporaryDirectory(prefix="resolve-", dir=self._scratch) as name:
             folder = Path(name).resolve()
             wanted, locked = folder / "requirements.in", folder / "lock.txt"
@@ -113,6 +115,9 @@ class Uv:
             wanted.write_text(own_wheels.fetched(text, folder / "own", self.private.fetch), encoding="utf-8")
             (folder / "uv.toml").write_text(metadata, encoding="utf-8")
             given = ["--generate-hashes", "--no-header", "--no-annotate", "--quiet", *options.flags, *flags]
+            if limits:
+                (folder / "limits.txt").write_text("".join(f"{each}\n" for each in limits), encoding="utf-8")
+                given += ["--constraints", str(folder / "limits.txt")]
             arguments = ["pip", "compile", *given, "--python", python, "-o", str(locked), str(wanted)]
             self.run(arguments, words or Words("Resolving"), options, shown=text, folder=folder)
             return own_wheels.named(locked.read_text(encoding="utf-8"), folder / "own")
