@@ -112,7 +112,15 @@ def test_a_set_of_2020_where_there_is_no_network(
     assert "1.19.5 1.1.5 0.23.2 0.18.2" in metrics, metrics
 
 
-def test_pytorch_and_horovod_as_printed_where_there_is_no_network(
+def test_pytorch_as_printed_where_there_is_no_network(
+    experiment: Experiment, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = submit(experiment, tmp_path, PYTORCH, train_py=TORCH_SCRIPT)
+    metrics = repeat_closed(run, home, tmp_path, monkeypatch)
+    assert "1.6.0" in metrics, metrics
+
+
+def test_horovod_where_there_is_no_network(
     experiment: Experiment, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Horovod, which was compiled here, is taken as it was compiled."""

@@ -403,7 +403,7 @@ def test_an_image_is_kept_with_what_is_beside_it_and_comes_back_with_no_network(
     again = run.repeat(offline=True)
     told = shown(again)
     assert again.get_status() == "Completed", told
-    assert f"Loading the image {facts.id[:19]} from what is kept." in told
+    engine("image", "exists", facts.id)
     assert "GIVEN kept" in told and again.get_metrics("lower") == {"lower": "2.0"}
 
 

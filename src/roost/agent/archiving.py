@@ -44,7 +44,7 @@ class _Store:
         now = time.monotonic()
         if now - self.told > _TOLD_SECONDS:
             self.told = now
-            self.say(f"Kept by now: {self.words}; the last is {file.name if file.suffix else path}.")
+            self.say(f"Kept by now: {self.words}; the last is {path.rpartition('/')[2]}.")
         if now - self.noted > _NOTED_SECONDS:
             self.note([_UNFINISHED])
             self.noted = time.monotonic()
