@@ -57,8 +57,8 @@ class TestVariables:
 
     def test_a_notebook_that_started_the_control_plane_leaves_no_trace(self, folder):
         kernel = {
-            "PATH": "/home/ann/.venv/bin:/usr/bin",
-            "VIRTUAL_ENV": "/home/ann/.venv",
+            "PATH": "/people/ann/.venv/bin:/usr/bin",
+            "VIRTUAL_ENV": "/people/ann/.venv",
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "JPY_PARENT_PID": "1",
             "PYTHONPATH": "/editor",
