@@ -158,7 +158,7 @@ class TestInputs:
     def test_what_cannot_be(self, files: FileDataset) -> None:
         with pytest.raises(InvalidInput, match="mode must be one of direct, mount, download"):
             DatasetConsumptionConfig("a", files, "hdfs")
-        with pytest.raises(InvalidInput, match="There is no HDFS"):
+        with pytest.raises(InvalidInput, match="as_hdfs`, and none is planned"):
             files.as_named_input("a").as_hdfs()
         with pytest.raises(InvalidInput, match="dataset must be a dataset, got str"):
             DatasetConsumptionConfig("a", "images")  # type: ignore[arg-type]
@@ -221,7 +221,7 @@ class TestOutputs:
             OutputFileDatasetConfig("a", "store")  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match=r"climbs|not allowed"):
             OutputFileDatasetConfig("a", (store, "../up"))
-        with pytest.raises(InvalidInput, match="There is no HDFS"):
+        with pytest.raises(InvalidInput, match="as_hdfs`, and none is planned"):
             OutputFileDatasetConfig("a").as_hdfs()
         with pytest.raises(InvalidInput, match="no parameter 'when'"):
             OutputFileDatasetConfig("a").register_on_complete("n", when="now")

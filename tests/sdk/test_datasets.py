@@ -15,6 +15,7 @@ from roost import DataPath, Dataset, Datastore, DataType, FileDataset, PromoteHe
 from roost.data import mounting
 from roost.domain.errors import Conflict, DataNotFound, InvalidInput
 from roost.sdk import dataset_files
+from roost.sdk.partitioning import write_parquet
 from roost_job.exceptions import UserErrorException
 
 ADDRESS = "http://127.0.0.1:1/x.csv"
@@ -231,13 +232,12 @@ def test_a_library_that_is_not_there_is_named_with_the_next_step(
         with pytest.raises(UserErrorException, match=f"Parquet is {deed} by pyarrow, which this environment") as caught:
             use()
         assert caught.value.hint == hint and caught.value.__suppress_context__
-    lines = Dataset.Tabular.from_delimited_files((store, "train/a.csv"), validate=False)
     with pytest.raises(UserErrorException, match="Parquet is written by pyarrow"):
-        lines.to_parquet_files()
+        write_parquet(frame, tmp_path / "t.parquet")
     assert set(store.workspace.datasets) == {"one"}, "nothing is registered"
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UserErrorException, match="pandas cannot be imported here") as caught:
-        lines.to_pandas_dataframe()
+        Dataset.Tabular.from_delimited_files((store, "train/a.csv"), validate=False).to_pandas_dataframe()
     assert caught.value.hint == f"Install it here: {sys.executable} -m pip install pandas"
 
 
