@@ -53,8 +53,8 @@ def metrics(run: Run, name: str | None, as_json: bool) -> None:
         print(f"  roost run metrics {run.id} --name {shlex.quote(rendering.clean(pictures[_PICTURES]['name']))}")
     other = [each["name"] for each in listed if each["kind"] in ("table", "row", "list", "image")]
     if other:
-        print("\nTables, lists and images are shown by name:")
-        print(f"  roost run metrics {run.id} --name {shlex.quote(rendering.clean(other[0]))}")
+        print("\nTables, lists and images are shown by name:", file=sys.stderr)
+        print(f"  roost run metrics {run.id} --name {shlex.quote(rendering.clean(other[0]))}", file=sys.stderr)
 
 
 def summaries(run: Run) -> list[dict[str, Any]]:

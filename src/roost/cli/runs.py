@@ -7,9 +7,11 @@ import typer
 
 from roost.cli import deeds, labels, listing
 from roost.domain.files import STD_LOG
+from roost.domain.runs import RunStatus
 
 if TYPE_CHECKING:
     from roost.sdk.waiting import Tail
+    from roost.transport.client import Client
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,8 +59,18 @@ def logs(
     if not wrote and file and tail.over and file not in (there := run.get_file_names()):
         raise NotFound(f"Run {run.id} has no file {file!r}.", hint=asking.near(file, there))
     if not wrote:
-        _, why = records.events(client, run.id)
-        print(f"It has written nothing{'' if tail.over else ' yet'}. {why}", file=sys.stderr)
+        _silent(client, run.id, tail.over)
+
+
+def _silent(client: "Client", run_id: str, over: bool) -> None:
+    """A run without output: says so, and what it waits for or how it ended."""
+    from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
+
+    if records.get(client, run_id).status is RunStatus.RUNNING:
+        print(f"The run is running and has written nothing yet. Follow it: roost run logs -f {run_id}", file=sys.stderr)
+        return
+    _, why = records.events(client, run_id)
+    print(f"The run has written nothing{'' if over else ' yet'}. {why}", file=sys.stderr)
 
 
 def _print(tail: "Tail", follow: bool, head: str = "") -> bool:

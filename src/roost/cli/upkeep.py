@@ -102,7 +102,7 @@ def gc(
     going = [run for run in going if run not in kept]
     deleted = [each for run in going for each in families[run.id]]
     made = {run_id: [model for each in family for model in behind.get(each, ())] for run_id, family in families.items()}
-    _list(going, kept, made)
+    _list(going, kept, made, "These would go:" if dry_run else "These go:")
     when = f" {asking.submitted_before(older_than)}" if older_than else ""
     if going and not dry_run:
         words = f"{rendering.count(len(deleted), 'run')}{when}, those below others counted, will be deleted for good."
@@ -152,9 +152,9 @@ def _has(run: "Run", key: str, value: str | None) -> bool:
     return key in run.tags and (value is None or run.tags[key] == value)
 
 
-def _list(going: "list[Run]", kept: "list[Run]", made: dict[str, list[str]]) -> None:
+def _list(going: "list[Run]", kept: "list[Run]", made: dict[str, list[str]], first: str) -> None:
     """Which runs go and which are kept, on stderr: it is part of the question. `made` are the models that come from each."""
-    for runs, head in ((going, "These go:"), (kept, "These are kept, because registered models come from them:")):
+    for runs, head in ((going, first), (kept, "These are kept, because registered models come from them:")):
         if runs:
             print(head, file=sys.stderr)
         for run in runs[:_LISTED]:
@@ -178,7 +178,7 @@ def _told(swept: dict[str, Any], cached: int, dry_run: bool) -> None:
     size, would = rendering.size, "would be " if dry_run else ""
     print(f"{size(swept['bytes'])} in {rendering.count(swept['blobs'], 'stored file')} {would}freed.")
     if dry_run:
-        print("The database would give back the room of what is deleted there; how much, it says then.")
+        print("The database would give back the room of deleted rows; how much is known afterwards.")
     else:
         print(f"{size(swept['database_bytes'])} given back by the database.")
     if swept["part_bytes"]:
