@@ -1,6 +1,6 @@
 """Horovod beside the frameworks of its years: corners of the catalogue's table, each as an estimator brings it along, compiled
 here and used by two ranks. PyTorch 1.6 and 1.13, and TensorFlow 2.2, are in the parts `environments` and `articles`. Cold, it
-downloads 1.5 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
+downloads 1 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
 """
 
 import os
@@ -62,9 +62,8 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (PyTorch, "1.0", "1.0.1", "0.16.1", "3.6"),
         (TensorFlow, "1.13", "1.13.2", "0.16.1", "3.6"),
-        (TensorFlow, "2.12", "2.12.1", "0.28.1", "3.10"),
     ],
-    ids=["torch-1.0", "tensorflow-1.13", "tensorflow-2.12"],
+    ids=["torch-1.0", "tensorflow-1.13"],
 )
 def test_two_ranks_add_up(
     workspace: Workspace,
