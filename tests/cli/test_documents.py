@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from tests.cli.terminals import ANSI, on_terminal
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.test_cli import ROOST
+from tests.cli.test_listing import roost
 from tests.sdk.folders import tree
 
 from roost.cli import documents, drawing
@@ -171,6 +172,7 @@ run.log_image("image", path="a.png")
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_what_a_script_has_logged(home: Path, tmp_path: Path) -> None:
     tree(tmp_path, {"train.py": LOGS})
     run_id = roost("submit", "-d", "train.py").strip()
