@@ -45,7 +45,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def desk(home: Path, tmp_path: Path) -> Path:
     """Where the reader sits: the workspace's file and the scripts beside the notebook."""
     python("3.6")
-    if reason := debian.missing(debian.OPEN_MPI, ("mpicxx", "mpirun", "g++")):
+    if reason := debian.missing(debian.OPEN_MPI):
         pytest.skip(f"Open MPI is {reason}")
     folder = tmp_path / "desk"
     folder.mkdir()
