@@ -125,7 +125,7 @@ def test_horovod_where_there_is_no_network(
 ) -> None:
     """Horovod, which was compiled here, is taken as it was compiled."""
     if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(f"Open MPI is {reason}")
+        pytest.skip(reason)
     rank = RANK.format(framework="torch", module="horovod.torch", value="tensor")
     script = TORCH_SCRIPT + RANKS.format(module="horovod.torch")
     run = submit(experiment, tmp_path, PYTORCH + HOROVOD, train_py=script, rank_py=rank)

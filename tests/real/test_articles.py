@@ -46,7 +46,7 @@ def desk(home: Path, tmp_path: Path) -> Path:
     """Where the reader sits: the workspace's file and the scripts beside the notebook."""
     python("3.6")
     if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(f"Open MPI is {reason}")
+        pytest.skip(reason)
     folder = tmp_path / "desk"
     folder.mkdir()
     for place in SCRIPTS:

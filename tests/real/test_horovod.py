@@ -77,7 +77,7 @@ def test_two_ranks_add_up(
 ) -> None:
     python(minor)
     if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(f"Open MPI is {reason}")
+        pytest.skip(reason)
     cluster = ComputeTarget.create(
         workspace, "pair", AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=2)
     )
