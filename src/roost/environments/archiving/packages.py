@@ -15,13 +15,15 @@ from roost.environments.archiving.fetching import Fetcher
 from roost.environments.base import BuildFailed
 from roost.environments.pip import compiling, own_wheels
 from roost.environments.pip.options import Options
-from roost.environments.pip.program import Uv
+from roost.environments.pip.program import Uv, cache_at
 from roost.environments.running import Silent, Words
 
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _PIN = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MANYLINUX = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 _NUMBERED = re.compile(r"manylinux_(\d+)_(\d+)")
+_UNREACHED = re.compile(r"Request failed after|error sending request|operation timed out", re.IGNORECASE)
+"""How uv says that an index does not answer."""
 
 Place = Mapping[str, Any]
 """What uv says of a package: where its wheels and sources are (`packages` of a pylock.toml)."""
@@ -67,7 +69,12 @@ class Packages:
         """Where each is; those whose markers are for another machine are left out. What cannot be found is told to the shelf."""
         try:
             return self._ask(wanted)
-        except BuildFailed:
+        except BuildFailed as every:
+            if _UNREACHED.search(every.message):  # each by itself would wait as long
+                self._uv.say(self._words(every))
+                for lines in wanted.values():
+                    shelf.lacks(_said(lines), "the package index cannot be reached")
+                return {}
             found: dict[str, Place] = {}
             for name, lines in wanted.items():
                 try:
@@ -131,8 +138,8 @@ class Packages:
         wanted.write_text(f"{lines}\n", encoding="utf-8")
         flags = ["--no-deps", "--no-binary", name, "--python", str(self._python), "--target", str(folder / "out")]
         command = ["pip", "install", "--quiet", *flags, "-r", str(wanted)]
-        given = {"UV_CACHE_DIR": str(cache)}
-        self._uv.run(command, Words(f"Building {name}"), self._options, shown=lines, variables=given)
+        words = Words(f"Building {name}")
+        self._uv.run(command, words, self._options, shown=lines, variables=cache_at(cache))
         made = [each for each in sorted(cache.glob("sdists-*/**/*.whl")) if package_of(each.name) == name]
         if not made:
             raise BuildFailed("a wheel was built of it, and is not where uv keeps such")
