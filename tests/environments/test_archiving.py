@@ -172,6 +172,21 @@ def test_what_was_compiled_for_the_environment_is_not_compiled_again(
     assert Path(f"{node.sign}.builds").read_text() == builds, "nothing was compiled, nor is the tool on that machine"
 
 
+def test_what_cannot_be_compiled_any_more_is_named_and_the_rest_is_kept(
+    tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(tmp_path, shelf, NEEDY)
+    keeping = Keeping(tmp_path)
+    lock = keeping.lock("upper==2.0", "rack")
+    keeping.builder().install(
+        replace(lock, body=lock.body.partition("# compile")[0].partition("rack==")[0]), tmp_path / "first"
+    )
+    found = keeping.keep(lock)  # the cache of compiled wheels is empty, and the tool that it needs is not there
+    assert not node.builds
+    assert list(found.missing) == ["rack==1.0"] and "this node lacks a tool of the tests" in found.missing["rack==1.0"]
+    assert "pip/wheels/upper-2.0-py3-none-any.whl" in keeping.paths
+
+
 def test_a_wheel_of_the_users_own(keeping: Keeping, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = wheel(tmp_path / "own", "mine", "1.0")
     blob = "ab" * 32

@@ -112,9 +112,15 @@ class UvBuilder:
         packages.keep(compiling.without(text, compiled), shelf)
         packages.keep_sources("".join(f"{compiling.entry(text, each)}\n" for each in compiled), shelf)
         for plan in plans:
-            if not shelf.below(COMPILED, plan.package):
+            if shelf.below(COMPILED, plan.package):
+                continue
+            try:  # it is in the cache, unless that was emptied since
+                self._compiler.check(plan, site)
                 wheel = self._compiler.ensure(plan, site, options)
-                shelf.add(f"{COMPILED}/{wheels.key(plan, site)}/{wheel.name}", wheel)
+            except BuildFailed as failed:
+                shelf.lacks(plan.name, failed.message)
+                continue
+            shelf.add(f"{COMPILED}/{wheels.key(plan, site)}/{wheel.name}", wheel)
 
     def fill(self, prefix: Path, body: str) -> None:
         """Installs what a body names into a prefix that has its Python."""
