@@ -216,11 +216,10 @@ class ContainerBuilder:
 
     def _conda(self, recipe: Recipe) -> Lock:
         """A prefix whose Python comes with it, from conda's channels: it runs in any image with a C library of its years."""
-        plain = replace(recipe, image=None, notes=())
-        lock = self._native(CONDA).resolve(plain)
+        lock = self._native(CONDA).resolve(replace(recipe, notes=()))
         if lock.kind != CONDA:
             failed = _FromIndex(
-                "Its conda packages cannot be had from their channels.",
+                "Its conda packages come from the package index, without a Python.",
                 hint="Write them as pip packages: they are then installed for the image's own Python.",
             )
             failed.lock = lock
