@@ -23,6 +23,8 @@ KEPT = "kept"
 """The folder, in the run's, in which kept files are laid out."""
 _UNFINISHED = "Not all of it is kept yet."
 _NOTED_SECONDS = 15.0
+_PATIENCE_SECONDS = 30.0
+"""For a control plane that has no room, or is started anew."""
 _TOLD_SECONDS = 2.0
 
 
@@ -39,7 +41,7 @@ class _Store:
     told: float = field(default_factory=time.monotonic)
 
     def put(self, path: str, file: Path) -> None:
-        ((blob, size),) = persist(lambda: self.link.carrier.carry([file]), seconds=_NOTED_SECONDS)
+        ((blob, size),) = persist(lambda: self.link.carrier.carry([file]), seconds=_PATIENCE_SECONDS)
         self.entries[path] = files.Entry(path, size=size, content=blob)
         now = time.monotonic()
         if now - self.told > _TOLD_SECONDS:
@@ -50,10 +52,14 @@ class _Store:
             self.noted = time.monotonic()
 
     def note(self, missing: list[str]) -> Archive:
-        """Tells the control plane what there is."""
-        manifest = self.link.carrier.put(files.write_manifest(self.entries.values()))
-        said = {"lock": self.lock, "manifest": manifest, "python": self.python, "missing": missing}
-        return codec.decode(Archive, self.link.client.call("PUT", self.link.path("environment", "archive"), json=said))
+        """Reports to the control plane what there is."""
+
+        def report() -> object:
+            manifest = self.link.carrier.put(files.write_manifest(self.entries.values()))
+            said = {"lock": self.lock, "manifest": manifest, "python": self.python, "missing": missing}
+            return self.link.client.call("PUT", self.link.path("environment", "archive"), json=said)
+
+        return codec.decode(Archive, persist(report, seconds=_PATIENCE_SECONDS))
 
     @property
     def words(self) -> str:
