@@ -10,7 +10,7 @@ from roost.agent import archiving
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import DiskFull, NotFound, RoostError, Unauthorized
 from roost.domain.files import read_manifest
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.base import Lock
 
 LOCK = "ab" * 32
@@ -49,16 +49,16 @@ class Builder:
         self.folder, self.until, self.lacks = folder, until, lacks
         self.fetched: list[str] = []
 
-    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+    def archive(self, lock: Lock, prefix: Path, kept: KeptFiles) -> None:
         for place, name in enumerate(("one", "two", "three")):
             if place >= self.until:
                 raise KeyboardInterrupt
             if name == self.lacks:
-                shelf.lacks(name, "it is\n gone")
-            elif not shelf.has(f"pip/wheels/{name}.whl"):
+                kept.lacks(name, "it is\n gone")
+            elif not kept.has(f"pip/wheels/{name}.whl"):
                 file = self.folder / f"{name}.whl"
                 file.write_text(name)
-                shelf.add(f"pip/wheels/{name}.whl", file)
+                kept.add(f"pip/wheels/{name}.whl", file)
                 self.fetched.append(name)
 
 

@@ -23,7 +23,7 @@ from roost.domain.errors import InvalidInput
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base, pythons
 from roost.environments.archiving import images
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.archiving.fetching import Fetcher
 from roost.environments.archiving.packages import Packages, _rank
 from roost.environments.base import BuildFailed, Private
@@ -52,8 +52,8 @@ class Keeping:
     def paths(self) -> set[str]:
         return {str(each.relative_to(self.kept)) for each in self.kept.rglob("*") if each.is_file()}
 
-    def shelf(self) -> Shelf:
-        return Shelf(self.paths, self.put)
+    def shelf(self) -> KeptFiles:
+        return KeptFiles(self.paths, self.put)
 
     def builder(self, *, offline: bool = False, home: str = "home", **private: object) -> UvBuilder:
         own = Private(kept=(lambda: self.kept) if offline else None, **private)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ class Keeping:
     def lock(self, *requirements: str) -> base.Lock:
         return self.builder().resolve(Recipe(python=HERE, requirements=(*requirements, *BASICS)))
 
-    def keep(self, lock: base.Lock, **private: object) -> Shelf:
+    def keep(self, lock: base.Lock, **private: object) -> KeptFiles:
         prefix = self.folder / "first"
         if not prefix.exists():
             self.builder(**private).install(lock, prefix)
@@ -263,7 +263,7 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 
     for path in ("../x.whl", "/etc/x.whl", "pip/../../x.whl"):
         with pytest.raises(InvalidInput):
-            Shelf(set(), put).add(path, tmp_path)
+            KeptFiles(set(), put).add(path, tmp_path)
 
 
 class Channel(Keeping):

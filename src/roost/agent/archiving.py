@@ -16,7 +16,7 @@ from roost.domain import codec, files
 from roost.domain.environments import Archive
 from roost.domain.errors import NotFound
 from roost.environments import base
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.transport.client import path_of
 
 KEPT = "kept"
@@ -73,9 +73,9 @@ def keep(link: Link, name: str, lock: base.Lock, prefix: Path, builder: base.Bui
     store = _Store(link, name, lock.python if lock.kind == base.PIP else "", say, _known(link, name))
     had = store.words if store.entries else ""
     say(f"Keeping the files of the lock {name[:12]}{f': {had} are kept already' if had else ''}.")
-    shelf = Shelf(set(store.entries), store.put)
-    builder.archive(lock, prefix, shelf)
-    lacks = [f"{what}: {reason}" for what, reason in sorted(shelf.missing.items())]
+    kept = KeptFiles(set(store.entries), store.put)
+    builder.archive(lock, prefix, kept)
+    lacks = [f"{what}: {reason}" for what, reason in sorted(kept.missing.items())]
     for line in lacks:
         say(f"Not kept: {line}")
     archive = store.note(lacks)
