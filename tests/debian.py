@@ -67,31 +67,34 @@ def ensure(chore: str, tell: Callable[[str], None] = print, lock_seconds: float 
         for need in wanted:
             tell(f"Tests will be skipped. {missing(need)}")
         return wanted
-    _install([name for need in wanted for name in need.packages], tell, lock_seconds)
+    deadline = time.monotonic() + lock_seconds  # for all calls together
+    _install([name for need in wanted for name in need.packages], tell, deadline)
     left = [need for need in wanted if missing(need)]
     if left and len(wanted) > 1:  # one name that this distribution lacks stops all of them
         for need in left:
-            _install(need.packages, tell, lock_seconds)
+            _install(need.packages, tell, deadline, refresh=False)
         left = [need for need in left if missing(need)]
     for need in left:
         tell(f"Tests will be skipped. {missing(need)}")
     return left
 
 
-def _install(packages: Sequence[str], tell: Callable[[str], None], lock_seconds: float) -> None:
+def _install(packages: Sequence[str], tell: Callable[[str], None], deadline: float, *, refresh: bool = True) -> None:
     tell(f"Installing system packages: {' '.join(packages)}")
     words = ("install", "-y", "--no-install-recommends", *packages)
-    said = _apt(words, tell, lock_seconds)
-    if said and _apt(("update",), tell, lock_seconds) == "":  # a new machine has no list of packages, or an old one
-        said = _apt(words, tell, lock_seconds)
+    said = _apt(words, tell, deadline)
+    if (
+        said and refresh and _apt(("update",), tell, deadline) == ""
+    ):  # a new machine has no list of packages, or an old one
+        said = _apt(words, tell, deadline)
     if said:
         tell(f"apt-get: {' '.join(said.split())[-300:]}")
 
 
-def _apt(words: Sequence[str], tell: Callable[[str], None], lock_seconds: float) -> str:
+def _apt(words: Sequence[str], tell: Callable[[str], None], deadline: float) -> str:
     """What apt-get complained of; empty when all went well. Another process that holds its lock is waited for."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-    deadline, waits, repaired = time.monotonic() + lock_seconds, False, False
+    waits = repaired = False
     while True:
         done = subprocess.run(["apt-get", "-q", *words], env=environment, capture_output=True, text=True, check=False)
         if not done.returncode:
@@ -105,9 +108,9 @@ def _apt(words: Sequence[str], tell: Callable[[str], None], lock_seconds: float)
         if not locked or time.monotonic() > deadline:
             return done.stderr.strip() or f"it ended with {done.returncode}"
         if not waits:
-            tell(f"Waiting for another apt, at most {lock_seconds:.0f} s. {locked}")
+            tell(f"Waiting for another apt, at most {deadline - time.monotonic():.0f} s. {locked}")
         waits = True
-        time.sleep(min(2.0, lock_seconds))
+        time.sleep(max(0.0, min(2.0, deadline - time.monotonic())))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ CONSTRAINTS = ("--constraint", str(ROOT / "constraints.txt"))
 def main(venv: Path, what: str) -> int:
     python = venv / "bin" / "python"
     if not _works([str(python), "-c", ""]):
+        if other := _others(venv):
+            print(f"{venv} is no virtual environment, it has {other[0]}: name another folder", file=sys.stderr)
+            return 1
         print(f"Making {venv} with {sys.executable}", flush=True)
         # pip comes with the packages, from the index: unpacking the bundled one takes longer than all of them.
         subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(venv)], check=True)
@@ -34,6 +37,14 @@ def main(venv: Path, what: str) -> int:
         print(f"There is no pip for {python}: install Debian's python3-venv, or uv", file=sys.stderr)
         return 1
     return _run([str(python), "-m", "pip", "install", "--quiet", *CONSTRAINTS, "--editable", what], os.environ)
+
+
+def _others(venv: Path) -> list[str]:
+    """What would be lost if an environment were made there in the place of what is: nothing of an environment counts, nor of
+    one that was killed while it was made."""
+    if not venv.is_dir() or (venv / "pyvenv.cfg").exists():
+        return []
+    return sorted(each.name for each in venv.iterdir() if each.name not in ("bin", "include", "lib", "lib64"))
 
 
 def _words(python: Path, what: str) -> list[str]:

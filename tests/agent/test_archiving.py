@@ -8,9 +8,9 @@ import pytest
 
 from roost.agent import archiving
 from roost.blobs.folder import FolderBlobs
-from roost.domain.errors import NotFound
+from roost.domain.errors import DiskFull, NotFound, RoostError, Unauthorized
 from roost.domain.files import read_manifest
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.base import Lock
 
 LOCK = "ab" * 32
@@ -22,6 +22,7 @@ class ControlPlane:
     def __init__(self, folder: Path) -> None:
         self.blobs = FolderBlobs(folder)
         self.noted: list[dict[str, Any]] = []
+        self.refuses: list[RoostError] = []
         carrier = SimpleNamespace(
             carry=lambda paths: [self.blobs.put_file(each) for each in paths], put=self.blobs.put, get=self.blobs.get
         )
@@ -29,6 +30,8 @@ class ControlPlane:
 
     def call(self, method: str, path: str, json: Any = None) -> Any:
         if method == "PUT":
+            if self.refuses:
+                raise self.refuses.pop()
             listed = read_manifest(self.blobs.get(json["manifest"]))
             self.noted.append({**json, "files": len(listed), "bytes": sum(each.size for each in listed)})
             return self.noted[-1]
@@ -46,16 +49,16 @@ class Builder:
         self.folder, self.until, self.lacks = folder, until, lacks
         self.fetched: list[str] = []
 
-    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+    def archive(self, lock: Lock, prefix: Path, kept: KeptFiles) -> None:
         for place, name in enumerate(("one", "two", "three")):
             if place >= self.until:
                 raise KeyboardInterrupt
             if name == self.lacks:
-                shelf.lacks(name, "it is\n gone")
-            elif not shelf.has(f"pip/wheels/{name}.whl"):
+                kept.lacks(name, "it is\n gone")
+            elif not kept.has(f"pip/wheels/{name}.whl"):
                 file = self.folder / f"{name}.whl"
                 file.write_text(name)
-                shelf.add(f"pip/wheels/{name}.whl", file)
+                kept.add(f"pip/wheels/{name}.whl", file)
                 self.fetched.append(name)
 
 
@@ -82,3 +85,15 @@ def test_the_next_agent_begins_with_what_a_killed_one_has_kept(tmp_path: Path, m
     fourth = Builder(tmp_path)
     assert keep(fourth).complete
     assert fourth.fetched == ["one"], "what is listed and not there is fetched again"
+
+
+def test_a_control_plane_that_is_started_anew_or_has_no_room_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roost.agent.link._PAUSE", 0.01)
+    plane = ControlPlane(tmp_path / "blobs")
+    plane.refuses = [DiskFull("The disk is full."), Unauthorized("Another one.")]
+    lock = Lock(python="3.6.15", platform="linux-x86_64", body="")
+    builder: Any = Builder(tmp_path)
+    assert archiving.keep(plane.link, LOCK, lock, tmp_path, builder, str).complete
+    assert not plane.refuses and len(plane.noted) == 1

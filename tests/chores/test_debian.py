@@ -97,6 +97,13 @@ def test_one_that_never_ends_is_not_waited_for_for_ever(machine: Machine) -> Non
     assert machine.ensure("test", lock_seconds=0) == [FIRST]
 
 
+def test_all_calls_together_wait_once_and_lists_are_fetched_once(machine: Machine) -> None:
+    machine.apt('[ "$1" = update ] || { echo "E: Could not get lock /var/lib/dpkg/lock" >&2; exit 100; }')
+    assert machine.ensure("real", lock_seconds=0.2) == [FIRST, THIRD]
+    assert len([line for line in machine.told if line.startswith("Waiting")]) == 1
+    assert len([call for call in machine.calls if "update" in call]) == 1
+
+
 def test_an_installation_that_was_killed_is_finished_first(machine: Machine) -> None:
     (machine.folder / "dpkg").write_text('#!/bin/sh\n/usr/bin/touch "$FAKE/configured"\n')
     (machine.folder / "dpkg").chmod(0o755)

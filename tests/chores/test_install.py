@@ -82,6 +82,13 @@ def test_uv_installs_from_where_pip_would(project: Path) -> None:
     assert "Making" in said and "Making" not in install(project), "a second time there is nothing to make"
 
 
+def test_a_folder_with_anything_else_is_left_alone(project: Path) -> None:
+    words = [sys.executable, str(project / "tools" / "install.py"), ".", "."]
+    done = subprocess.run(words, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 1 and "is no virtual environment" in done.stderr
+    assert (project / "backend.py").exists()
+
+
 def test_pip_installs_where_uv_fails(project: Path) -> None:
     broken = project.parent / "bin" / "uv"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ]\n')

@@ -6,9 +6,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.environments import channels
@@ -20,9 +23,9 @@ from roost.domain.errors import InvalidInput
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base, pythons
 from roost.environments.archiving import images
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.archiving.fetching import Fetcher
-from roost.environments.archiving.packages import _rank
+from roost.environments.archiving.packages import Packages, _rank
 from roost.environments.base import BuildFailed, Private
 from roost.environments.conda.builder import CondaBuilder
 from roost.environments.pip.builder import UvBuilder
@@ -49,8 +52,8 @@ class Keeping:
     def paths(self) -> set[str]:
         return {str(each.relative_to(self.kept)) for each in self.kept.rglob("*") if each.is_file()}
 
-    def shelf(self) -> Shelf:
-        return Shelf(self.paths, self.put)
+    def shelf(self) -> KeptFiles:
+        return KeptFiles(self.paths, self.put)
 
     def builder(self, *, offline: bool = False, home: str = "home", **private: object) -> UvBuilder:
         own = Private(kept=(lambda: self.kept) if offline else None, **private)  # type: ignore[arg-type]
@@ -61,7 +64,7 @@ class Keeping:
     def lock(self, *requirements: str) -> base.Lock:
         return self.builder().resolve(Recipe(python=HERE, requirements=(*requirements, *BASICS)))
 
-    def keep(self, lock: base.Lock, **private: object) -> Shelf:
+    def keep(self, lock: base.Lock, **private: object) -> KeptFiles:
         prefix = self.folder / "first"
         if not prefix.exists():
             self.builder(**private).install(lock, prefix)
@@ -136,6 +139,16 @@ def test_sources_are_kept_as_sources_and_as_the_wheel_that_they_make(
     assert run(keeping.install(lock, monkeypatch), "import rack; print(rack.VERSION)") == "1.0"
 
 
+def test_sources_are_kept_where_uv_has_no_cache(
+    keeping: Keeping, shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sdist(shelf, "rack", "1.0", tmp_path / "sign")
+    (tmp_path / "sign").touch()
+    monkeypatch.setenv("UV_NO_CACHE", "1")  # as on a node whose user may not write it
+    assert not keeping.keep(keeping.lock("rack")).missing
+    assert "pip/built/rack-1.0-py3-none-any.whl" in keeping.paths
+
+
 def test_what_was_compiled_for_the_environment_is_not_compiled_again(
     tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +170,21 @@ def test_what_was_compiled_for_the_environment_is_not_compiled_again(
     prefix = keeping.install(lock, monkeypatch)
     assert run(prefix, "import rack; print(rack.AGAINST[0])") == "2.0"
     assert Path(f"{node.sign}.builds").read_text() == builds, "nothing was compiled, nor is the tool on that machine"
+
+
+def test_what_cannot_be_compiled_any_more_is_named_and_the_rest_is_kept(
+    tmp_path: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(tmp_path, shelf, NEEDY)
+    keeping = Keeping(tmp_path)
+    lock = keeping.lock("upper==2.0", "rack")
+    keeping.builder().install(
+        replace(lock, body=lock.body.partition("# compile")[0].partition("rack==")[0]), tmp_path / "first"
+    )
+    found = keeping.keep(lock)  # the cache of compiled wheels is empty, and the tool that it needs is not there
+    assert not node.builds
+    assert list(found.missing) == ["rack==1.0"] and "this node lacks a tool of the tests" in found.missing["rack==1.0"]
+    assert "pip/wheels/upper-2.0-py3-none-any.whl" in keeping.paths
 
 
 def test_a_wheel_of_the_users_own(keeping: Keeping, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +263,7 @@ def test_a_path_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 
     for path in ("../x.whl", "/etc/x.whl", "pip/../../x.whl"):
         with pytest.raises(InvalidInput):
-            Shelf(set(), put).add(path, tmp_path)
+            KeptFiles(set(), put).add(path, tmp_path)
 
 
 class Channel(Keeping):
@@ -363,3 +391,61 @@ def test_a_download_that_breaks_off_is_tried_again(tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match="not the one that was locked"):
         fetcher.fetch("http://127.0.0.1:9/x.whl", tmp_path / "y.whl", ["0" * 64])
     assert not (tmp_path / "y.whl").exists()
+
+
+def test_a_connection_that_is_cut_is_not_taken_for_the_end_of_the_file(tmp_path: Path) -> None:
+    data = b"wheel" * 1000
+    sent = [data[:500], data]
+
+    class Cut(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(sent.pop(0) if len(sent) > 1 else sent[0])
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Cut) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/x.whl"
+        Fetcher({}, lambda: None).fetch(url, tmp_path / "x.whl", [])
+        assert (tmp_path / "x.whl").read_bytes() == data, "it was tried again"
+        sent[:] = [data[:500]]
+        with pytest.raises(BuildFailed, match="the connection was cut 4500 bytes before the end"):
+            Fetcher({}, lambda: None).fetch(url, tmp_path / "y.whl", [])
+        server.shutdown()
+
+
+def test_certificates_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed, match="No such file"):
+        Fetcher({"SSL_CERT_FILE": "/nowhere/ca.pem"}, lambda: None).fetch(
+            "https://127.0.0.1:9/x.whl", tmp_path / "x", []
+        )
+
+
+def test_an_index_that_cannot_be_reached_is_asked_once(
+    keeping: Keeping, shelf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(shelf, "lower", "2.0")
+    wheel(shelf, "upper", "1.0")
+    lock = keeping.lock("lower", "upper")
+    keeping.builder().install(lock, keeping.folder / "first")
+    for name, value in {"UV_FIND_LINKS": "", "UV_NO_INDEX": "", "UV_HTTP_RETRIES": "0"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("UV_CACHE_DIR", str(keeping.folder / "empty"))
+    asked: list[object] = []
+    ask = Packages._ask
+
+    def counted(packages: Packages, wanted: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+        asked.extend([wanted] if wanted else [])
+        return ask(packages, wanted)
+
+    monkeypatch.setattr(Packages, "_ask", counted)
+    found = keeping.keep(lock)
+    assert {"lower==2.0", "upper==1.0"} <= set(found.missing)
+    assert set(found.missing.values()) == {"the package index cannot be reached"}
+    assert len(asked) == 1

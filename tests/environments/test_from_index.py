@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from roost.environments import base, builders, pythons, suggesting
 from roost.environments.base import BuildFailed, Lock, Private
 from roost.environments.conda import translating
 from roost.environments.conda.builder import CondaBuilder
+from roost.environments.containers.builder import ContainerBuilder
 
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 EXACT = ".".join(map(str, sys.version_info[:3]))
@@ -218,6 +220,22 @@ def test_the_index_first_and_the_channels_for_what_it_has_not_got(shelf: Path, t
     assert Build(tmp_path, INDEX_FIRST).lock("upper", channel=channel).kind == base.CONDA
 
 
+def test_an_image_of_the_users_own_has_its_conda_packages_from_channels(shelf: Path, tmp_path: Path) -> None:
+    channel = tmp_path / "channel"
+    channels.python(channel, EXACT, pythons.choose(HERE).path)
+    channels.module(channel, "lower", "1.0")
+    wheels.wheel(shelf, "lower", "2.0")
+    (tmp_path / "run").mkdir()
+    private = Private(conda_packages=INDEX_FIRST)
+    builder = builders.choose(base.IMAGE, print, lambda: None, {}, tmp_path / "run", tmp_path / "home", private)
+    assert isinstance(builder, ContainerBuilder)
+    recipe = Recipe(python=HERE, packages=("lower",), channels=(str(channel),), image=Image(reference="team/own:1"))
+    assert builder._conda(recipe).kind == base.CONDA, "the index has no Python for it"
+    azures = replace(recipe, image=Image(reference="mcr.microsoft.com/azureml/base", plain=True))
+    with pytest.raises(BuildFailed, match="come from the package index"):
+        builder._conda(azures)
+
+
 def test_a_name_that_neither_has_is_named_with_the_one_that_was_meant(tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match=r"scikit-lern was not found(?s:.*)") as caught:
         Build(tmp_path).lock("scikit-lern=0.22")
@@ -245,6 +263,8 @@ def test_the_lock_of_the_last_time_is_taken_again(shelf: Path, tmp_path: Path) -
     assert build.lock("lower") == first
     assert any("from the lock that was made then" in line for line in build.said)
     assert pinned(Build(tmp_path).lock("lower")) == ["lower==3.0"]
+    from_channels = replace(first, kind=base.CONDA, source="")
+    assert pinned(Build(tmp_path, known=from_channels).lock("lower")) == ["lower==3.0"]
 
 
 def test_offline_counts_as_out_of_reach(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,6 +97,11 @@ def test_compiled_for_what_is_in_the_same_lock(node: Node) -> None:
     assert there.returncode, "what was needed to compile does not stay"
 
 
+def test_compiled_where_uv_has_no_cache(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_NO_CACHE", "1")  # as on a node whose user may not write it
+    assert against(node.install(node.lock("rack", "upper==1.0"), "one")) == "('1.0', 'upper', '')"
+
+
 def test_the_same_pair_is_compiled_once_and_another_anew(node: Node) -> None:
     one = node.install(node.lock("rack", "upper==1.0"), "one")
     two = node.install(node.lock("rack", "upper==1.0"), "two")

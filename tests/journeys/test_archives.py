@@ -23,7 +23,7 @@ from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, NotFound
 from roost.environments import pythons
-from roost.sdk import archives, records, repeats, upkeep, waiting
+from roost.sdk import archives, building, records, repeats, upkeep, waiting
 
 pytestmark = pytest.mark.slow
 
@@ -88,6 +88,7 @@ def test_kept_shown_repeated_without_its_index_and_given_back(
     assert roost("env", "archive", "--run", run.id) == told, "what is complete is not looked after again"
     (listed,) = json.loads(roost("env", "archive", "--list", "--json"))
     assert (listed["name"], listed["lock"], listed["files"]) == ("mine", lock, 4)
+    assert EXACT in roost("env", "archive", "--list"), "the Python that the machine has to have"
     assert upkeep.usage(workspace._connection)["archive_bytes"] >= listed["bytes"]
     assert "archives" in roost("du")
     age(home)
@@ -186,6 +187,28 @@ def test_a_setting_keeps_what_every_build_is_made_of(
     assert "Kept for installing without a network: 4 files" in build_log(run)
     found = archives.find(run._connection, repeats.lock_of(run._connection, run.id))
     assert found is not None and found.complete
+
+
+def test_conda_packages_that_the_index_stood_in_for(
+    submit: Submit, shelf: Path, home: Path, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_all(home)  # that it sees the settings of this machine's conda
+    channels.machine(tmp_path, monkeypatch)
+    file = tmp_path / "conda.yml"
+    named = {"channels": ["http://127.0.0.1:9/team", "nodefaults"], "dependencies": [f"python={HERE}", "lower"]}
+    file.write_text(json.dumps({"name": "birds", **named}))
+    ws = Workspace()
+    made = Environment.from_conda_specification("birds", str(file))
+    kept = made.archive(ws)
+    assert kept["complete"] and kept["python"] == EXACT, "the interpreter is one of the machine's"
+    lock = building.standing(made, ws).lock
+    assert kept["lock"] == lock
+    forget(home, shelf, tmp_path / "cache")
+    built = made.build(ws, offline=True)
+    built.wait_for_completion()
+    assert repeats.lock_of(ws._connection, built.id) == lock
+    text = repeats.lock_text(ws._connection, built.id)
+    assert "# source index\n# note From the package index instead of conda" in text
 
 
 def test_conda_packages_without_their_channel(

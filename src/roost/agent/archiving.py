@@ -16,13 +16,15 @@ from roost.domain import codec, files
 from roost.domain.environments import Archive
 from roost.domain.errors import NotFound
 from roost.environments import base
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.transport.client import path_of
 
 KEPT = "kept"
 """The folder, in the run's, in which kept files are laid out."""
 _UNFINISHED = "Not all of it is kept yet."
 _NOTED_SECONDS = 15.0
+_PATIENCE_SECONDS = 30.0
+"""For a control plane that has no room, or is started anew."""
 _TOLD_SECONDS = 2.0
 
 
@@ -39,7 +41,7 @@ class _Store:
     told: float = field(default_factory=time.monotonic)
 
     def put(self, path: str, file: Path) -> None:
-        ((blob, size),) = persist(lambda: self.link.carrier.carry([file]), seconds=_NOTED_SECONDS)
+        ((blob, size),) = persist(lambda: self.link.carrier.carry([file]), seconds=_PATIENCE_SECONDS)
         self.entries[path] = files.Entry(path, size=size, content=blob)
         now = time.monotonic()
         if now - self.told > _TOLD_SECONDS:
@@ -50,10 +52,14 @@ class _Store:
             self.noted = time.monotonic()
 
     def note(self, missing: list[str]) -> Archive:
-        """Tells the control plane what there is."""
-        manifest = self.link.carrier.put(files.write_manifest(self.entries.values()))
-        said = {"lock": self.lock, "manifest": manifest, "python": self.python, "missing": missing}
-        return codec.decode(Archive, self.link.client.call("PUT", self.link.path("environment", "archive"), json=said))
+        """Reports to the control plane what there is."""
+
+        def report() -> object:
+            manifest = self.link.carrier.put(files.write_manifest(self.entries.values()))
+            said = {"lock": self.lock, "manifest": manifest, "python": self.python, "missing": missing}
+            return self.link.client.call("PUT", self.link.path("environment", "archive"), json=said)
+
+        return codec.decode(Archive, persist(report, seconds=_PATIENCE_SECONDS))
 
     @property
     def words(self) -> str:
@@ -67,9 +73,9 @@ def keep(link: Link, name: str, lock: base.Lock, prefix: Path, builder: base.Bui
     store = _Store(link, name, lock.python if lock.kind == base.PIP else "", say, _known(link, name))
     had = store.words if store.entries else ""
     say(f"Keeping the files of the lock {name[:12]}{f': {had} are kept already' if had else ''}.")
-    shelf = Shelf(set(store.entries), store.put)
-    builder.archive(lock, prefix, shelf)
-    lacks = [f"{what}: {reason}" for what, reason in sorted(shelf.missing.items())]
+    kept = KeptFiles(set(store.entries), store.put)
+    builder.archive(lock, prefix, kept)
+    lacks = [f"{what}: {reason}" for what, reason in sorted(kept.missing.items())]
     for line in lacks:
         say(f"Not kept: {line}")
     archive = store.note(lacks)

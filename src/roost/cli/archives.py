@@ -89,12 +89,13 @@ def _list(ws: "Workspace", as_json: bool) -> None:
                 each.lock[:12],
                 str(each.files),
                 rendering.size(each.bytes),
+                each.python,
                 "complete" if each.complete else f"{len(each.missing)} missing",
                 rendering.ago(each.kept_at),
             )
             for each in found
         ]
-        rendering.table(("environment", "lock", "files", "size", "", "kept"), rows)
+        rendering.table(("environment", "lock", "files", "size", "needs Python", "", "kept"), rows)
     else:
         print("Nothing is kept yet. roost env archive NAME keeps an environment.")
 

@@ -19,7 +19,7 @@ from roost.domain.errors import InvalidInput, RoostError
 from roost.domain.recipes import Recipe
 
 if TYPE_CHECKING:
-    from roost.environments.archiving.base import Shelf
+    from roost.environments.archiving.base import KeptFiles
 
 READY = ".ready"
 """The file in a prefix that says that all of it is there; its time is when the prefix was last used."""
@@ -146,8 +146,8 @@ class Builder(Protocol):
     def install(self, lock: Lock, prefix: Path) -> None:
         """Makes `prefix/bin/python` with everything of the lock. The folder is not there before; BuildFailed may leave a part."""
 
-    def archive(self, lock: Lock, prefix: Path, shelf: "Shelf") -> None:
-        """Keeps every file of a lock that is installed in that prefix; what cannot be had is told to the shelf."""
+    def archive(self, lock: Lock, prefix: Path, kept: "KeptFiles") -> None:
+        """Keeps every file of a lock that is installed in that prefix; what cannot be had is in its `missing`."""
 
 
 def find(home: Path, lock: str) -> Path | None:

@@ -50,6 +50,11 @@ def keep(environment: Environment, workspace: "Workspace", out: TextIO | None = 
     if not lock:
         _wait(building.build(environment, workspace), out)
         lock = building.standing(environment, workspace).lock
+    if not lock:
+        raise NotFound(
+            f"Environment {environment.name!r} was built, and its lock is not known any more.",
+            hint="Somebody has it resolved anew; keep it again.",
+        )
     known = find(connection, lock)
     if known is None or not known.complete:
         _wait(building.build(_with(environment, lock, archive=True), workspace), out)

@@ -23,7 +23,7 @@ Put = Callable[[str, Path], None]
 """Stores a file under a path."""
 
 
-class Shelf:
+class KeptFiles:
     """Of one lock. `known` are the paths that are kept already: what an earlier attempt has kept is not fetched again."""
 
     def __init__(self, known: set[str], put: Put) -> None:

@@ -68,15 +68,20 @@ class Fetcher:
             raise BuildFailed(f"addresses that begin with {parts.scheme}: are not fetched")
         try:
             with self._open(parts) as source:
+                left = int(source.headers.get("Content-Length") or 0) if parts.scheme != "file" else 0
                 while piece := source.read(_PIECE):
+                    left -= len(piece)
                     yield piece
+            if left > 0:  # a connection that is cut reads as the end of the file
+                raise _Away(f"the connection was cut {left} bytes before the end")
         except urllib.error.HTTPError as error:
             if error.code >= 500 or error.code == http.HTTPStatus.TOO_MANY_REQUESTS:
                 raise _Away(f"the index answers {error.code}") from None
             raise BuildFailed(f"the index answers {error.code}") from None
-        except FileNotFoundError:
-            raise BuildFailed("its file is not there any more") from None
-        except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        except FileNotFoundError as error:
+            gone = "its file is not there any more" if parts.scheme == "file" else str(error)
+            raise BuildFailed(gone) from None
+        except (OSError, http.client.HTTPException) as error:
             raise _Away(str(getattr(error, "reason", "") or error or type(error).__name__)) from None
 
     def _open(self, parts: SplitResult):  # type: ignore[no-untyped-def]  # a response or a file: both are read

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from roost.domain import names
-from roost.environments.archiving.base import IMAGE, Shelf
+from roost.environments.archiving.base import IMAGE, KeptFiles
 from roost.environments.base import Meanwhile
 
 _LAST = f"{IMAGE}/manifest.json"
 """Kept last: an image that has it is whole."""
 
 
-def is_kept(shelf: Shelf) -> bool:
-    return shelf.has(_LAST)
+def is_kept(kept: KeptFiles) -> bool:
+    return kept.has(_LAST)
 
 
-def keep(saved: Iterable[bytes], shelf: Shelf, scratch: Path, meanwhile: Meanwhile) -> None:
+def keep(saved: Iterable[bytes], kept: KeptFiles, scratch: Path, meanwhile: Meanwhile) -> None:
     """Takes apart what an engine saves. Links within it become what they lead to."""
     file, part = scratch / "image.tar", scratch / "image.part"
     try:
@@ -31,11 +31,11 @@ def keep(saved: Iterable[bytes], shelf: Shelf, scratch: Path, meanwhile: Meanwhi
             for path, member in sorted(members.items(), key=lambda each: each[0] == _LAST):
                 meanwhile()
                 content = archive.extractfile(member)
-                if content is not None and not shelf.has(names.path(path)):
+                if content is not None and not kept.has(names.path(path)):
                     with part.open("wb") as target:
                         while piece := content.read(1024 * 1024):
                             target.write(piece)
-                    shelf.add(path, part)
+                    kept.add(path, part)
     finally:
         file.unlink(missing_ok=True)
         part.unlink(missing_ok=True)

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from roost.environments.archiving.base import BUILT, OWN, SOURCES, WHEELS, Shelf, package_of, safe_name
+from roost.environments.archiving.base import BUILT, OWN, SOURCES, WHEELS, KeptFiles, package_of, safe_name
 from roost.environments.archiving.fetching import Fetcher
 from roost.environments.base import BuildFailed
 from roost.environments.pip import compiling, own_wheels
 from roost.environments.pip.options import Options
-from roost.environments.pip.program import Uv
+from roost.environments.pip.program import Uv, cache_at
 from roost.environments.running import Silent, Words
 
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _PIN = re.compile(r"[A-Za-z0-9][\w.-]*")
 _MANYLINUX = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 _NUMBERED = re.compile(r"manylinux_(\d+)_(\d+)")
+_UNREACHED = re.compile(r"Request failed after|error sending request|operation timed out", re.IGNORECASE)
+"""How uv says that an index does not answer."""
 
 Place = Mapping[str, Any]
 """What uv says of a package: where its wheels and sources are (`packages` of a pylock.toml)."""
@@ -38,42 +40,47 @@ class Packages:
         self._scratch = scratch
         self._fetcher = Fetcher({**uv.environment, **options.variables}, uv.meanwhile)
 
-    def keep(self, text: str, shelf: Shelf) -> None:
+    def keep(self, text: str, kept: KeptFiles) -> None:
         """A wheel of each package that the lines of a lock name, and the sources of those that have none."""
         wanted = {}
         for name, lines in entries(text):
             if own := own_wheels.blob_of(lines):
-                self._keep_own(*own, shelf)
-            elif not shelf.below(WHEELS, name) and not shelf.below(BUILT, name):
+                self._keep_own(*own, kept)
+            elif not kept.below(WHEELS, name) and not kept.below(BUILT, name):
                 wanted[name] = lines
-        for name, place in self._places(wanted, shelf).items():
+        for name, place in self._places(wanted, kept).items():
             with tempfile.TemporaryDirectory(prefix="keep-", dir=self._scratch) as folder:
                 try:
-                    self._keep(name, wanted[name], place, Path(folder).resolve(), shelf)
+                    self._keep(name, wanted[name], place, Path(folder).resolve(), kept)
                 except BuildFailed as failed:
-                    shelf.lacks(_said(wanted[name]), self._words(failed))
+                    kept.lacks(_said(wanted[name]), self._words(failed))
 
-    def keep_sources(self, text: str, shelf: Shelf) -> None:
+    def keep_sources(self, text: str, kept: KeptFiles) -> None:
         """Sources alone: of packages whose wheels are made by rules."""
-        wanted = {name: lines for name, lines in entries(text) if not shelf.below(SOURCES, name)}
-        for name, place in self._places(wanted, shelf).items():
+        wanted = {name: lines for name, lines in entries(text) if not kept.below(SOURCES, name)}
+        for name, place in self._places(wanted, kept).items():
             with tempfile.TemporaryDirectory(prefix="keep-", dir=self._scratch) as folder:
                 try:
-                    self._keep_source(wanted[name], place, Path(folder), shelf)
+                    self._keep_source(wanted[name], place, Path(folder), kept)
                 except BuildFailed as failed:
-                    shelf.lacks(_said(wanted[name]), self._words(failed))
+                    kept.lacks(_said(wanted[name]), self._words(failed))
 
-    def _places(self, wanted: Mapping[str, str], shelf: Shelf) -> dict[str, Place]:
-        """Where each is; those whose markers are for another machine are left out. What cannot be found is told to the shelf."""
+    def _places(self, wanted: Mapping[str, str], kept: KeptFiles) -> dict[str, Place]:
+        """Where each is; those whose markers are for another machine are left out. What cannot be found is noted as missing."""
         try:
             return self._ask(wanted)
-        except BuildFailed:
+        except BuildFailed as every:
+            if _UNREACHED.search(every.message):  # each by itself would wait as long
+                self._uv.say(self._words(every))
+                for lines in wanted.values():
+                    kept.lacks(_said(lines), "the package index cannot be reached")
+                return {}
             found: dict[str, Place] = {}
             for name, lines in wanted.items():
                 try:
                     found |= self._ask({name: lines})
                 except BuildFailed as failed:
-                    shelf.lacks(_said(lines), f"it is not found any more. {self._words(failed)}")
+                    kept.lacks(_said(lines), f"it is not found any more. {self._words(failed)}")
             return found
 
     def _ask(self, wanted: Mapping[str, str]) -> dict[str, Place]:
@@ -91,33 +98,33 @@ class Packages:
             found = tomllib.loads(told.read_text(encoding="utf-8")).get("packages", [])
         return {compiling.canonical(each["name"]): each for each in found}
 
-    def _keep(self, name: str, lines: str, place: Place, folder: Path, shelf: Shelf) -> None:
+    def _keep(self, name: str, lines: str, place: Place, folder: Path, kept: KeptFiles) -> None:
         hashes = HASH.findall(lines)
         offered = [*place.get("wheels", ()), *([place["archive"]] if "archive" in place else [])]
         wheels = [each for each in offered if _file(each).endswith(".whl") and _is_locked(each, hashes)]
         if wheels:
             best = max(wheels, key=lambda each: _rank(_file(each)))
-            shelf.add(f"{WHEELS}/{_file(best)}", self._fetch(best, hashes, folder))
+            kept.add(f"{WHEELS}/{_file(best)}", self._fetch(best, hashes, folder))
             return
         if "vcs" not in place:
-            self._keep_source(lines, place, folder, shelf)
+            self._keep_source(lines, place, folder, kept)
         made = self._build(name, lines, folder)
-        shelf.add(f"{BUILT}/{safe_name(made.name)}", made)
+        kept.add(f"{BUILT}/{safe_name(made.name)}", made)
 
-    def _keep_source(self, lines: str, place: Place, folder: Path, shelf: Shelf) -> None:
+    def _keep_source(self, lines: str, place: Place, folder: Path, kept: KeptFiles) -> None:
         hashes = HASH.findall(lines)
         source = place.get("sdist") or place.get("archive")
         if source is None or not _is_locked(source, hashes):
             raise BuildFailed("the files that are there now are not those that were locked")
-        shelf.add(f"{SOURCES}/{_file(source)}", self._fetch(source, hashes, folder))
+        kept.add(f"{SOURCES}/{_file(source)}", self._fetch(source, hashes, folder))
 
-    def _keep_own(self, blob: str, file: str, shelf: Shelf) -> None:
+    def _keep_own(self, blob: str, file: str, kept: KeptFiles) -> None:
         path = f"{OWN}/{blob}/{file}"
-        if not shelf.has(path):
+        if not kept.has(path):
             with tempfile.TemporaryDirectory(prefix="keep-", dir=self._scratch) as folder:
                 target = Path(folder, file)
                 self._uv.private.fetch(blob, target)
-                shelf.add(path, target)
+                kept.add(path, target)
 
     def _fetch(self, file: Mapping[str, Any], hashes: list[str], folder: Path) -> Path:
         target = folder / _file(file)
@@ -131,8 +138,8 @@ class Packages:
         wanted.write_text(f"{lines}\n", encoding="utf-8")
         flags = ["--no-deps", "--no-binary", name, "--python", str(self._python), "--target", str(folder / "out")]
         command = ["pip", "install", "--quiet", *flags, "-r", str(wanted)]
-        given = {"UV_CACHE_DIR": str(cache)}
-        self._uv.run(command, Words(f"Building {name}"), self._options, shown=lines, variables=given)
+        words = Words(f"Building {name}")
+        self._uv.run(command, words, self._options, shown=lines, variables=cache_at(cache))
         made = [each for each in sorted(cache.glob("sdists-*/**/*.whl")) if package_of(each.name) == name]
         if not made:
             raise BuildFailed("a wheel was built of it, and is not where uv keeps such")

@@ -18,7 +18,7 @@ from roost.domain.conda import name_of, split_channel
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import places, pythons
 from roost.environments.archiving import channels as archived
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.base import CONDA, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.conda import activation as conda_activation
 from roost.environments.conda import settings as conda_settings
@@ -92,9 +92,9 @@ class CondaBuilder:
             self._uv.fill(prefix, pip)
         conda_activation.write(prefix, self._say, self._meanwhile, self._environment)
 
-    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+    def archive(self, lock: Lock, prefix: Path, kept: KeptFiles) -> None:
         packages, pip = _read(lock.body)
-        wanted = [each for each in packages if not shelf.has(archived.place(each))]
+        wanted = [each for each in packages if not kept.has(archived.place(each))]
         channels = {name: self._settings.by_name(name) for name in {str(each["channel"]) for each in wanted}}
         for first in range(0, len(wanted), _AT_ONCE):
             with tempfile.TemporaryDirectory(prefix="keep-", dir=self._scratch) as folder:
@@ -102,11 +102,11 @@ class CondaBuilder:
                 away = self._worker.fetch(some, channels, Path(folder))
                 for each in some:
                     if reason := away.get(archived.place(each)):
-                        shelf.lacks(str(each["file"]), reason)
+                        kept.lacks(str(each["file"]), reason)
                     else:
-                        shelf.add(archived.place(each), Path(folder, archived.place(each)))
+                        kept.add(archived.place(each), Path(folder, archived.place(each)))
         if pip.strip():
-            self._uv.keep(prefix, pip, shelf)
+            self._uv.keep(prefix, pip, kept)
 
     def _python_alone(self, recipe: Recipe) -> list[dict[str, Any]]:
         """Python from the channels; BuildFailed at once when they were out of reach a short while ago."""

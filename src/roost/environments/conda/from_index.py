@@ -35,8 +35,9 @@ class FromIndex:
         return self._private.conda_packages == INDEX_FIRST
 
     def resolve(self, recipe: Recipe, from_channels: Callable[[Recipe], Lock]) -> Lock:
-        """A lock from wherever the setting lets it come. `from_channels` raises Unreachable."""
-        if self.is_first:
+        """A lock from wherever the setting lets it come. `from_channels` raises Unreachable. An image of the user's own needs the
+        Python that only channels have."""
+        if self.is_first and (recipe.image is None or recipe.image.plain):
             return self._index_first(recipe, from_channels)
         try:
             return from_channels(recipe)
@@ -69,8 +70,9 @@ class FromIndex:
     def _again(self) -> Lock | None:
         """The lock that the index gave before: a recipe is resolved once."""
         known = self._private.index_lock()
-        if known is not None:
-            self._say("The same packages as the last time, from the lock that was made then.")
+        if known is None or known.source != INDEX:  # what the index lacked may have come from channels
+            return None
+        self._say("The same packages as the last time, from the lock that was made then.")
         return known
 
     def _resolve(self, recipe: Recipe, reason: str) -> Lock:

@@ -13,7 +13,7 @@ from pathlib import Path
 from roost.domain.recipes import Image, Recipe, satisfies
 from roost.environments import caches, notes, pythons
 from roost.environments.archiving import offline
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.archiving.packages import Packages
 from roost.environments.base import CONDA, IMAGE, PIP, Builder, BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.containers import engine as container_engine
@@ -103,15 +103,15 @@ class ContainerBuilder:
         finally:
             os.close(held)
 
-    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
+    def archive(self, lock: Lock, prefix: Path, kept: KeptFiles) -> None:
         facts, body = container_facts.split(lock)
         engine = container_engine.find()
-        self._images(engine).keep(facts, shelf, self._scratch)
+        self._images(engine).keep(facts, kept, self._scratch)
         if body.startswith(_CONDA_BODY):
-            self._native(CONDA).archive(replace(lock, kind=CONDA, body=body.removeprefix(_CONDA_BODY)), prefix, shelf)
+            self._native(CONDA).archive(replace(lock, kind=CONDA, body=body.removeprefix(_CONDA_BODY)), prefix, kept)
         elif facts.prefix:
             uv, options, text = self._read(engine, facts, prefix, body)
-            Packages(uv, prefix / "bin" / "python", options, "", self._workshop.folder).keep(text, shelf)
+            Packages(uv, prefix / "bin" / "python", options, "", self._workshop.folder).keep(text, kept)
 
     def _install(self, lock: Lock, prefix: Path) -> None:
         facts, body = container_facts.split(lock)
@@ -216,11 +216,10 @@ class ContainerBuilder:
 
     def _conda(self, recipe: Recipe) -> Lock:
         """A prefix whose Python comes with it, from conda's channels: it runs in any image with a C library of its years."""
-        plain = replace(recipe, image=None, notes=())
-        lock = self._native(CONDA).resolve(plain)
+        lock = self._native(CONDA).resolve(replace(recipe, notes=()))
         if lock.kind != CONDA:
             failed = _FromIndex(
-                "Its conda packages cannot be had from their channels.",
+                "Its conda packages come from the package index, without a Python.",
                 hint="Write them as pip packages: they are then installed for the image's own Python.",
             )
             failed.lock = lock

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from roost.domain.recipes import Image
 from roost.environments.archiving import images as archived
-from roost.environments.archiving.base import Shelf
+from roost.environments.archiving.base import KeptFiles
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.containers.box import words
 from roost.environments.containers.engine import Engine
@@ -104,13 +104,13 @@ class Images:
                     hint=f"Set {REGISTRY} or {ARCHIVE}=1 where it is built, so that it reaches other nodes, and build it again.",
                 )
 
-    def keep(self, facts: Facts, shelf: Shelf, scratch: Path) -> None:
+    def keep(self, facts: Facts, kept: KeptFiles, scratch: Path) -> None:
         """The image of a lock, which is on this engine, as files of its own."""
-        if archived.is_kept(shelf):
+        if archived.is_kept(kept):
             return
         self._say(f"Keeping the image {facts.id[:19]}.")
         with self._client() as client, _plain_errors(f"The image {facts.id} cannot be saved"):
-            archived.keep(client.images.get(facts.id).save(), shelf, scratch, self._meanwhile)
+            archived.keep(client.images.get(facts.id).save(), kept, scratch, self._meanwhile)
 
     def _load_kept(self, client: "DockerClient", facts: Facts, scratch: Path) -> None:
         assert self._private.kept is not None

@@ -13,7 +13,7 @@ from roost.environments import caches
 from roost.environments.base import BuildFailed, Meanwhile, Private, Say
 from roost.environments.containers.box import NOTE, Box, Content, Mount
 from roost.environments.containers.engine import Engine
-from roost.environments.pip.program import Uv
+from roost.environments.pip.program import Uv, cache_at
 from roost.environments.running import Hint, Words
 
 _UV = "/opt/roost/uv"
@@ -108,7 +108,7 @@ class BoxedUv(Uv):
     ) -> list[str]:
         given = {
             **{name: value for name, value in self.environment.items() if _KEPT.match(name)},
-            "UV_CACHE_DIR": str(self._cache),
+            **cache_at(self._cache),
             **(variables or {}),
             "UV_LINK_MODE": "copy",  # cache and prefix are two mounts, and no hard link goes from one to another
             "HOME": "/tmp",  # noqa: S108 - inside the container

@@ -16,7 +16,7 @@ from pathlib import Path
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import caches, notes, pythons
 from roost.environments.archiving import offline
-from roost.environments.archiving.base import COMPILED, Shelf
+from roost.environments.archiving.base import COMPILED, KeptFiles
 from roost.environments.archiving.packages import Packages
 from roost.environments.base import BuildFailed, Lock, Meanwhile, Private, Say
 from roost.environments.curated import machine
@@ -99,22 +99,28 @@ class UvBuilder:
         notes.add(prefix, [note] if note else [])
         self.fill(prefix, lock.body)
 
-    def archive(self, lock: Lock, prefix: Path, shelf: Shelf) -> None:
-        self.keep(prefix, lock.body, shelf)
+    def archive(self, lock: Lock, prefix: Path, kept: KeptFiles) -> None:
+        self.keep(prefix, lock.body, kept)
 
-    def keep(self, prefix: Path, body: str, shelf: Shelf) -> None:
+    def keep(self, prefix: Path, body: str, kept: KeptFiles) -> None:
         """Keeps the files of what a body names, which is in that prefix."""
         python = prefix / "bin" / "python"
         options, text, plans = self._read(body)
         site = wheels.Site(python, text, self._uv.environment, machine.has_gpu())
         packages = Packages(self._uv, python, options, self._rules.metadata(), self._scratch)
         compiled = [plan.package for plan in plans]
-        packages.keep(compiling.without(text, compiled), shelf)
-        packages.keep_sources("".join(f"{compiling.entry(text, each)}\n" for each in compiled), shelf)
+        packages.keep(compiling.without(text, compiled), kept)
+        packages.keep_sources("".join(f"{compiling.entry(text, each)}\n" for each in compiled), kept)
         for plan in plans:
-            if not shelf.below(COMPILED, plan.package):
+            if kept.below(COMPILED, plan.package):
+                continue
+            try:  # it is in the cache, unless that was emptied since
+                self._compiler.check(plan, site)
                 wheel = self._compiler.ensure(plan, site, options)
-                shelf.add(f"{COMPILED}/{wheels.key(plan, site)}/{wheel.name}", wheel)
+            except BuildFailed as failed:
+                kept.lacks(plan.name, failed.message)
+                continue
+            kept.add(f"{COMPILED}/{wheels.key(plan, site)}/{wheel.name}", wheel)
 
     def fill(self, prefix: Path, body: str) -> None:
         """Installs what a body names into a prefix that has its Python."""

@@ -144,6 +144,11 @@ class Uv:
             self.run(["pip", "install", *given, "-r", str(wanted)], Downloads("Installing"), options, shown=text)
 
 
+def cache_at(folder: Path) -> dict[str, str]:
+    """Variables with which uv keeps what it makes in that folder, also on a node where it has no cache."""
+    return {"UV_CACHE_DIR": str(folder), "UV_NO_CACHE": ""}
+
+
 def _refused(words: str, options: Options) -> str:
     """uv takes an index that refuses for one that has nothing."""
     if re.search(r"\b(401|403)\b|Unauthorized|Forbidden", words) or (options.secrets and _NOT_FOUND.search(words)):

@@ -21,7 +21,7 @@ from roost.environments.base import BuildFailed
 from roost.environments.pip import compiling, repacking
 from roost.environments.pip.compiling import Need, Plan
 from roost.environments.pip.options import Options
-from roost.environments.pip.program import Uv
+from roost.environments.pip.program import Uv, cache_at
 from roost.environments.running import Compiling, Words
 
 STARTUP = Path(__file__).with_name("startup")
@@ -112,7 +112,7 @@ class Compiler:
         source = compiling.entry(site.body, plan.package)
         wanted.write_text(f"{source}\n", encoding="utf-8")
         given = variables(plan, site, folder, tools)
-        given |= {"UV_CACHE_DIR": str(folder / "cache"), "RUST_LOG": "uv_build_frontend=debug"}
+        given |= {**cache_at(folder / "cache"), "RUST_LOG": "uv_build_frontend=debug"}
         flags = ["--no-deps", "--no-build-isolation", "--no-binary", plan.package]
         flags += ["--require-hashes"] if "--hash=" in source else []  # a plain folder of sources tells none
         flags += ["--python", str(site.python), "--target", str(folder / "out"), "-r", str(wanted)]
