@@ -112,3 +112,46 @@ def test_what_is_no_folder_in_the_snapshot_stays_as_it_is(tmp_path: Path) -> Non
     together.join(folder, 1, stale.load(folder))
     assert (folder.work / "outputs").read_text() == "a file"
     assert (folder.work / "logs").is_symlink()
+
+
+def test_a_node_that_removed_its_links_still_keeps_what_the_others_made(tmp_path: Path) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    (first.work / "logs/a.txt").write_text("a")
+    for top in ("outputs", "logs"):
+        (second.work / top).unlink()
+    link = Link()
+    keeping.keep_together(first, link, Masks(first), set)  # type: ignore[arg-type]
+    keeping.keep_together(second, link, Masks(second), set)  # type: ignore[arg-type]
+    assert link.put == [(["logs/a.txt=a"], True)]
+
+
+@pytest.mark.parametrize("moment", ["before it is read", "after it is read"])
+def test_a_file_that_another_node_removes_meanwhile_is_no_loss(tmp_path: Path, moment: str) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    for name in ("a.txt", "a.txt.tmp"):
+        (second.work / "outputs" / name).write_text(name)
+
+    class Removing(Link):
+        def carry(self, paths: list[Path]) -> list[tuple[str, int]]:
+            gone = second.work / "outputs/a.txt.tmp"
+            if moment == "before it is read":
+                gone.unlink(missing_ok=True)
+            found = super().carry(paths)
+            gone.unlink(missing_ok=True)
+            return found
+
+    link = Removing()
+    assert keeping.keep_together(first, link, Masks(first), set) == []  # type: ignore[arg-type]
+    assert "outputs/a.txt=a.txt" in link.put[0][0]
+
+
+def test_what_cannot_be_kept_is_a_loss_of_the_last_node(tmp_path: Path) -> None:
+    class Refusing(Link):
+        def carry(self, paths: list[Path]) -> list[tuple[str, int]]:
+            raise OSError(5, "Input/output error")
+
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    (first.work / "outputs/a.txt").write_text("a")
+    assert keeping.keep_together(first, Refusing(), Masks(first), set) == []  # type: ignore[arg-type]
+    losses = keeping.keep_together(second, Refusing(), Masks(second), set)  # type: ignore[arg-type]
+    assert losses == ["'outputs/a.txt' (Input/output error)"]

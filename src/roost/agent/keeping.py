@@ -67,8 +67,7 @@ def made_together(folder: Folder, there: Together, tops: Sequence[str] = togethe
     """Of all nodes of this machine, less what came with the snapshot."""
     made, laid = Found(), there.laid
     for top in tops:
-        if together.is_shared(folder, top):
-            _look(there.root / top, top, (folder.work.resolve(), there.root.resolve()), (), made)
+        _look(there.root / top, top, (folder.work.resolve(), there.root.resolve()), (), made)
     fresh = [(name, path) for name, path in made.files if not stale.is_stale(laid, name, path)]
     return Found(files=fresh, losses=made.losses)
 
@@ -83,8 +82,9 @@ def note_laid_together(there: Together) -> None:
 
 def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[], set[int]]) -> list[str]:
     """Keeps what the nodes of this machine have made in the folders that they share; what of it could not be, in words. Each node
-    does it at its end, and what another has kept is left alone. Logs are kept by the last, for until then they grow: `others`
-    are the nodes that have left without a word. Safe twice."""
+    does it at its end, and what another has kept is left alone. Logs are kept by the last, for until then they grow, and losses
+    are the last one's: a node that still runs may write or remove a file meanwhile. `others` are the nodes that have left
+    without a word. Safe twice."""
     there, plan = together.of(folder), ranks.plan_of(folder)
     if there is None or plan is None:
         return []
@@ -93,7 +93,7 @@ def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[],
         last = left >= set(range(plan.spec.node_count))
         found = made_together(folder, there, together.TOPS if last else ("outputs",))
         put_together(there, link, found, partial(_carry, link, masks))
-        return found.losses
+        return found.losses if last else []
 
 
 def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int:
@@ -162,6 +162,7 @@ def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: 
     """All at once; where that fails, one by one, so that the one at fault is known."""
     try:
         shown = [_shown(masks, name, path) for name, path in files]
+        times = [path.stat().st_mtime for _, path in files]
         carried = persist(lambda: link.carrier.carry(shown), seconds=_PATIENCE)
     except (RoostError, OSError) as error:
         if len(files) == 1:
@@ -170,5 +171,5 @@ def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: 
         for file in files:
             yield from _carry(link, masks, [file], losses)
         return
-    for (name, path), (blob, size) in zip(files, carried, strict=True):
-        yield RunFile(path=name, blob=blob, size=size, modified_at=path.stat().st_mtime)
+    for (name, _), (blob, size), modified in zip(files, carried, times, strict=True):
+        yield RunFile(path=name, blob=blob, size=size, modified_at=modified)
