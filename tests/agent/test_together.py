@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from roost.agent import keeping, stale, together
+from roost.agent import link as agent_link
 from roost.agent.folder import Folder
 from roost.agent.masking import Masks
 from roost.agent.prepare import _join
+from roost.agent.ship import Cargo
+from roost.agent.staging import Staging
 from roost.domain.codec import encode
 from roost.domain.files import RunFile
 from roost.domain.plans import Access, Plan, seat
@@ -45,6 +48,11 @@ class Link:
 
     def put_files(self, files: list[RunFile], *, of_all: bool = False) -> None:
         self.put.append(([f"{file.path}={file.blob}" for file in files], of_all))
+
+
+def cargo(folder: Folder) -> Cargo:
+    access = folder.read_plan()[1]
+    return Cargo(folder, agent_link.Link(folder, access), Staging(folder), Masks(folder))
 
 
 def test_what_one_node_writes_the_other_sees_and_each_file_is_kept_once(tmp_path: Path) -> None:
@@ -155,3 +163,23 @@ def test_what_cannot_be_kept_is_a_loss_of_the_last_node(tmp_path: Path) -> None:
     assert keeping.keep_together(first, Refusing(), Masks(first), set) == []  # type: ignore[arg-type]
     losses = keeping.keep_together(second, Refusing(), Masks(second), set)  # type: ignore[arg-type]
     assert losses == ["'outputs/a.txt' (Input/output error)"]
+
+
+@pytest.mark.parametrize("place", ["the working copy", "the folder that is shared"])
+def test_logs_that_became_a_link_to_elsewhere_are_not_streamed(tmp_path: Path, place: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/key.txt").write_text("not the run's")
+    folder = node(tmp_path, 0)
+    there = together.of(folder)
+    assert there is not None
+    logs = folder.work / "logs" if place == "the working copy" else there.root / "logs"
+    (logs.unlink if logs.is_symlink() else logs.rmdir)()
+    logs.symlink_to(tmp_path / "elsewhere")
+    assert list(cargo(folder)._own_logs()) == []
+
+
+def test_the_first_node_streams_the_logs_that_all_share(tmp_path: Path) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    (second.work / "logs/b.txt").write_text("b")
+    found = [[name for name, _ in cargo(each)._own_logs()] for each in (first, second)]
+    assert found == [["logs/b.txt"], []]

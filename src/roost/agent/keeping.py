@@ -3,6 +3,7 @@
 A symbolic link that leads outside the working copy is never followed: it could name any file of the machine.
 """
 
+import errno
 import logging
 import os
 import stat
@@ -111,7 +112,7 @@ def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int
 def _look(path: Path, name: str, inside: tuple[Path, ...], above: tuple[Path, ...], found: Found) -> None:
     try:
         if path.is_symlink():
-            target = path.resolve()
+            target = Path(os.path.realpath(path))  # `resolve` raises RuntimeError for a link that leads to itself
             goes_round = target in above or path.parent.resolve().is_relative_to(target)
             if goes_round or not any(target.is_relative_to(each) for each in inside):
                 log.warning("%r is a link to %s and is not followed.", name, target)
@@ -126,13 +127,13 @@ def _look(path: Path, name: str, inside: tuple[Path, ...], above: tuple[Path, ..
             found.losses.append(f"{name!r} (it may not be read)")
         else:
             found.files.append((names.path(name), path))
-    except FileNotFoundError:
-        if path.is_symlink():
-            log.warning("%r is a link to nothing and is not kept.", name)
     except InvalidInput as error:
         found.losses.append(error.message.rstrip("."))
     except OSError as error:
-        found.losses.append(f"{name!r} ({error.strerror})")
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            found.losses.append(f"{name!r} ({error.strerror})")
+        elif path.is_symlink():
+            log.warning("%r is a link to nothing and is not kept.", name)
 
 
 def _entries(path: Path) -> list[str]:
