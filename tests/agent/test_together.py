@@ -90,6 +90,15 @@ def test_secrets_of_one_node_are_hidden_in_logs_that_the_other_ships(tmp_path: P
     assert shown.sealed("logs/b.txt", first.work / "logs/b.txt").read_text() == "the key is ***\n"
 
 
+def test_secrets_may_be_learned_while_another_thread_reads_them(tmp_path: Path) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    mine, before = Masks(first), Masks(second)
+    before.add(["hunter22"])
+    reader = mine._values
+    mine.sealed("logs/b.txt", first.std_log.parent / "plan.json")
+    assert (reader, mine._values) == (set(), {"hunter22"}), "the set that a thread reads does not change under it"
+
+
 def test_one_node_restores_for_all(tmp_path: Path) -> None:
     there = together.of(node(tmp_path, 0))
     assert there is not None
