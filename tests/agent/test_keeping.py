@@ -49,6 +49,7 @@ def test_links_that_go_round_end(folder):
     os.symlink("../b", outputs / "a" / "to_b")
     os.symlink("../a", outputs / "b" / "to_a")
     os.symlink(".", outputs / "self")
+    os.symlink("itself", outputs / "itself")
     assert names(folder) == ["outputs/a/file", "outputs/a/to_b/file", "outputs/b/file", "outputs/b/to_a/file"]
 
 

@@ -103,6 +103,35 @@ def test_each_node_finds_its_own(rank: int, own: dict[str, str]) -> None:
     assert {path: file.blob for path, file in found.items()} == own
 
 
+class Giving:
+    """A link that has these files, each with its path as its content."""
+
+    def __init__(self, *paths: str) -> None:
+        self.client = self.carrier = self
+        self._paths = paths
+
+    def path(self, *parts: str) -> str:
+        return "/".join(parts)
+
+    def call(self, *_: object, **__: object) -> object:
+        return {"files": [{"path": each, "blob": each, "size": 1, "modified_at": 0.0} for each in self._paths]}
+
+    def fetch(self, blob: str, target: Path) -> None:
+        target.write_text(blob)
+
+
+def test_nothing_is_restored_through_a_link_that_leads_outside(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "runs" / "r")
+    (folder.work / "outputs").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (folder.work / "outputs/link").symlink_to(tmp_path / "elsewhere")
+    plan = Plan(run_id="r", workspace="w", experiment="e", spec=RunSpec(), attempt=2)
+    link = Giving("outputs/link/key", "outputs/link/new/key", "outputs/a/b")
+    restoring.restore(folder, plan, link, lambda: None)  # type: ignore[arg-type]
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert (folder.work / "outputs/a/b").read_text() == "outputs/a/b"
+
+
 def test_ports_are_nobody_elses_while_they_are_held() -> None:
     with meet._held(3) as ports:
         assert len(set(ports)) == 3

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from roost.agent import keeping, stale, together
+from roost.agent import link as agent_link
 from roost.agent.folder import Folder
 from roost.agent.masking import Masks
 from roost.agent.prepare import _join
+from roost.agent.ship import Cargo
+from roost.agent.staging import Staging
 from roost.domain.codec import encode
 from roost.domain.files import RunFile
 from roost.domain.plans import Access, Plan, seat
@@ -47,6 +50,11 @@ class Link:
         self.put.append(([f"{file.path}={file.blob}" for file in files], of_all))
 
 
+def cargo(folder: Folder) -> Cargo:
+    access = folder.read_plan()[1]
+    return Cargo(folder, agent_link.Link(folder, access), Staging(folder), Masks(folder))
+
+
 def test_what_one_node_writes_the_other_sees_and_each_file_is_kept_once(tmp_path: Path) -> None:
     stale_file = {"outputs/old.txt": "came with the snapshot"}
     first, second = node(tmp_path, 0, stale_file), node(tmp_path, 1, stale_file)
@@ -82,6 +90,15 @@ def test_secrets_of_one_node_are_hidden_in_logs_that_the_other_ships(tmp_path: P
     assert shown.sealed("logs/b.txt", first.work / "logs/b.txt").read_text() == "the key is ***\n"
 
 
+def test_secrets_may_be_learned_while_another_thread_reads_them(tmp_path: Path) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    mine, before = Masks(first), Masks(second)
+    before.add(["hunter22"])
+    reader = mine._values
+    mine.sealed("logs/b.txt", first.std_log.parent / "plan.json")
+    assert (reader, mine._values) == (set(), {"hunter22"}), "the set that a thread reads does not change under it"
+
+
 def test_one_node_restores_for_all(tmp_path: Path) -> None:
     there = together.of(node(tmp_path, 0))
     assert there is not None
@@ -112,3 +129,66 @@ def test_what_is_no_folder_in_the_snapshot_stays_as_it_is(tmp_path: Path) -> Non
     together.join(folder, 1, stale.load(folder))
     assert (folder.work / "outputs").read_text() == "a file"
     assert (folder.work / "logs").is_symlink()
+
+
+def test_a_node_that_removed_its_links_still_keeps_what_the_others_made(tmp_path: Path) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    (first.work / "logs/a.txt").write_text("a")
+    for top in ("outputs", "logs"):
+        (second.work / top).unlink()
+    link = Link()
+    keeping.keep_together(first, link, Masks(first), set)  # type: ignore[arg-type]
+    keeping.keep_together(second, link, Masks(second), set)  # type: ignore[arg-type]
+    assert link.put == [(["logs/a.txt=a"], True)]
+
+
+@pytest.mark.parametrize("moment", ["before it is read", "after it is read"])
+def test_a_file_that_another_node_removes_meanwhile_is_no_loss(tmp_path: Path, moment: str) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    for name in ("a.txt", "a.txt.tmp"):
+        (second.work / "outputs" / name).write_text(name)
+
+    class Removing(Link):
+        def carry(self, paths: list[Path]) -> list[tuple[str, int]]:
+            gone = second.work / "outputs/a.txt.tmp"
+            if moment == "before it is read":
+                gone.unlink(missing_ok=True)
+            found = super().carry(paths)
+            gone.unlink(missing_ok=True)
+            return found
+
+    link = Removing()
+    assert keeping.keep_together(first, link, Masks(first), set) == []  # type: ignore[arg-type]
+    assert "outputs/a.txt=a.txt" in link.put[0][0]
+
+
+def test_what_cannot_be_kept_is_a_loss_of_the_last_node(tmp_path: Path) -> None:
+    class Refusing(Link):
+        def carry(self, paths: list[Path]) -> list[tuple[str, int]]:
+            raise OSError(5, "Input/output error")
+
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    (first.work / "outputs/a.txt").write_text("a")
+    assert keeping.keep_together(first, Refusing(), Masks(first), set) == []  # type: ignore[arg-type]
+    losses = keeping.keep_together(second, Refusing(), Masks(second), set)  # type: ignore[arg-type]
+    assert losses == ["'outputs/a.txt' (Input/output error)"]
+
+
+@pytest.mark.parametrize("place", ["the working copy", "the folder that is shared"])
+def test_logs_that_became_a_link_to_elsewhere_are_not_streamed(tmp_path: Path, place: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/key.txt").write_text("not the run's")
+    folder = node(tmp_path, 0)
+    there = together.of(folder)
+    assert there is not None
+    logs = folder.work / "logs" if place == "the working copy" else there.root / "logs"
+    (logs.unlink if logs.is_symlink() else logs.rmdir)()
+    logs.symlink_to(tmp_path / "elsewhere")
+    assert list(cargo(folder)._own_logs()) == []
+
+
+def test_the_first_node_streams_the_logs_that_all_share(tmp_path: Path) -> None:
+    first, second = node(tmp_path, 0), node(tmp_path, 1)
+    (second.work / "logs/b.txt").write_text("b")
+    found = [[name for name, _ in cargo(each)._own_logs()] for each in (first, second)]
+    assert found == [["logs/b.txt"], []]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,17 @@ def test_a_killed_process_is_delivered_once_by_who_comes_next(workspace: Workspa
     assert run.get_details()["error"]["error"]["code"] == "client_lost"
     assert run.get_file_names() == ["outputs/model.txt"]
     assert list(interactive.spools_of(home).iterdir()) == []
+
+
+def test_what_was_written_long_after_a_kill_is_not_the_runs(workspace: Workspace, home: Path) -> None:
+    made = "open('outputs/mine.txt', 'w').write('half')\nsys.stdout.flush()\n"
+    run_id = told("import os, sys\n" + BEGIN + made + "os.kill(os.getpid(), 9)\n").strip()
+    later = Path("outputs/later.txt")
+    later.write_text("of whoever came next")
+    soon = time.time() + 20 * interactive.HEARTBEAT
+    os.utime(later, (soon, soon))
+    told("from roost import Workspace\nWorkspace()")
+    assert workspace.get_run(run_id).get_file_names() == ["outputs/mine.txt"]
 
 
 def test_a_living_process_is_left_alone(experiment: Experiment, workspace: Workspace) -> None:

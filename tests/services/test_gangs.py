@@ -65,6 +65,14 @@ def test_a_node_whose_own_workers_are_done_serves_until_all_are(house: House) ->
     assert said.ending is Reason.NODES_DONE
 
 
+def test_a_node_ends_no_earlier_than_the_run_began(house: House) -> None:
+    run = begin(house)
+    start(house, run)
+    for to, reason in ((RunStatus.FINALIZING, Reason.EXIT_CODE), (RunStatus.FAILED, Reason.EXIT_CODE)):
+        gangs.report(house, run.id, 1, MemberReport(to=to, reason=reason, at=-1.7e308), 1.7e308)
+        assert gangs.members(house, run.id)[1].ended_at == runs.get(house, run.id).started_at
+
+
 def test_what_fails_of_a_cancel_is_cancelled(house: House) -> None:
     run = begin(house)
     start(house, run)

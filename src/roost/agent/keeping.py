@@ -3,6 +3,7 @@
 A symbolic link that leads outside the working copy is never followed: it could name any file of the machine.
 """
 
+import errno
 import logging
 import os
 import stat
@@ -67,8 +68,7 @@ def made_together(folder: Folder, there: Together, tops: Sequence[str] = togethe
     """Of all nodes of this machine, less what came with the snapshot."""
     made, laid = Found(), there.laid
     for top in tops:
-        if together.is_shared(folder, top):
-            _look(there.root / top, top, (folder.work.resolve(), there.root.resolve()), (), made)
+        _look(there.root / top, top, (folder.work.resolve(), there.root.resolve()), (), made)
     fresh = [(name, path) for name, path in made.files if not stale.is_stale(laid, name, path)]
     return Found(files=fresh, losses=made.losses)
 
@@ -83,8 +83,9 @@ def note_laid_together(there: Together) -> None:
 
 def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[], set[int]]) -> list[str]:
     """Keeps what the nodes of this machine have made in the folders that they share; what of it could not be, in words. Each node
-    does it at its end, and what another has kept is left alone. Logs are kept by the last, for until then they grow: `others`
-    are the nodes that have left without a word. Safe twice."""
+    does it at its end, and what another has kept is left alone. Logs are kept by the last, for until then they grow, and losses
+    are the last one's: a node that still runs may write or remove a file meanwhile. `others` are the nodes that have left
+    without a word. Safe twice."""
     there, plan = together.of(folder), ranks.plan_of(folder)
     if there is None or plan is None:
         return []
@@ -93,7 +94,7 @@ def keep_together(folder: Folder, link: Link, masks: Masks, others: Callable[[],
         last = left >= set(range(plan.spec.node_count))
         found = made_together(folder, there, together.TOPS if last else ("outputs",))
         put_together(there, link, found, partial(_carry, link, masks))
-        return found.losses
+        return found.losses if last else []
 
 
 def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int:
@@ -111,7 +112,7 @@ def put_together(there: Together, link: Link, found: Found, carry: Carry) -> int
 def _look(path: Path, name: str, inside: tuple[Path, ...], above: tuple[Path, ...], found: Found) -> None:
     try:
         if path.is_symlink():
-            target = path.resolve()
+            target = Path(os.path.realpath(path))  # `resolve` raises RuntimeError for a link that leads to itself
             goes_round = target in above or path.parent.resolve().is_relative_to(target)
             if goes_round or not any(target.is_relative_to(each) for each in inside):
                 log.warning("%r is a link to %s and is not followed.", name, target)
@@ -126,13 +127,13 @@ def _look(path: Path, name: str, inside: tuple[Path, ...], above: tuple[Path, ..
             found.losses.append(f"{name!r} (it may not be read)")
         else:
             found.files.append((names.path(name), path))
-    except FileNotFoundError:
-        if path.is_symlink():
-            log.warning("%r is a link to nothing and is not kept.", name)
     except InvalidInput as error:
         found.losses.append(error.message.rstrip("."))
     except OSError as error:
-        found.losses.append(f"{name!r} ({error.strerror})")
+        if error.errno not in (errno.ENOENT, errno.ELOOP):
+            found.losses.append(f"{name!r} ({error.strerror})")
+        elif path.is_symlink():
+            log.warning("%r is a link to nothing and is not kept.", name)
 
 
 def _entries(path: Path) -> list[str]:
@@ -162,6 +163,7 @@ def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: 
     """All at once; where that fails, one by one, so that the one at fault is known."""
     try:
         shown = [_shown(masks, name, path) for name, path in files]
+        times = [path.stat().st_mtime for _, path in files]
         carried = persist(lambda: link.carrier.carry(shown), seconds=_PATIENCE)
     except (RoostError, OSError) as error:
         if len(files) == 1:
@@ -170,5 +172,5 @@ def _carry(link: Link, masks: Masks, files: Sequence[tuple[str, Path]], losses: 
         for file in files:
             yield from _carry(link, masks, [file], losses)
         return
-    for (name, path), (blob, size) in zip(files, carried, strict=True):
-        yield RunFile(path=name, blob=blob, size=size, modified_at=path.stat().st_mtime)
+    for (name, _), (blob, size), modified in zip(files, carried, times, strict=True):
+        yield RunFile(path=name, blob=blob, size=size, modified_at=modified)

@@ -109,12 +109,13 @@ class Masks:
         for path in sorted(common.glob("secrets-*.json")) if common is not None else ():
             with contextlib.suppress(OSError, ValueError):
                 changed = path.stat().st_mtime_ns
-                if self._others.get(path) != changed:
-                    self._learn(json.loads(path.read_bytes()))
-                    self._others[path] = changed
+                with self._lock:
+                    if self._others.get(path) != changed:
+                        self._learn(json.loads(path.read_bytes()))
+                        self._others[path] = changed
 
     def _learn(self, values: Iterable[str]) -> None:
-        self._values |= set(values)
+        self._values = self._values | set(values)  # another thread may be reading the one before
         self._words = patterns(self._values)
 
     def hide(self, text: str) -> str:

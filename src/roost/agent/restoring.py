@@ -5,6 +5,7 @@ is whose. What is restored and stays as it is counts as kept.
 """
 
 import logging
+import os
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from roost.agent import together
 from roost.agent.folder import Folder
 from roost.agent.keeping import note_laid, note_laid_together
 from roost.agent.link import Link
+from roost.agent.together import Together
 from roost.domain import names
 from roost.domain.codec import decode
 from roost.domain.files import RunFile, beside
@@ -27,25 +29,30 @@ def restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile) -> int
         return 0
     there = together.of(folder)
     if there is None:
-        return _restore(folder, plan, link, meanwhile, shared=False)
+        return _restore(folder, plan, link, meanwhile)
     with together.once(there, "restored") as first:  # the nodes of this machine have one folder
-        count = _restore(folder, plan, link, meanwhile, shared=True) if first else 0
+        count = _restore(folder, plan, link, meanwhile, there) if first else 0
         if first:
             note_laid_together(there)
     return count
 
 
-def _restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile, *, shared: bool) -> int:
+def _restore(folder: Folder, plan: Plan, link: Link, meanwhile: Meanwhile, there: Together | None = None) -> int:
     answer = link.client.call("GET", link.path("files"), params={"prefix": "outputs"})
     files = {file.path: file for file in (decode(RunFile, each) for each in answer["files"]) if file.blob}
-    own = files if shared else _own(files, plan)
+    own = files if there else _own(files, plan)
+    roots = [os.path.realpath(root) for root in (folder.work, *([there.root] if there else []))]
     for path, file in own.items():
         meanwhile()
         target = folder.work / names.path(path)
+        parent = Path(os.path.realpath(target.parent))
+        if not any(parent.is_relative_to(root) for root in roots):  # a link of the snapshot
+            log.warning("%r would be written to %s, outside the run's folder, and is not restored.", path, parent)
+            continue
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear(target)
         link.carrier.fetch(file.blob, target)
-    if not shared:
+    if there is None:
         note_laid(folder)
     log.info("Attempt %d goes on with %d files of ./outputs.", plan.attempt, len(own))
     return len(own)

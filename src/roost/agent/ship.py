@@ -54,17 +54,20 @@ class Cargo:
         self._shipper.ship_spools(self._folder.spool)
         began = time.monotonic()
         if last or began >= self._logs_due:
-            for name, path in log_files(self._folder.work / "logs") if self._streams_logs() else ():
+            for name, path in self._own_logs():
                 if not stale.is_stale(self._laid, name, path):
                     self._stream(name, path, last)
             now = time.monotonic()
             self._logs_due = now + _LOGS_SHARE * (now - began)
         self._staging.send(self._link)
 
-    def _streams_logs(self) -> bool:
-        """Logs that all nodes of this machine share are streamed by the first one."""
+    def _own_logs(self) -> Iterator[tuple[str, Path]]:
+        """What is in `./logs`. Where all nodes of this machine share it, the first one streams it."""
+        there = together.of(self._folder)
+        if there is None or not together.is_shared(self._folder, "logs"):
+            return log_files(self._folder.work / "logs")
         plan = ranks.plan_of(self._folder)
-        return plan is None or plan.node_rank == 0 or not together.is_shared(self._folder, "logs")
+        return log_files(there.root / "logs") if plan is None or plan.node_rank == 0 else iter(())
 
     def _stream(self, name: str, path: Path, last: bool) -> None:
         """One file that cannot be sent does not keep the others back; it is said once."""
@@ -81,7 +84,10 @@ class Cargo:
 
 
 def log_files(root: Path) -> Iterator[tuple[str, Path]]:
-    """Regular files under `./logs` by the name they have in the run's history."""
+    """Regular files under `./logs` by the name they have in the run's history. A script may have put a link in its place: one
+    that leads outside the folder around it is not followed."""
+    if not Path(os.path.realpath(root)).is_relative_to(os.path.realpath(root.parent)):
+        return
     for place, _, found in os.walk(root):
         for file in found:
             path = Path(place, file)

@@ -62,7 +62,10 @@ class Together:
     def fresh(self, files: Sequence[tuple[str, Path]]) -> list[tuple[str, Path, list[int]]]:
         """Those that no node has kept as they are now, each with what it is now; with the lock held."""
         kept = self.read("kept.json")
-        seen = [(name, path, stale.signature(path)) for name, path in files if path.exists()]
+        seen = []
+        for name, path in files:
+            with suppress(OSError):  # a node that still runs may remove it
+                seen.append((name, path, stale.signature(path)))
         return [each for each in seen if kept.get(each[0]) != each[2]]
 
     def leave(self, node_rank: int) -> set[int]:
@@ -72,12 +75,13 @@ class Together:
 
 
 def of(folder: Folder) -> Together | None:
-    """What the nodes share; None for a run of one node, or where each has its own."""
+    """What the nodes share; None for a run of one node, or where each has its own. A script that removes its links changes
+    nothing: the files of the others are still there."""
     plan = ranks.plan_of(folder)
     if plan is None or plan.spec.node_count == 1:
         return None
-    root = shared(folder, plan.attempt)
-    return Together(root) if any(_leads_to(folder.work / top, root / top) for top in TOPS) else None
+    there = Together(shared(folder, plan.attempt))
+    return there if there.state.is_dir() else None
 
 
 def is_shared(folder: Folder, top: str) -> bool:

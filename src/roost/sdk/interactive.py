@@ -29,7 +29,7 @@ from roost.transport.shipping import SPOOL_SUFFIX, Shipper
 from roost_job.exceptions import AzureMLException
 
 _EVERY = 0.25
-_HEARTBEAT = 15.0
+HEARTBEAT = 15.0
 OWNER, LOCK = "owner.json", "lock"
 _count = itertools.count()
 
@@ -145,14 +145,18 @@ class Session:
 
     def _ship_along(self) -> None:
         """While the run lives: sends what is new, and says now and then that it lives. Nothing here may end the process."""
-        said = time.monotonic()
+        said = signed = time.monotonic()
         while not self._stop.wait(_EVERY):
+            if time.monotonic() - signed > HEARTBEAT:
+                signed = time.monotonic()
+                with suppress(OSError):
+                    os.utime(self.folder / OWNER)  # for salvage: files written later than this are not the run's
             with suppress(
                 AzureMLException, OSError
             ):  # away for a while: it is all on disk, and the next round tries again
                 with self._shipping:
                     self._ship()
-                if self.owns and time.monotonic() - said > _HEARTBEAT:
+                if self.owns and time.monotonic() - said > HEARTBEAT:
                     said = time.monotonic()
                     self._connection.background.call("POST", path_of("runs", self._run_id, "heartbeat"))
 

@@ -14,11 +14,14 @@ from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.sdk import tracking
 from roost.sdk.connections import Connection
-from roost.sdk.interactive import LOCK, OWNER, report, spools_of
+from roost.sdk.interactive import HEARTBEAT, LOCK, OWNER, report, spools_of
 from roost.sdk.locks import FileLock
 from roost.transport.client import path_of
 from roost.transport.shipping import Shipper
 from roost_job.exceptions import AzureMLException
+
+_AFTER = 10 * HEARTBEAT
+"""So long after its last sign a process that was busy may still have written outputs."""
 
 
 def begin(connection: Connection, url: str) -> threading.Thread | None:
@@ -65,7 +68,7 @@ def _ship(connection: Connection, folder: Path, url: str) -> str:
         last_sign = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
         Shipper(connection.client, run_id).ship_spools(folder)
         if (tracked := tracking.read(folder)) is not None:
-            tracked.keep(connection, run_id)
+            tracked.keep(connection, run_id, until=last_sign + _AFTER)
         if owns and not run.status.is_terminal:
             words = (
                 f"Process {pid}, which logged this run, ended without run.complete(); what it logged was sent later."

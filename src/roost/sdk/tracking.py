@@ -4,6 +4,7 @@ Which files stood there before is noted beside the run's spools, so that whoever
 """
 
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,9 +39,10 @@ class Tracked:
         part.write_text(json.dumps(facts), encoding="utf-8")
         part.replace(spools / NOTE)
 
-    def keep(self, connection: Connection, run_id: str) -> None:
-        """Uploads what is new or changed, with the progress of what takes long. What is passed over is said. Safe twice."""
-        fresh, same, odd = self._look()
+    def keep(self, connection: Connection, run_id: str, until: float = math.inf) -> None:
+        """Uploads what is new or changed, with the progress of what takes long. What was written after `until` is not the run's.
+        What is passed over is said. Safe twice."""
+        fresh, same, odd = self._look(until)
         link = HttpLink(connection, run_id)
         with telling.Progress(len(fresh), sum(size for _, _, size in fresh), "Outputs") as progress:
             for start in range(0, len(fresh), _AT_ONCE):
@@ -50,7 +52,7 @@ class Tracked:
         telling.once(local_files.left_out(odd))
         telling.once(_same_words(same, run_id))
 
-    def _look(self) -> tuple[list[tuple[str, str, int]], list[str], list[tuple[str, str]]]:
+    def _look(self, until: float) -> tuple[list[tuple[str, str, int]], list[str], list[tuple[str, str]]]:
         """What is to be kept, as name, path and size; what has not changed; what cannot be kept, and why."""
         fresh, same, odd = [], [], []
         for inside, path in _walk(self.folder):
@@ -62,6 +64,8 @@ class Tracked:
                 odd.append((name, why))
             elif inside in self.before and list(self.before[inside]) == seen:
                 same.append(name)
+            elif seen and seen[2] / 1e9 > until:
+                odd.append((name, "it was written after the run's process had ended"))
             elif seen:
                 fresh.append((name, path, seen[1]))
         return fresh, same, odd

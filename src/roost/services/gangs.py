@@ -94,7 +94,7 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport, clock:
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
     # It has failed, and still ships what it made: the others need not wait for that.
-    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": runs.happened(house, said, clock)} if failed else {}
+    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": runs.happened(house, run, said, clock)} if failed else {}
     everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
     house.signals.ring(gang_topic(run_id))
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
@@ -117,7 +117,7 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport, cloc
         phase=Phase.ENDED,
         to=said.to,
         **_how(runs.bounded(said)),
-        ended_at=runs.happened(house, said, clock),
+        ended_at=runs.happened(house, runs.get(house, run_id), said, clock),
         heard_at=now,
     )
     house.signals.ring(gang_topic(run_id))

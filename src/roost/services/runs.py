@@ -186,17 +186,18 @@ def delete(house: House, run_id: str) -> Sequence[str]:
     return gone
 
 
-def happened(house: House, said: Report, clock: float | None) -> float:
+def happened(house: House, run: Run, said: Report, clock: float | None) -> float:
     """The time of what is said, by the control plane's own clock: as long ago as it is by the sender's, whose `clock` came with
-    it. Never later than now."""
+    it. Never later than now, nor before the run began."""
     now = house.clock()
     if said.at is None or not math.isfinite(said.at):
         return now
-    return min(now, now - (clock - said.at) if clock is not None and math.isfinite(clock) else said.at)
+    at = min(now, now - (clock - said.at) if clock is not None and math.isfinite(clock) else said.at)
+    return max(at, run.started_at or run.created_at)
 
 
 def report(house: House, run_id: str, said: Report, clock: float | None = None) -> Run:
-    """An agent or client tells what happened to its run, perhaps long after. It did not happen before the run began."""
+    """An agent or client tells what happened to its run, perhaps long after."""
     before = get(house, run_id)
     if said.to not in REPORTED:
         raise Conflict(
@@ -206,7 +207,7 @@ def report(house: House, run_id: str, said: Report, clock: float | None = None) 
     said = bounded(said)
     if said.attempt and said.attempt != before.attempt:
         return before
-    at = max(happened(house, said, clock), before.started_at or before.created_at)
+    at = happened(house, before, said, clock)
     run, _ = move(
         house, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt, at=at
     )
