@@ -16,6 +16,7 @@ from roost.domain.runs import RunEvent, RunKind, RunSpec, RunStatus
 from roost.sdk import downloads, records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
+from roost_job.dataset_types import is_saved
 
 _MANY, _FEW = 12, 5
 
@@ -119,7 +120,8 @@ def _uses(run: Run) -> dict[str, dict[str, str]]:
         if not use["dataset_id"]:
             found["read" if use["direction"] == "input" else "wrote"][use["name"]] = use["name"]
             continue
-        known = f"{use['dataset_name']}, version {use['dataset_version']}" if use["dataset_name"] else use["dataset_id"]
+        named = use["dataset_name"] and not is_saved(use["dataset_name"])
+        known = f"{use['dataset_name']}, version {use['dataset_version']}" if named else use["dataset_id"]
         found[use["direction"]][use["name"]] = known + (" (unregistered)" if use["unregistered"] else "")
     return found
 
