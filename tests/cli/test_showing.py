@@ -38,7 +38,11 @@ for fold in range(7):
 
 
 HOSTILE = """
-from roost import Experiment, Workspace
+from roost import Dataset, Experiment, Model, Workspace
+ws = Workspace()
+told = dict(description="d\x1b[2J", tags={"t\x07": "v\x9b2J"})
+Dataset.File.from_files((ws.get_default_datastore(), "x"), validate=False).register(ws, "data", **told)
+Model.register(ws, __file__, "net", **told)
 for number in range(2):
     with Experiment(Workspace(), "evil").start_logging(outputs=None, display_name="a\x1b[2Jb") as run:
         run.log("m\x1b]0;x\x07", number)
@@ -58,6 +62,8 @@ def test_names_that_a_run_gave_do_not_steer_the_terminal(home: Path, tmp_path: P
         roost("run", "show", first),
         roost("experiment", "show", "evil"),
         roost("run", "compare", first, second),
+        roost("data", "show", "data"),
+        roost("model", "show", "net"),
         missing.stderr,
     ]
     assert [re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text) for text in said] == [[]] * len(said)

@@ -86,7 +86,15 @@ def test_a_dataset_shows_its_files_the_beginning_of_one_and_its_runs(
     browser: Browser, workspace: Workspace, tmp_path: Path
 ) -> None:
     rows = "".join(f'bird {i};"a; ""{EVIL}"""\n' for i in range(300))
-    tree(tmp_path, {"data/t.csv": "name;note\n" + rows, "data/page.html": EVIL, "source/train.py": "print('read')"})
+    tree(
+        tmp_path,
+        {
+            "data/t.csv": "name;note\n" + rows,
+            "data/page.html": EVIL,
+            "data/z.txt": "",
+            "source/train.py": "print('read')",
+        },
+    )
     (tmp_path / "data" / "dot.png").write_bytes(DOT)
     store = Datastore.register_folder(workspace, "mine", str(tmp_path / "data"))
     table = Dataset.Tabular.from_delimited_files((store, "t.csv"), separator=";").register(workspace, "my table")
@@ -107,6 +115,8 @@ def test_a_dataset_shows_its_files_the_beginning_of_one_and_its_runs(
     browser.shows(EVIL, place="#preview")
     kind = "return fetch(document.querySelector(arguments[0]).href).then(answer => answer.headers.get('content-type'))"
     assert browser.run(kind, "#files li:nth-child(2) a") == "application/octet-stream", "opened, it is no page"
+    browser.click("#files li:nth-child(4) button")
+    browser.shows("It is empty.", place="#preview")
     browser.get(f"{workspace._connection.url}/data")
     browser.click("#datasets a", table.name)
     browser.shows("name", "note", "bird 0", f'a; "{EVIL}"', "bird 19", place="#preview")

@@ -17,7 +17,8 @@ TITLES = {
     "residuals": "residuals",
 }
 """Kinds of metrics that are documents, in words."""
-MAX_BYTES = 20_000_000
+MAX_BYTES = 5_000_000
+"""Of a document that is drawn, as on the page; reading the numbers of a larger one takes too long."""
 _MAX_CELLS = 4_000_000
 _MOST = 1e100
 """A greater number is none that was counted, and sums of it would leave what a float holds."""

@@ -12,6 +12,7 @@ export const isShown = (item) => item.relayed && ((PICTURES.test(item.name) && (
 
 /** `[element, words]`; `format` is a table's, for a file of one. */
 export async function preview(item, format = {}) {
+  if (item.size === 0) return [make("p", { class: "note" }, "It is empty."), item.name];
   if (PICTURES.test(item.name)) return [make("img", { src: item.url, alt: item.name }), `${item.name}, ${size(item.size)}`];
   const response = await request(item.url, { headers: { range: `bytes=0-${MOST_BYTES - 1}` } });
   const text = decoded(await response.arrayBuffer(), format.encoding);
