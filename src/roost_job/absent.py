@@ -1,5 +1,5 @@
 """What the Azure ML SDK v1 has and Roost does not: the one list of it, and the one sentence about each name. The table in
-docs/guides/from-azure-ml.md has the same rows, and a test compares the two. Loaded by those who meet such a name only.
+docs/guides/from-azure-ml.md has the same rows, and a test compares the two.
 """
 
 from typing import Any, Iterable, NamedTuple, Optional, Tuple

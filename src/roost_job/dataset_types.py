@@ -5,19 +5,25 @@ and outside: what a job makes, anybody can read.
 import datetime
 import hashlib
 import json
+import re
 from enum import Enum
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from roost_job.exceptions import UserErrorException
 
-SAVED = "_saved_"
-"""How names begin of datasets that were saved for what refers to them, such as a model, and that nobody registered. They are
-found by their id only."""
+_SAVED = "_saved_"
+_SAVED_NAME = re.compile(_SAVED + "[0-9a-f]{32}")
+
+
+def is_saved(name: str) -> bool:
+    """True for the name of a dataset that was saved for what refers to it, such as a model, and that nobody registered: it is
+    found by its id only."""
+    return _SAVED_NAME.fullmatch(name) is not None
 
 
 def saved_name(definition: Mapping[str, Any]) -> str:
     """The name that a definition (as JSON has it) is saved under: the same one again is the same dataset."""
-    return SAVED + hashlib.sha256(json.dumps(definition, sort_keys=True).encode("utf-8")).hexdigest()[:32]
+    return _SAVED + hashlib.sha256(json.dumps(definition, sort_keys=True).encode("utf-8")).hexdigest()[:32]
 
 
 class PromoteHeadersBehavior(Enum):

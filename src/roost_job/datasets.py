@@ -31,7 +31,7 @@ class JobDataset(object):
     def name(self) -> Optional[str]:
         """None when it is not registered."""
         name: str = self._record.get("name") or ""
-        return None if not name or name.startswith(dataset_types.SAVED) else name
+        return None if not name or dataset_types.is_saved(name) else name
 
     @property
     def version(self) -> Optional[int]:

@@ -89,6 +89,16 @@ class TestReading:
             ),
             ("confusion_matrix", b'{"data": {"class_labels": [], "matrix": []}}', "it has no classes"),
             ("accuracy_table", json.dumps({"data": accuracy(probability_tables=[[[1]]])}).encode(), "four numbers"),
+            (
+                "confusion_matrix",
+                b'{"data": {"class_labels": ["a", "b"], "matrix": [[1, -0.999], [0, 1]]}}',
+                "its matrix has a count below zero",
+            ),
+            (
+                "accuracy_table",
+                json.dumps({"data": accuracy(probability_tables=[[[1, 1, -0.9999999999, 1]] * 5])}).encode(),
+                "have a count below zero",
+            ),
         ],
     )
     def test_what_cannot_be_read_says_why(self, kind: str, content: bytes, why: str) -> None:
@@ -99,6 +109,11 @@ class TestReading:
         found = documents.read("residuals", b'{"data": {"bin_edges": [0, 1e999, 2], "bin_counts": [NaN, 3]}}')
         assert isinstance(found, documents.Histogram)
         assert (found.counts, found.edges) == ([0.0, 3.0], [0.0, 0.0, 2.0])
+        assert drawing.document(found)
+
+    def test_numbers_whose_sums_are_none_count_nothing(self) -> None:
+        tables = [[[1e308, 1e308, 1e308, 1e308]] * 5] * 3
+        found = read("accuracy_table", accuracy(probability_tables=tables, class_labels=["a", "b", "c"]))
         assert drawing.document(found)
 
 
@@ -144,6 +159,16 @@ class TestDrawing:
         assert not re.search(r"[\x1b░▒▓█]", "".join(lines))
         assert len(drawing.columns({"x": list(range(500))})) == 501
 
+    def test_a_large_matrix_is_not_laid_out_to_find_that_it_does_not_fit(
+        self, terminal: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delattr(drawing, "_matrix")
+        many = [f"class {at}" for at in range(101)]
+        found = read("confusion_matrix", {"class_labels": many, "matrix": [[1] * 101] * 101})
+        assert "No room for the matrix" in drawing.document(found)[0]
+        terminal(300)
+        assert "No room for the matrix" in drawing.document(found)[0]
+
     def test_a_hostile_label_does_not_steer_the_terminal(self, terminal: Any) -> None:
         terminal(80, NO_COLOR="1")
         hostile = {"class_labels": ["\x1b[2J\x07gone", "a\nb\u202ec"], "matrix": [[1, 0], [0, 1]]}
@@ -157,6 +182,7 @@ class TestDrawing:
         lines = drawing.series([1.0, None, float("nan"), 2.0, 3.0, "x", 4.0])
         assert lines[0].startswith("4 ┤") and lines[9].startswith("1 ┤")
         assert max(map(len, lines)) <= 60
+        assert drawing.series([-1e308, 1.0, 2.0, 3.0, 1e308, 4.0, 10**400])[0].startswith("4 ┤")
 
 
 LOGS = """

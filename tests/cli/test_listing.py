@@ -56,6 +56,7 @@ class TestColumns:
         )
         with pytest.raises(InvalidInput):
             columns.names(" , ")
+        assert columns.names("id,lr, --lr ,acc") == ["id", "lr", "acc"], "each once"
 
     def test_parameters_of_scripts_and_commands(self) -> None:
         words = ("data.csv", "--lr", "0.1", "--momentum=0.9", "--fast", "-v", "3")

@@ -1,12 +1,14 @@
 """What commands tell of a run: the last point of each kind of metric, its family, and a build's log when there is no other."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import ROOST, roost
 from tests.contracts.engine import eventually
 from tests.sdk.folders import tree
@@ -33,6 +35,47 @@ for fold in range(7):
     with run.child_run(name="fold %d" % fold) as child:
         child.log("score", fold)
 """
+
+
+HOSTILE = """
+from roost import Dataset, Experiment, Model, Workspace
+ws = Workspace()
+told = dict(description="d\x1b[2J", tags={"t\x07": "v\x9b2J"})
+Dataset.File.from_files((ws.get_default_datastore(), "x"), validate=False).register(ws, "data", **told)
+Model.register(ws, __file__, "net", **told)
+for number in range(2):
+    with Experiment(Workspace(), "evil").start_logging(outputs=None, display_name="a\x1b[2Jb") as run:
+        run.log("m\x1b]0;x\x07", number)
+        run.upload_file("a\u202eb.txt", __file__)
+        with run.child_run(name="c\x9b2Jd") as child:
+            pass
+"""
+
+
+@pytest.mark.slow
+def test_names_that_a_run_gave_do_not_steer_the_terminal(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "make.py").write_text(HOSTILE)
+    subprocess.run([sys.executable, "make.py"], check=True, cwd=tmp_path)
+    first, second = (run["id"] for run in json.loads(roost("run", "list", "--json")))
+    missing = subprocess.run([ROOST, "run", "metrics", first, "--name", "no"], capture_output=True, text=True)
+    said = [
+        roost("run", "show", first),
+        roost("experiment", "show", "evil"),
+        roost("run", "compare", first, second),
+        roost("data", "show", "data"),
+        roost("model", "show", "net"),
+        missing.stderr,
+    ]
+    assert [re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text) for text in said] == [[]] * len(said)
+    assert "a\ufffd[2Jb" in said[0] and "hint: " in missing.stderr
+    narrow = on_terminal([ROOST, "run", "compare", first, second, "--all"], width=40)
+    assert "\x1b]" not in narrow.raw and "\x07" not in narrow.raw
+
+
+def test_a_command_to_paste_has_names_as_single_words() -> None:
+    path = "a;touch x\x1b.json"
+    command = logged._command(None, f"{logged._ADDRESS}run_1/{path}")  # type: ignore[arg-type]
+    assert command == "roost run download run_1 --prefix 'a;touch x\ufffd.json'"
 
 
 @pytest.mark.parametrize(

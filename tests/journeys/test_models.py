@@ -187,6 +187,9 @@ def test_from_a_run_with_all_that_the_sdk_says(workspace: Workspace, experiment:
     assert found.sample_input_dataset.to_pandas_dataframe().to_dict("list") == {"a": [1], "b": [2]}
     assert found.sample_output_dataset.to_pandas_dataframe().to_dict("list") == {"b": [2]}
     assert found.sample_input_dataset.name is None and set(workspace.datasets) == {"table"}, "saved, and not registered"
+    assert dataset.register(workspace, "_saved_tables").name == "_saved_tables" in workspace.datasets, (
+        "a name of theirs"
+    )
     model.update(sample_output_dataset=loose)
     assert Model(workspace, "net").sample_output_dataset.id == found.sample_input_dataset.id, "saved once"
     model.add_dataset_references([("validation data", dataset)])

@@ -57,9 +57,8 @@ def test_all_versions_of_a_model(browser: Browser, workspace: Workspace, tmp_pat
     run.upload_file("outputs/net.txt", str(tmp_path / "a" / "net.txt"))
     run.complete()
     run.register_model("net", "outputs/net.txt", model_framework="PyTorch", model_framework_version="2.1")
-    Model.register(
-        workspace, str(tmp_path / "b"), "net", tags={"note": EVIL}, description=EVIL, datasets=[("training", data)]
-    )
+    both = [("training", data), ("validation", Dataset.File.from_files((store, "*.csv")))]
+    Model.register(workspace, str(tmp_path / "b"), "net", tags={"note": EVIL}, description=EVIL, datasets=both)
     let_in(browser, workspace)
     browser.get(f"{workspace._connection.url}/serving")
     browser.click("#models a", "all versions")
@@ -75,6 +74,7 @@ def test_all_versions_of_a_model(browser: Browser, workspace: Workspace, tmp_pat
     browser.shows(run.id, place="#version-1")
     browser.click("#versions b", "version 2")
     browser.shows("birds, version 1", place="#version-2")
+    browser.shows("validation: a dataset that is not registered", place="#version-2")
     browser.click("#version-2 a", "birds, version 1")
     browser.shows("net:2", "model made with it", place="#uses")
     browser.get(f"{workspace._connection.url}/models/nothing")
@@ -86,7 +86,15 @@ def test_a_dataset_shows_its_files_the_beginning_of_one_and_its_runs(
     browser: Browser, workspace: Workspace, tmp_path: Path
 ) -> None:
     rows = "".join(f'bird {i};"a; ""{EVIL}"""\n' for i in range(300))
-    tree(tmp_path, {"data/t.csv": "name;note\n" + rows, "data/page.html": EVIL, "source/train.py": "print('read')"})
+    tree(
+        tmp_path,
+        {
+            "data/t.csv": "name;note\n" + rows,
+            "data/page.html": EVIL,
+            "data/z.txt": "",
+            "source/train.py": "print('read')",
+        },
+    )
     (tmp_path / "data" / "dot.png").write_bytes(DOT)
     store = Datastore.register_folder(workspace, "mine", str(tmp_path / "data"))
     table = Dataset.Tabular.from_delimited_files((store, "t.csv"), separator=";").register(workspace, "my table")
@@ -107,6 +115,8 @@ def test_a_dataset_shows_its_files_the_beginning_of_one_and_its_runs(
     browser.shows(EVIL, place="#preview")
     kind = "return fetch(document.querySelector(arguments[0]).href).then(answer => answer.headers.get('content-type'))"
     assert browser.run(kind, "#files li:nth-child(2) a") == "application/octet-stream", "opened, it is no page"
+    browser.click("#files li:nth-child(4) button")
+    browser.shows("It is empty.", place="#preview")
     browser.get(f"{workspace._connection.url}/data")
     browser.click("#datasets a", table.name)
     browser.shows("name", "note", "bird 0", f'a; "{EVIL}"', "bird 19", place="#preview")
@@ -114,6 +124,12 @@ def test_a_dataset_shows_its_files_the_beginning_of_one_and_its_runs(
     browser.shows("None yet.", place="#uses")
     browser.emulate("setDeviceMetricsOverride", NARROW)
     assert fits(browser)
+    lines = Dataset.Tabular.from_delimited_files((store, "t.csv"), separator="\n", header=False)
+    lines.register(workspace, "lines")
+    browser.get(f"{workspace._connection.url}/data/lines")
+    browser.shows("Column1", "name;note", 'bird 0;"a; ""', place="#preview")
+    assert (browser.count("#preview th"), browser.count("#preview tbody tr")) == (1, 20)
+    browser.get(f"{workspace._connection.url}/data/{table.name}")
     (tmp_path / "data" / "t.csv").unlink()
     browser.refresh()
     browser.shows("There is no file there now.", place="#files-note")

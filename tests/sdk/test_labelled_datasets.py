@@ -54,6 +54,17 @@ def test_files_come_with_their_labels(labels: TabularDataset, tmp_path: Path) ->
     assert [Path(path).read_text() for path in frame["image_url"]] == ["owl"]
 
 
+def test_two_datastores_may_have_the_same_path(workspace: Workspace, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        Datastore.register_folder(workspace, name, tree(tmp_path / name, {"a/1.jpg": name}))
+    rows = "".join(json.dumps({"image_url": f"AmlDatastore://{name}/a/1.jpg"}) + "\n" for name in ("one", "two"))
+    tree(tmp_path / "one", {"l.jsonl": rows})
+    labels = Dataset.Tabular.from_json_lines_files((workspace.datastores["one"], "l.jsonl"))
+    for option in FileHandlingOption:
+        frame = labels.to_pandas_dataframe(file_handling_option=option, target_path=str(tmp_path / option.name))
+        assert [Path(path).read_text() for path in frame["image_url"]] == ["one", "two"]
+
+
 def test_what_cannot_be_brought(labels: TabularDataset) -> None:
     store = labels.workspace.datastores["pictures"]
     with pytest.raises(InvalidInput, match="must be FileHandlingOption"):

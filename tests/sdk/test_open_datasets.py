@@ -50,6 +50,11 @@ def inside(container: str, prefix: str = "") -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
+def page(names: list[str], marker: str) -> bytes:
+    blobs = "".join(f"<Blob><Name>{name}</Name></Blob>" for name in names)
+    return f"<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker>{marker}</NextMarker></EnumerationResults>".encode()
+
+
 @pytest.fixture(params=["a store", "a web server"])
 def mirror(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     lists: dict[str, bytes] = {}
@@ -57,14 +62,11 @@ def mirror(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         if request.param == "a web server":
             lists[f"{container}/index.txt"] = "".join(f"./{name}\n" for name in inside(container)).encode()
             continue
-        for prefix in (
-            "processed/",
-            "diabetes/",
-            *(f"{kind}/puYear=2016/puMonth={n}/" for kind in ("green", "yellow") for n in (1, 2, 3)),
-        ):
-            blobs = "".join(f"<Blob><Name>{name}</Name></Blob>" for name in inside(container, prefix))
+        for prefix in ("processed/", "diabetes/", *(f"{kind}/puYear=2016/" for kind in ("green", "yellow"))):
+            names = inside(container, prefix)
             query = f"restype=container&comp=list&prefix={prefix.replace('/', '%2F').replace('=', '%3D')}"
-            lists[f"{container}?{query}"] = f"<EnumerationResults><Blobs>{blobs}</Blobs></EnumerationResults>".encode()
+            lists[f"{container}?{query}"] = page(names[:1], "next!1" if names[1:] else "")
+            lists[f"{container}?{query}&marker=next%211"] = page(names[1:], "")
     with serving({**FILES, **lists}) as web:
         monkeypatch.setenv(open_datasets.VARIABLE, f"{web.url}/")
         yield web

@@ -54,8 +54,8 @@ class Column:
 
 
 def names(text: str) -> list[str]:
-    """`id,status,lr` as its names; InvalidInput for none."""
-    found = [part.strip() for part in text.split(",") if part.strip()]
+    """`id,status,lr` as its names, each once, `lr` for `--lr` too; InvalidInput for none."""
+    found = [name for part in text.split(",") if (name := part.strip().lstrip("-"))]
     if not found:
         raise InvalidInput("--columns names no column.", hint="--columns id,status,lr,val_acc")
     return list(dict.fromkeys(found))
@@ -139,7 +139,7 @@ FIELDS: dict[str, Callable[[Run], str]] = {
 
 def as_json(row: searches.Row) -> dict[str, Any]:
     """A run's arguments and last metrics by name, for the JSON of a list."""
-    logged = {
+    metrics = {
         name: each["last"] if each["kind"] == "scalar" else each.get("text") for name, each in row.metrics.items()
     }
-    return {"params": params_of(row.run), "metrics": logged}
+    return {"params": params_of(row.run), "metrics": metrics}

@@ -64,7 +64,8 @@ def _by_run(keys: Sequence[Key], marked: Sequence[Key], found: Found) -> None:
     ids = _heads(list(found), room)
     taken = max(map(len, ids))
     texts = {key: [rendering.clean(facts.get(key, "")) for facts in found.values()] for key in keys}
-    heads = {key: ("* " if key in marked else "") + (key[1] if key[0] in _PLAIN else " ".join(key)) for key in keys}
+    names = {key: rendering.clean(key[1] if key[0] in _PLAIN else " ".join(key)) for key in keys}
+    heads = {key: ("* " if key in marked else "") + name for key, name in names.items()}
     pages: list[list[Key]] = [[]]
     used = taken
     for key in keys:

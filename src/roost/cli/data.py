@@ -85,9 +85,9 @@ def show(
     for step in record.definition.steps:
         print(f"  step         {_step(step)}")
     if record.description:
-        print(f"  description  {record.description}")
+        print(f"  description  {rendering.clean(record.description)}")
     for key, value in sorted(record.tags.items()):
-        print(f"  tag          {key} = {value}")
+        print(f"  tag          {rendering.clean(f'{key} = {value}')}")
     print(f"  registered   {rendering.ago(record.created_at)} by {record.user}")
     print(f"  id           {record.id}")
     runs = list(dict.fromkeys((use["direction"], use["run_id"]) for use in uses))

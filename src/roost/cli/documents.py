@@ -5,7 +5,6 @@ How they are drawn: `drawing.py`.
 """
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,8 +17,11 @@ TITLES = {
     "residuals": "residuals",
 }
 """Kinds of metrics that are documents, in words."""
-MAX_BYTES = 20_000_000
+MAX_BYTES = 5_000_000
+"""Of a document that is drawn, as on the page; reading the numbers of a larger one takes too long."""
 _MAX_CELLS = 4_000_000
+_MOST = 1e100
+"""A greater number is none that was counted, and sums of it would leave what a float holds."""
 
 
 class Unreadable(Exception):
@@ -132,6 +134,8 @@ def _confusion(data: dict[str, Any]) -> Confusion:
         raise Unreadable("it has no classes")
     if len(rows) != len(labels) or any(len(row) != len(labels) for row in rows):
         raise Unreadable(f"its matrix does not have {len(labels)} rows of {len(labels)} numbers")
+    if any(count < 0 for row in rows for count in row):
+        raise Unreadable("its matrix has a count below zero")
     return Confusion(labels, rows)
 
 
@@ -142,6 +146,8 @@ def _accuracy(data: dict[str, Any]) -> Accuracy:
         rows = [_numbers(row, "probability_tables") for row in (table if isinstance(table, list) else [])]
         if len(rows) != len(thresholds) or any(len(row) < 4 for row in rows):
             raise Unreadable("its probability_tables do not have four numbers for each threshold")
+        if any(count < 0 for row in rows for count in row[:4]):
+            raise Unreadable("its probability_tables have a count below zero")
         tables.append([Counts(*row[:4]) for row in rows])
     labels = [str(label) for label in _list(data, "class_labels")]
     if not tables or not thresholds:
@@ -184,7 +190,7 @@ def _number(value: object, name: str) -> float:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise Unreadable(f"{name!r} has a value that is no number: {str(value)[:40]!r}") from None
-    return number if math.isfinite(number) else 0.0
+    return number if abs(number) <= _MOST else 0.0
 
 
 def _share(part: float, whole: float) -> float | None:

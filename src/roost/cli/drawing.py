@@ -21,7 +21,11 @@ _GREYS = (None, 254, 252, 250, 246)
 _LABEL = 16
 _PLAIN_CLASSES = 100
 """A matrix of more classes is summed up by class in a pipe too."""
+_LEAST_COLUMN = 3
+"""Characters of a matrix's column: a digit, and the gap before it."""
 _LEAST_CURVE = 4
+_MOST = 1e100
+"""Numbers beyond are left out of curves: the distance of two of them is none that a float holds."""
 _ROWS, _CLASSES = 50, 20
 """Rows of a table and of classes that a terminal shows."""
 
@@ -46,10 +50,10 @@ def confusion(found: Confusion) -> list[str]:
     score = found.accuracy
     head = f"{words}, accuracy {percent(score)}. " if score is not None else f"{words}. "
     labels = [_short(label) for label in found.labels]
-    for heads in (labels, [str(at + 1) for at in range(len(labels))]):
+    most = room() // _LEAST_COLUMN if sys.stdout.isatty() else _PLAIN_CLASSES
+    for heads in (labels, [str(at + 1) for at in range(len(labels))]) if len(labels) <= most else ():
         lines = _matrix(found, labels, heads)
-        fits = max(rendering.wide(plain) for plain, _ in lines) <= room()
-        if fits and (sys.stdout.isatty() or len(labels) <= _PLAIN_CLASSES):
+        if max(rendering.wide(plain) for plain, _ in lines) <= room():
             return [*wrapped(f"{head}Rows are true classes, columns predicted ones."), *(styled for _, styled in lines)]
     by_class = "No room for the matrix; by class, those that are recognized least first."
     return [*wrapped(head + by_class), *_by_class(found)]
@@ -305,7 +309,7 @@ def _decimal(value: float | None) -> str:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MOST
 
 
 def _looks_numeric(text: str) -> bool:

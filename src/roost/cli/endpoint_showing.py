@@ -36,9 +36,9 @@ def show(service: Webservice, as_json: bool) -> None:
     print(f"  described at {service.swagger_uri or 'none yet'}")
     print(f"  callers show {'nothing' if record.spec.auth is Auth.NONE else record.spec.auth.value}")
     if record.spec.description:
-        print(f"  description  {record.spec.description}")
+        print(f"  description  {rendering.clean(record.spec.description)}")
     for key, value in sorted(record.spec.tags.items()):
-        print(f"  tag          {key} = {value}")
+        print(f"  tag          {rendering.clean(f'{key} = {value}')}")
     print(
         f"  made         {rendering.ago(record.created_at)} by {record.user}, changed {rendering.ago(record.updated_at)}"
     )

@@ -78,8 +78,8 @@ def show(name: str = _NAME, as_json: bool = _AS_JSON) -> None:
         print(f"  tag         {rendering.clean(key)}" + (f" = {rendering.clean(value)}" if value is not None else ""))
     print("Newest runs" if runs else "It has no runs.")
     for run in runs:
-        words = f"  {run.id}  {rendering.status(run.status.value)}, {rendering.ago(run.created_at)}  {run.display_name}"
-        print(words.rstrip())
+        words = f"  {run.id}  {rendering.status(run.status.value)}, {rendering.ago(run.created_at)}"
+        print(f"{words}  {rendering.clean(run.display_name)}".rstrip())
     if runs:
         print(f"All of them: {session.command(ws)} run list --experiment {name}")
 

@@ -1,8 +1,13 @@
 """`roost run tag`, `name` and `describe`: what people say of a run, changed at any time."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from roost.cli import deeds
+
+if TYPE_CHECKING:
+    from roost.sdk.runs import Run
 
 _AS_JSON = typer.Option(False, "--json", help="Print the run as JSON.")
 
@@ -32,7 +37,7 @@ def tag(
         run.remove_tags(remove)
     if given:
         run.set_tags(given)
-    _told(run.id, as_json)
+    _told(run, as_json)
 
 
 def name(
@@ -45,7 +50,7 @@ def name(
 
     run = session.find(session.workspace(), run_id)
     run.display_name = text
-    _told(run.id, as_json)
+    _told(run, as_json)
 
 
 def describe(
@@ -58,16 +63,16 @@ def describe(
 
     run = session.find(session.workspace(), run_id)
     run.description = text
-    _told(run.id, as_json)
+    _told(run, as_json)
 
 
-def _told(run_id: str, as_json: bool) -> None:
+def _told(run: "Run", as_json: bool) -> None:
     """The run's labels as they are now."""
-    from roost.cli import rendering, session, showing  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import rendering, showing  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
     from roost.sdk import records  # noqa: PLC0415
 
-    record = records.get(session.workspace()._connection.client, run_id)
+    record = records.get(run._connection.client, run.id)
     if as_json:
         rendering.as_json(codec.encode(record))
         return

@@ -50,11 +50,11 @@ def metrics(run: Run, name: str | None, as_json: bool) -> None:
         _print(_lines(run, each, value.get(each["name"])))
     if len(pictures) > _PICTURES:
         print(f"\n… and {len(pictures) - _PICTURES} more documents. One of them:")
-        print(f"  roost run metrics {run.id} --name {shlex.quote(rendering.clean(pictures[_PICTURES]['name']))}")
+        print(f"  roost run metrics {run.id} --name {_word(pictures[_PICTURES]['name'])}")
     other = [each["name"] for each in listed if each["kind"] in ("table", "row", "list", "image")]
     if other:
         print("\nTables, lists and images are shown by name:", file=sys.stderr)
-        print(f"  roost run metrics {run.id} --name {shlex.quote(rendering.clean(other[0]))}", file=sys.stderr)
+        print(f"  roost run metrics {run.id} --name {_word(other[0])}", file=sys.stderr)
 
 
 def summaries(run: Run) -> list[dict[str, Any]]:
@@ -171,7 +171,12 @@ def _command(run: Run, address: str) -> str:
         owner, path = _parts(address)
     except documents.Unreadable:
         return f"roost run download {run.id}"
-    return f"roost run download {owner} --prefix {rendering.clean(path)}"
+    return f"roost run download {_word(owner)} --prefix {_word(path)}"
+
+
+def _word(text: str) -> str:
+    """A name that a script gave, as one word of a command that a person may paste into a shell."""
+    return shlex.quote(rendering.clean(text))
 
 
 def _image(run: Run, value: Any) -> list[str]:

@@ -132,10 +132,13 @@ def _leave_stdout() -> None:
 
 
 def _say(error: AzureMLException, code: int) -> int:
+    from roost.cli import rendering  # noqa: PLC0415 - for errors only: see the top
+
     sys.stdout.flush()
-    print(f"error: {error.message}", file=sys.stderr)
-    if hint := error.cli_hint or error.hint:
-        print(f"hint: {hint}", file=sys.stderr)
+    hint = error.cli_hint or error.hint
+    for word, text in (("error", error.message), ("hint", hint)):
+        if text or word == "error":  # names of others are in it, such as those of a run's metrics
+            print(f"{word}: " + "\n".join(map(rendering.clean, str(text).split("\n"))), file=sys.stderr)
     return code
 
 

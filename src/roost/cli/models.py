@@ -90,7 +90,7 @@ def show(
     print(f"  framework    {_framework(model)}")
     print(f"  content      {record.path or 'several files'}, {rendering.size(record.size)}")
     for what, value in _facts(model):
-        print(f"  {what:<12} {value}")
+        print(f"  {what:<12} {rendering.clean(value)}")
     print(f"  registered   {rendering.ago(record.created_at)} by {record.user}")
     for line in origin_lines(behind):
         print(line)
@@ -207,7 +207,8 @@ def tag(
     if as_json:
         rendering.as_json(model.tags)
     else:
-        print(f"Model {model.id}: " + (", ".join(f"{k}={v}" for k, v in sorted(model.tags.items())) or "no tags"))
+        tagged = ", ".join(f"{k}={v}" for k, v in sorted(model.tags.items()))
+        print(f"Model {model.id}: {rendering.clean(tagged) or 'no tags'}")
 
 
 @app.command()

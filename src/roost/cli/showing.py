@@ -16,6 +16,7 @@ from roost.domain.runs import RunEvent, RunKind, RunSpec, RunStatus
 from roost.sdk import downloads, records
 from roost.sdk.runs import Run
 from roost.transport.client import path_of
+from roost_job.dataset_types import is_saved
 
 _MANY, _FEW = 12, 5
 
@@ -65,10 +66,11 @@ def show(run: Run, as_json: bool) -> None:
         _more(len(found), "metrics", f"roost run metrics {run.id}")
     if files:
         print("Files")
-        width = max(rendering.wide(file.path) for file in files[:_MANY])
-        for file in files[:_MANY]:
-            padding = " " * (width - rendering.wide(file.path))
-            print(f"  {file.path}{padding}  {rendering.size(file.size) if file.blob else 'live'}")
+        paths = [rendering.clean(file.path) for file in files[:_MANY]]
+        width = max(map(rendering.wide, paths))
+        for file, path in zip(files, paths, strict=False):
+            padding = " " * (width - rendering.wide(path))
+            print(f"  {path}{padding}  {rendering.size(file.size) if file.blob else 'live'}")
         _more(len(files), "files", f"roost run show {run.id} --json")
     _next(record, any(file.path.startswith("outputs/") for file in files))
 
@@ -105,7 +107,7 @@ def _family(children: list[RunRecord], command: str) -> None:
     statuses = Counter(child.status.value for child in children)
     print(f"Children: {len(children)} ({', '.join(f'{count} {word}' for word, count in statuses.most_common())})")
     for child in children[:_FEW]:
-        print(f"  {child.id}  {rendering.status(child.status.value)}  {child.display_name}".rstrip())
+        print(f"  {child.id}  {rendering.status(child.status.value)}  {rendering.clean(child.display_name)}".rstrip())
     if len(children) > _FEW:
         print(f"  … and {len(children) - _FEW} more children: {command}")
 
@@ -118,7 +120,8 @@ def _uses(run: Run) -> dict[str, dict[str, str]]:
         if not use["dataset_id"]:
             found["read" if use["direction"] == "input" else "wrote"][use["name"]] = use["name"]
             continue
-        known = f"{use['dataset_name']}, version {use['dataset_version']}" if use["dataset_name"] else use["dataset_id"]
+        named = use["dataset_name"] and not is_saved(use["dataset_name"])
+        known = f"{use['dataset_name']}, version {use['dataset_version']}" if named else use["dataset_id"]
         found[use["direction"]][use["name"]] = known + (" (unregistered)" if use["unregistered"] else "")
     return found
 
@@ -135,11 +138,11 @@ def _head(run: RunRecord, why: str, uses: Mapping[str, Mapping[str, str]]) -> No
     words = [run.spec.script, *run.spec.arguments] if run.spec.script else run.spec.command
     if words:
         told = plain(run.spec, *(words if run.spec.shell else map(_quoted, words)))
-        print(f"  runs        {told}  on {run.spec.target}")
+        print(f"  runs        {rendering.clean(told)}  on {run.spec.target}")
     if run.spec.environment is not None:
         _with_environment(run.spec.environment)
     for line in data_lines(run.spec, uses, run.id):
-        print(line)
+        print(rendering.clean(line))
     if run.started_at is not None and run.ended_at is not None:
         waited = rendering.duration(max(0.0, run.started_at - run.created_at))
         print(f"  timing      waited {waited}, ran {rendering.duration(run.ended_at - run.started_at)}")
@@ -225,7 +228,7 @@ def _story(run: RunRecord, events: list[RunEvent]) -> None:
     if run.message and run.status is RunStatus.FAILED:
         print("Error")
         for line in run.message.splitlines():
-            print(f"  {line}")
+            print(f"  {rendering.clean(line)}")
 
 
 def _more(count: int, what: str, command: str) -> None:

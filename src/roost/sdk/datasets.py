@@ -23,7 +23,7 @@ from roost.transport.client import path_of
 from roost_job import datasets as job
 from roost_job import partitions
 from roost_job.context import JobWorkspace
-from roost_job.dataset_types import SAVED, saved_name
+from roost_job.dataset_types import is_saved, saved_name
 
 if TYPE_CHECKING:
     from roost.data.mounting import Mount
@@ -65,7 +65,7 @@ class AbstractDataset:
     @property
     def name(self) -> str | None:
         """None when it is not registered."""
-        return self._record.name if self._record and not self._record.name.startswith(SAVED) else None
+        return self._record.name if self._record and not is_saved(self._record.name) else None
 
     @property
     def version(self) -> int | None:

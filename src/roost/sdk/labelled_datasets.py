@@ -59,10 +59,13 @@ def with_files(workspace: "Workspace", frame: Any, option: object, target_path: 
             wanted.setdefault(store, set()).add(path)
     root = Path(os.path.abspath(os.path.expanduser(target_path or tempfile.mkdtemp(prefix="roost-labelled-"))))
     bring = _download if name == "DOWNLOAD" else _mount
+    apart = name == "MOUNT" or len(wanted) > 1  # two datastores may have the same path
     here = {
         (store, path): place
         for store, paths in wanted.items()
-        for path, place in bring(Datastore.get(workspace, store), paths, root, overwrite).items()
+        for path, place in bring(
+            Datastore.get(workspace, store), paths, root / store if apart else root, overwrite
+        ).items()
     }
     made = {
         column: frame[column].map({text: here[place] for text, place in places.items()})
@@ -94,7 +97,7 @@ def _mount(store: Datastore, paths: set[str], root: Path, overwrite: bool) -> Ma
     from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - tables of it know this page: no circle
 
     base = _base(paths)
-    mounted = Dataset.File.from_files((store, base)).mount(str(root / store.name))
+    mounted = Dataset.File.from_files((store, base)).mount(str(root))
     mounted.start()
     atexit.register(mounted.stop)
     found = {path: os.path.join(mounted.mount_point, path[len(base) :].lstrip("/")) for path in paths}
@@ -111,4 +114,7 @@ def _base(paths: set[str]) -> str:
 def _require_all(store: Datastore, paths: set[str], there: set[str]) -> None:
     if missing := sorted(paths - there):
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise InvalidInput(f"Datastore {store.name!r} does not have {missing[0]!r}{more}, which the table names.")
+        raise InvalidInput(
+            f"Datastore {store.name!r} does not have {missing[0]!r}{more}, which the table names.",
+            hint="Put them there, or filter the rows that name them out of the table.",
+        )

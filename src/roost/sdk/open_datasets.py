@@ -94,7 +94,9 @@ class _Taxi:
         return cls(start_date, end_date, cols)._table()
 
     def _table(self) -> TabularDataset:
-        names = [name for month in self._months() for name in _listed("nyctlc", f"{self._folder}/{month}/")]
+        months = tuple(f"{self._folder}/{month}/" for month in self._months())
+        years = dict.fromkeys(f"{self._folder}/{month.partition('/')[0]}/" for month in self._months())
+        names = [name for year in years for name in _listed("nyctlc", year) if name.startswith(months)]
         table = Dataset.Tabular.from_parquet_files(
             _some("nyctlc", [name for name in names if name.endswith(".parquet")]),
             validate=False,
@@ -147,9 +149,15 @@ def _some(container: str, names: Sequence[str]) -> list[str]:
 
 def _listed(container: str, prefix: str) -> list[str]:
     """The paths in a container that begin so, in their order."""
-    query = urllib.parse.urlencode({"restype": "container", "comp": "list", "prefix": prefix})
+    query = {"restype": "container", "comp": "list", "prefix": prefix}
+    names: list[str] = []
     try:
-        return _names(_read(f"{_address(container)}?{query}"))
+        while True:
+            page, marker = _page(_read(f"{_address(container)}?{urllib.parse.urlencode(query)}"))
+            names += page
+            if not marker or marker == query.get("marker"):
+                return names
+            query["marker"] = marker
     except (Xml.ParseError, urllib.error.HTTPError):  # a plain web server
         lines = _text(_address(container, "index.txt")).splitlines()
         return sorted(
@@ -159,11 +167,13 @@ def _listed(container: str, prefix: str) -> list[str]:
         raise _unreachable(_address(container), error) from None
 
 
-def _names(listing: bytes) -> list[str]:
+def _page(listing: bytes) -> tuple[list[str], str]:
+    """Names of one answer, and where the next one goes on; empty at the end. Any answer may have a next one."""
     root = Xml.fromstring(listing)  # noqa: S314 - of a server that the user chose; the parser bounds what entities become
     if root.tag != "EnumerationResults":
         raise Xml.ParseError("it is no listing")
-    return [name for each in root.iterfind("./Blobs/Blob/Name") if (name := each.text)]
+    names = [name for each in root.iterfind("./Blobs/Blob/Name") if (name := each.text)]
+    return names, root.findtext("./NextMarker") or ""
 
 
 def _text(url: str) -> str:

@@ -10,7 +10,7 @@ from roost.domain.errors import NotFound
 from roost.domain.runs import Run
 from roost.sdk import records
 from roost.transport.client import path_of
-from roost_job.dataset_types import SAVED
+from roost_job.dataset_types import is_saved
 
 if TYPE_CHECKING:
     from roost.sdk.models import Model
@@ -78,7 +78,7 @@ def _dataset(client: Any, workspace: str, purpose: str, dataset_id: str, was: st
         known = client.call("GET", path_of("workspaces", workspace, "datasets", "by-id", dataset_id))
     except NotFound:
         return f"{purpose}: dataset {was or dataset_id}, not registered any more"
-    if known["name"].startswith(SAVED):
+    if is_saved(known["name"]):
         return f"{purpose}: dataset {dataset_id}, not registered"
     return f"{purpose}: dataset {known['name']}, version {known['version']}"
 

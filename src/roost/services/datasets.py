@@ -26,7 +26,7 @@ from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, stored_files, submissions
 from roost.services.data_access import Reach
 from roost.services.house import House
-from roost_job.dataset_types import SAVED
+from roost_job.dataset_types import is_saved
 
 MAX_DESCRIPTION = 20_000
 MAX_USES = 1000
@@ -121,7 +121,7 @@ def listing(house: House, caller: Caller, workspace: str, name: str | None = Non
     data_access.require_workspace(house, caller, place)
     if name is not None:
         return house.store.datasets.list(place, checked_name(name))
-    return [each for each in house.store.datasets.list(place) if not each.name.startswith(SAVED)]
+    return [each for each in house.store.datasets.list(place) if not is_saved(each.name)]
 
 
 def annotate(

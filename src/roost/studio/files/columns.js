@@ -69,7 +69,7 @@ export class Columns {
     return this.chosen.map((each) => {
       const [kind, name] = [each.slice(0, each.indexOf(".")), each.slice(each.indexOf(".") + 1)];
       const metric = kind === "metrics" && metrics?.find((found) => found.name === name);
-      const own = kind === "tags" ? run.tags[name] ?? (Object.hasOwn(run.tags, name) ? "yes" : "") : Object.hasOwn(given, name) ? given[name] : "";
+      const own = kind === "tags" ? (Object.hasOwn(run.tags, name) ? run.tags[name] ?? "yes" : "") : Object.hasOwn(given, name) ? given[name] : "";
       const text = metric ? metric.text ?? number(metric.last) : label(own);
       return make("td", { class: "num own", title: `${name}: ${text}`, "data-name": name }, text);
     });

@@ -1,7 +1,7 @@
 // One dataset: where its data is, its files and the beginning of one, and the runs and models on both sides of it.
 
 import { get, part, post } from "/studio/api.js";
-import { modelLink, runLink } from "/studio/links.js";
+import { isSaved, modelLink, runLink } from "/studio/links.js";
 import { lead } from "/studio/page.js";
 import { isShown, preview } from "/studio/preview.js";
 import { ago, byId, choices, make, moment, size, welcome } from "/studio/show.js";
@@ -110,8 +110,8 @@ async function begin() {
   lead(workspace);
   const { datasets } = await get(`${place}/datasets`, { name });
   if (!datasets.length) await get(`${place}/datasets/${part(name)}`);  // its error says what there is
-  document.title = `${name} · Roost`;
-  byId("title").textContent = name;
+  document.title = `${isSaved(name) ? "Dataset" : name} · Roost`;
+  byId("title").textContent = isSaved(name) ? "Not registered" : name;
   const first = datasets.find((each) => String(each.version) === asked.get("version")) || datasets[0];
   choices(byId("version"), datasets.map((each) => [String(each.version), String(each.version)]), String(first.version));
   byId("version").addEventListener("change", (event) => {

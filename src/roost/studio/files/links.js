@@ -21,6 +21,9 @@ export function modelLink(workspace, id, text = id) {
 
 export const datasetLink = (workspace, name, version, text = `${name}, version ${version}`) => make("a", { href: `/data/${part(name)}${query(workspace, version ? { version } : {})}` }, text);
 
+/** Whether that is the name of a dataset which was saved for a model and which nobody registered: it is shown to nobody. */
+export const isSaved = (name) => /^_saved_[0-9a-f]{32}$/.test(name);
+
 export const endpointLink = (workspace, name) => make("a", { href: `/serving${query(workspace)}#endpoint-${part(name)}` }, name);
 
 /** Text in which the ids of runs lead to them. */

@@ -1,7 +1,7 @@
 // One model: all its versions, newest first; each with what made it, what it is made of and who uses it.
 
 import { get, part, request } from "/studio/api.js";
-import { datasetLink, endpointLink, modelLink, runLink, together } from "/studio/links.js";
+import { datasetLink, endpointLink, isSaved, modelLink, runLink, together } from "/studio/links.js";
 import { lead } from "/studio/page.js";
 import { ago, byId, make, moment, size, welcome } from "/studio/show.js";
 
@@ -58,7 +58,7 @@ async function fill(body, model) {
 async function dataOf([purpose, id]) {
   try {
     const { name: of, version } = await get(`${place}/datasets/by-id/${part(id)}`);
-    return make("span", {}, `${purpose}: `, datasetLink(workspace, of, version));
+    return make("span", {}, `${purpose}: `, datasetLink(workspace, of, version, isSaved(of) ? "a dataset that is not registered" : undefined));
   } catch (error) {
     if (error.status !== 404) throw error;
     return `${purpose}: a dataset that is not registered any more`;

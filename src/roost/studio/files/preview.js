@@ -12,6 +12,7 @@ export const isShown = (item) => item.relayed && ((PICTURES.test(item.name) && (
 
 /** `[element, words]`; `format` is a table's, for a file of one. */
 export async function preview(item, format = {}) {
+  if (item.size === 0) return [make("p", { class: "note" }, "It is empty."), item.name];
   if (PICTURES.test(item.name)) return [make("img", { src: item.url, alt: item.name }), `${item.name}, ${size(item.size)}`];
   const response = await request(item.url, { headers: { range: `bytes=0-${MOST_BYTES - 1}` } });
   const text = decoded(await response.arrayBuffer(), format.encoding);
@@ -35,7 +36,8 @@ function decoded(bytes, encoding) {
   }
 }
 
-/** Rows of cells; a quoted cell may hold separators, line breaks and doubled quotes. The last row is left out when the text was cut in it. */
+/** Rows of cells; a quoted cell may hold separators, line breaks and doubled quotes. The last row is left out when the text was cut in it.
+ * With a line break as the separator each line is one cell, as it is when the dataset is read. */
 export function delimited(text, whole, separator) {
   const rows = [], source = text.startsWith("\ufeff") ? text.slice(1) : text;
   let row = [], cell = "", quoted = false;
@@ -44,11 +46,11 @@ export function delimited(text, whole, separator) {
     if (quoted) {
       if (letter !== '"') cell += letter;
       else if (source[at + 1] === '"') { cell += '"'; at += 1; } else quoted = false;
-    } else if (letter === '"' && !cell) quoted = true;
-    else if (letter === separator) { row.push(cell); cell = ""; } else if (letter === "\n") {
+    } else if (letter === '"' && !cell && separator !== "\n") quoted = true;
+    else if (letter === "\n") {
       rows.push([...row, cell.replace(/\r$/, "")]);
       row = []; cell = "";
-    } else cell += letter;
+    } else if (letter === separator) { row.push(cell); cell = ""; } else cell += letter;
   }
   if (whole && (cell || row.length) && rows.length <= MOST_ROWS) rows.push([...row, cell]);
   return rows;

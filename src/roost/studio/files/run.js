@@ -2,7 +2,7 @@
 
 import { filePath, get, part, post, sleep, visible } from "/studio/api.js";
 import { drawLabels, offerForm } from "/studio/labels.js";
-import { datasetLink, endpointLink, modelLink, runLink, withRuns } from "/studio/links.js";
+import { datasetLink, endpointLink, isSaved, modelLink, runLink, withRuns } from "/studio/links.js";
 import { Metrics } from "/studio/metrics.js";
 import { lead } from "/studio/page.js";
 import { RunLog } from "/studio/runlog.js";
@@ -114,7 +114,7 @@ async function drawData() {
   byId("data").replaceChildren(...uses.slice(0, MOST_CHILDREN).map((use) => {
     const place = whence(use.definition);
     const known = use.dataset_name && !use.unregistered;
-    const name = known ? datasetLink(run.workspace, use.dataset_name, use.dataset_version) : use.dataset_name ? `${use.dataset_name}, version ${use.dataset_version}, not registered any more` : place;
+    const name = known ? datasetLink(run.workspace, use.dataset_name, use.dataset_version, isSaved(use.dataset_name) ? place : undefined) : use.dataset_name ? `${use.dataset_name}, version ${use.dataset_version}, not registered any more` : place;
     return make("li", {}, make("span", { class: "what", title: place }, name), make("span", {}, use.direction === "input" ? `read as ${use.name}, ${use.mode}` : `written as ${use.name}`));
   }));
 }
