@@ -57,6 +57,7 @@ class TestWithoutAControlPlane:
 
     def test_a_missing_script_is_refused_before_anything_starts(self, home: Path, tmp_path: Path) -> None:
         tree(tmp_path, {"train.py": ""})
+        assert "hint: Scripts there: train.py." in roost("submit", "io.py", code=1), "not alike but for .py"
         said = roost("submit", "trian.py", code=1)
         assert said.startswith("error: There is no script 'trian.py'")
         assert "hint: Did you mean 'train.py'?" in said

@@ -41,6 +41,8 @@ def test_no_sentence_of_help_is_cut(words: list[str], width: int, home: Path) ->
         (["environment"], "roost env list"),
         (["dataset", "list"], "roost data list"),
         (["submt", "train.py"], "roost submit"),
+        (["rnu", "list"], "roost run"),
+        (["evn"], "roost env"),
         (["run", "ls"], "roost run list"),
         (["run", "lsit"], "roost run list"),
         (["model", "rm"], "roost model delete"),

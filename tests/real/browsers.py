@@ -141,5 +141,5 @@ def let_in(browser: Browser, workspace: Workspace, run: str = "") -> None:
 
 
 def fits(browser: Browser) -> bool:
-    """Nothing sticks out to the right."""
-    return bool(browser.run("return document.documentElement.scrollWidth <= window.innerWidth"))
+    """Nothing sticks out to the right. A phone widens `innerWidth` to what sticks out, so the layout's own width counts."""
+    return bool(browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth"))

@@ -28,16 +28,18 @@ from roost_job.mpi import shell_folder
 log = logging.getLogger("roost.agent")
 
 
-def finish(folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[], None]) -> None:
+def finish(
+    folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[float], None]
+) -> None:
     """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile. The time in
     which no control plane answered is not the run's."""
     away = link.client.away
     try:
-        problems = _deliver(folder, link) if outcome.to is RunStatus.COMPLETED else []
+        problems = _deliver(folder, link, outcome.at) if outcome.to is RunStatus.COMPLETED else []
         found = find(folder)
         found.losses += problems
         files = keep(folder, link, masks, found)
-        ship()
+        ship(outcome.at)
         persist(lambda: cargo.round(last=True))
         persist(lambda: link.put_files(files))
         common = keep_together(folder, link, masks, partial(_ended_nodes, link))
@@ -70,12 +72,12 @@ def _ended_nodes(link: Link) -> set[int]:
     return {member.node_rank for member in members if member.phase is Phase.ENDED}
 
 
-def _deliver(folder: Folder, link: Link) -> list[str]:
+def _deliver(folder: Folder, link: Link, ended_at: float) -> list[str]:
     """What the script wrote that becomes data; what of it could not be uploaded."""
     plan, _ = folder.read_plan()
     if not plan.spec.outputs:
         return []
-    persist(lambda: link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED))
+    persist(lambda: link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED, at=ended_at))
     return outputs.deliver(folder, plan, link, Teller(folder.std_log).say)
 
 

@@ -52,7 +52,7 @@ def salvage(folder: Folder) -> None:
     try:
         outcome = _outcome(folder, run, masks)
         outcome = replace(outcome, at=min(outcome.at, began))  # not when somebody could be told of it
-        finish(folder, link, cargo, masks, outcome, ship=lambda: None)
+        finish(folder, link, cargo, masks, outcome, ship=lambda _: None)
     finally:
         orders.close()
 

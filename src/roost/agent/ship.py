@@ -155,11 +155,12 @@ class Ship(threading.Thread):
                     hint="It is kept on the node and sent as soon as the control plane answers.",
                 )
 
-    def finish(self) -> None:
-        """One last round, at once; returns when the thread has ended. Nothing happens when no script was ever started."""
+    def finish(self, ended_at: float) -> None:
+        """One last round, at once; returns when the thread has ended. Nothing happens when no script was ever started.
+        `ended_at`: when the script ended, which may be long ago when nobody answered since."""
         if self.ident is None:
             return
-        self._ended = time.time()
+        self._ended = ended_at
         self._stopping = True
         self._hurry.set()
         self.join()

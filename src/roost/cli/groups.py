@@ -122,7 +122,11 @@ def suggest(typed: str, commands: dict[str, Any]) -> list[str]:
 
 
 def _near(word: str, known: list[str]) -> list[str]:
-    return [word] if word in known else difflib.get_close_matches(word, known, n=2, cutoff=0.7)
+    swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
+    same = [
+        each for each in (word, *swapped) if each in known
+    ]  # in short words two swapped letters are too many for a ratio
+    return same[:1] or difflib.get_close_matches(word, known, n=2, cutoff=0.7)
 
 
 def _commands(group: Any) -> dict[str, Any]:

@@ -192,7 +192,10 @@ def _read(url: str) -> bytes:
 
 
 def _unreachable(url: str, error: Exception) -> Unavailable:
+    why = (
+        getattr(error.__context__ or error, "strerror", None) or error
+    )  # urllib wraps what happened: <urlopen error …>
     return Unavailable(
-        f"The open datasets at {url} cannot be listed: {error}.",
+        f"The open datasets at {url} cannot be listed: {why}.",
         hint=f"Without a way to them, set {VARIABLE} to a web server that has the same paths, or use data of your own.",
     )

@@ -249,7 +249,8 @@ def _near(folder: Path, script: str) -> str:
 
     there = [str(path.relative_to(folder)) for pattern in ("*.py", "*/*.py") for path in sorted(folder.glob(pattern))]
     same = [path for path in there if Path(path).name == Path(script).name]
-    near = same or difflib.get_close_matches(script, there, n=3)
+    stems = {path.removesuffix(".py"): path for path in there}  # the suffix alone would make any two short names alike
+    near = same or [stems[stem] for stem in difflib.get_close_matches(script.removesuffix(".py"), stems, n=3)]
     if near:
         return f"Did you mean {', '.join(repr(path) for path in near[:3])}?"
     return f"Scripts there: {some(there)}." if there else "There is no .py file in that folder."
