@@ -98,7 +98,9 @@ def test_what_they_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
         NycTlcGreen(datetime(2017, 1, 1), datetime(2016, 1, 1))
     assert MNIST.get_file_dataset("test")._definition.sources[0].url.startswith(f"{open_datasets.PUBLIC}/mnist/t10k")
     monkeypatch.setenv(open_datasets.VARIABLE, "http://127.0.0.1:1")
-    with pytest.raises(Unavailable, match=r"http://127\.0\.0\.1:1/mlsamples cannot be listed: Connection refused\.") as caught:
+    with pytest.raises(
+        Unavailable, match=r"http://127\.0\.0\.1:1/mlsamples cannot be listed: Connection refused\."
+    ) as caught:
         Diabetes.get_tabular_dataset()
     assert open_datasets.VARIABLE in caught.value.hint
     monkeypatch.setenv(open_datasets.VARIABLE, "/a/folder")
