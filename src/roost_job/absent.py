@@ -12,7 +12,7 @@ _PARQUET = (
     "Read it with to_pandas_dataframe(), or give the files to Spark or Dask: to_parquet_files() and from_parquet_files."
 )
 _DATABASE = (
-    "Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe; passwords go to the key vault."
+    "Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe; passwords go to ws.get_default_keyvault()."
 )
 
 
@@ -150,7 +150,8 @@ ABSENT = (
             "azureml.core.Datastore.register_dbfs",
         ),
         False,
-        "Use as_mount() or as_download(); a folder that is mounted on this machine: Datastore.register_folder.",
+        "Use as_mount() or as_download(); a folder that is mounted on this machine: Datastore.register_folder; the object store "
+        "behind it: Datastore.register_s3 and its like.",
     ),
     Absent(
         "Databases as datastores",

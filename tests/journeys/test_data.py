@@ -504,7 +504,7 @@ def test_an_input_that_does_not_come_can_be_canceled(experiment: Experiment, tmp
         until(lambda: web.bodies)
         client = run._connection.client
         why = client.call("GET", f"/api/runs/{run.id}/events")["why"]
-        assert "brings its inputs; its log says how far it is" in why
+        assert "is fetching its inputs; its log shows how far it is" in why
         run.cancel()
         until(lambda: run.get_status() == "Canceled")
         web.flows.set()

@@ -7,6 +7,7 @@ from roost_job.exceptions import UserErrorException
 
 
 def test_a_library_that_the_environment_lacks_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOST_RUN_ID", "a_run")  # outside of a run it says how to install it here
     monkeypatch.setitem(sys.modules, "pandas", None)  # type: ignore[arg-type]
     with pytest.raises(UserErrorException, match="pandas cannot be imported here") as caught:
         libraries.need("pandas")

@@ -45,7 +45,7 @@ def test_a_failure_in_short_has_the_error_and_no_frames() -> None:
     plain = replace(FAILED, message="The script ended with exit code 127.\nbash: nothing: command not found")
     assert waiting.brief(plain) == plain.message
     limit = replace(FAILED, reason=Reason.TIMED_OUT, message="It took too long.\nmore")
-    assert waiting.brief(limit) == "timed out: It took too long."
+    assert waiting.brief(limit) == "timed out: It took too long.\nmore"
     with pytest.raises(ActivityFailedException, match="ValueError: bad") as caught:
         waiting.raise_for_failure(FAILED, shown=True)
     assert "Traceback" not in str(caught.value)

@@ -132,16 +132,19 @@ def _summary(run: Run, built: bool, logged: bool) -> str:
     hints = [line for line in rest if line.startswith("hint: ")]
     if rest and built and run.reason is Reason.ENVIRONMENT_FAILED:
         return "\n".join([f"{first} Why is said in its log above.", *hints])
-    return "\n".join([brief(run), *hints]) if logged and run.reason is Reason.EXIT_CODE else words
+    return brief(run) if logged and run.reason is Reason.EXIT_CODE else words
 
 
 def brief(run: Run) -> str:
-    """Why a run failed, in a line or two: what happened, and the error itself."""
-    first, *rest = describe_failure(run).splitlines()
-    if run.reason is not Reason.EXIT_CODE or not rest:
-        return first
-    errors = [line for line in rest if _ERROR.match(line)]
-    return f"{first}\n{errors[-1] if errors else rest[-1]}"
+    """Why a run failed, without what its log tells at length: what happened, the error itself, and the hint."""
+    words = describe_failure(run)
+    if run.reason not in (Reason.EXIT_CODE, Reason.ENVIRONMENT_FAILED):
+        return words
+    first, *rest = words.splitlines()
+    hints = [line for line in rest if line.startswith("hint: ")]
+    told = [line for line in rest if line not in hints]
+    errors = [line for line in told if _ERROR.match(line)] or told
+    return "\n".join([first, *errors[-1:], *hints])
 
 
 def _show(tail: Tail, name: str, file: TextIO) -> str:
