@@ -37,17 +37,28 @@ def check() -> None:
         pytest.skip(reason)
 
 
+def _driver(tries: int = 3) -> tuple["subprocess.Popen[str]", str]:
+    """A driver and the port that it listens on. Begun anew when another program took the port that it had chosen."""
+    process = subprocess.Popen(
+        ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if found := re.search(r"successfully on port (\d+)", line):
+            return process, found[1]
+    process.stdout.close()
+    process.wait()
+    assert tries > 1, f"chromedriver does not start: {''.join(lines)}"
+    return _driver(tries - 1)
+
+
 class Browser:
     """One browser with a profile of its own. `quit` ends it and its driver."""
 
     def __init__(self, profile: Path) -> None:
-        self._driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        assert self._driver.stdout is not None
-        port = next(
-            found[1] for line in self._driver.stdout if (found := re.search(r"successfully on port (\d+)", line))
-        )
+        self._driver, port = _driver()
         self._url = f"http://127.0.0.1:{port}/session"
         arguments = [f"--{word}" for word in (*_FLAGS.split(), f"user-data-dir={profile}")]
         options = {"args": arguments, "binary": shutil.which("chromium")}

@@ -143,14 +143,8 @@ function stop(error) {
   welcome(error);
 }
 
-async function begin() {
-  try {
-    run = await get(address);
-    byId("run").hidden = false;
-    await drawAll();
-  } catch (error) {
-    return stop(error);
-  }
+/** What a person can press works from the moment it is seen. */
+function listen() {
   byId("machine").addEventListener("toggle", () => { if (byId("machine").open) drawMachine().catch(stop); });
   offerForm(address, () => run, (changed) => { run = changed; drawRun(); });
   byId("cancel").addEventListener("click", async () => {
@@ -163,6 +157,17 @@ async function begin() {
     }
     byId("cancel").disabled = false;
   });
+}
+
+async function begin() {
+  try {
+    run = await get(address);
+    listen();
+    byId("run").hidden = false;
+    await drawAll();
+  } catch (error) {
+    return stop(error);
+  }
   watch();
 }
 
