@@ -46,7 +46,7 @@ def test_the_end_names_every_part(folder: Path, capfd: pytest.CaptureFixture[str
         "3 skipped, for 2 reasons:",
         "  2 × no GPU",
         "  1 × no FUSE",
-        "Left out, for they would not end within the 1000 s of all parts: long",
+        "Not run to their end within the 1000 s of all parts: long",
         "Failed: bad slow",
     ]
     times = [line.split("\t") for line in (folder / "times").read_text().splitlines()]
@@ -61,6 +61,19 @@ def test_the_end_names_every_part(folder: Path, capfd: pytest.CaptureFixture[str
 def test_what_is_left_out_is_no_failure(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "good", "long") == 0
     assert capfd.readouterr().out.endswith("of all parts: long\n")
+
+
+def test_a_part_that_the_others_left_no_time_for_has_not_failed(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "test_long.py").write_text((folder / "test_slow.py").read_text())
+    assert parts.main(["--known", "long:5", "--seconds", "3", "--folder", str(folder), "long"]) == 0
+    assert "  long N s  cut off" in re.sub(r" +\d+ s(?=\n|  )", " N s", capfd.readouterr().out)
+
+
+def test_a_part_that_is_cut_off_after_a_failure_has_failed(folder: Path) -> None:
+    (folder / "test_long.py").write_text((folder / "test_bad.py").read_text() + "def test_c(): time.sleep(100)\n")
+    assert parts.main(["--known", "long:30", "--seconds", "16", "--folder", str(folder), "long"]) == 1
 
 
 def test_told_to_end_it_ends_the_part_that_runs(folder: Path) -> None:
