@@ -255,6 +255,17 @@ dependencies:
 - pip:
   - azureml-defaults
 """
+PUBLIC_WHEELS = (
+    "scikit-learn==0.24.*",
+    "numpy<1.24",  # the limit that an environment of these years gets
+    "pandas",
+    "msgpack",
+    "ruamel.yaml",
+    "psutil",
+    "pip==20.2.*",
+    "setuptools",
+    "wheel",
+)
 PUBLIC_SCRIPT = """
 import msgpack, pandas, psutil, ruamel.yaml, sklearn
 from sklearn.linear_model import LogisticRegression
@@ -270,21 +281,12 @@ print("fitted")
 @pytest.fixture
 def downloaded(home: Path) -> Path:
     """The wheels that the public environment needs, kept for later."""
-    folder = CACHE / "closed"
-    if not (folder / ".whole").exists():
-        packages = [
-            "scikit-learn==0.24.*",
-            "pandas",
-            "msgpack",
-            "ruamel.yaml",
-            "psutil",
-            "pip==20.2.*",
-            "setuptools",
-            "wheel",
-        ]
+    folder, packages = CACHE / "closed", " ".join(PUBLIC_WHEELS)
+    whole = folder / ".whole"
+    if not whole.exists() or whole.read_text() != packages:
         command = [interpreter("3.8"), "-m", "pip", "download", "--quiet", "--only-binary=:all:", "-d", str(folder)]
-        subprocess.run([*command, *packages], check=True)
-        (folder / ".whole").touch()
+        subprocess.run([*command, *PUBLIC_WHEELS], check=True)
+        whole.write_text(packages)
     return folder
 
 
