@@ -161,6 +161,7 @@ def test_who_stops_waiting_is_told_that_it_goes_on(home: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     tree(
         tmp_path,

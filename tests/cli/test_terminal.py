@@ -29,6 +29,7 @@ def load(*words: str) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 class TestScreens:
     def test_a_day_with_runs(self, home: Path, tmp_path: Path) -> None:
         tree(tmp_path, {"train.py": SCRIPT, "wait.py": "import time\ntime.sleep(600)"})

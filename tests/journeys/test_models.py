@@ -310,10 +310,10 @@ def test_found_by_what_is_said_of_it(workspace: Workspace) -> None:
 def test_an_interactive_run_registers_what_is_still_in_its_folder(experiment: Experiment) -> None:
     outputs = tree(Path("results"), {"m.pt": "weights", "sub/a": "1"})
     run = experiment.start_logging(outputs=str(outputs))
-    assert run.register_model("net", "outputs/m.pt").version == 1
-    assert run.register_model("net", "outputs/sub")._record.path == "sub"
+    assert run.register_model("net", "results/m.pt").version == 1
+    assert run.register_model("net", "results/sub")._record.path == "sub"
     with pytest.raises(ModelPathNotFoundException):
-        run.register_model("net", "outputs/none")
+        run.register_model("net", "results/none")
     assert [each.id for each in Model.list(experiment.workspace, run_id=run.id)] == ["net:2", "net:1"]
     run.complete()
 
