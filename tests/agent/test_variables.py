@@ -38,13 +38,13 @@ def test_what_somebody_named_passes_too() -> None:
 
 def test_the_folders_of_an_activated_environment_are_left_out() -> None:
     shell = {
-        "VIRTUAL_ENV": "/work/venv",
+        "VIRTUAL_ENV": "/srv/venv",
         "CONDA_PREFIX": "/opt/conda/envs/x",
         "CONDA_PREFIX_1": "/opt/conda",
-        "PATH": "/work/venv/bin:/opt/conda/envs/x/bin:/opt/conda/condabin:/work/venv-2/bin:/usr/bin",
+        "PATH": "/srv/venv/bin:/opt/conda/envs/x/bin:/opt/conda/condabin:/srv/venv-2/bin:/usr/bin",
         "LD_LIBRARY_PATH": "/opt/conda/envs/x/lib:/usr/local/cuda/lib64",
         "JAVA_HOME": "/opt/conda/envs/x/lib/jvm",
     }
-    assert passed(shell) == {"PATH": "/work/venv-2/bin:/usr/bin", "LD_LIBRARY_PATH": "/usr/local/cuda/lib64"}
+    assert passed(shell) == {"PATH": "/srv/venv-2/bin:/usr/bin", "LD_LIBRARY_PATH": "/usr/local/cuda/lib64"}
     assert passed({**shell, "ROOST_PASS": "JAVA_HOME"})["JAVA_HOME"] == shell["JAVA_HOME"]
     assert passed({"PATH": "/opt/conda/bin:/usr/bin"}) == {"PATH": "/opt/conda/bin:/usr/bin"}
