@@ -11,7 +11,10 @@ _SERVE = "Model.deploy(workspace, name, [model], inference_config) serves a mode
 _PARQUET = (
     "Read it with to_pandas_dataframe(), or give the files to Spark or Dask: to_parquet_files() and from_parquet_files."
 )
-_DATABASE = "Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe; passwords go to ws.get_default_keyvault()."
+_DATABASE = (
+    "Read the query with pandas, and use Dataset.Tabular.register_pandas_dataframe; passwords go to "
+    "ws.get_default_keyvault()."
+)
 
 
 class Absent(NamedTuple):
