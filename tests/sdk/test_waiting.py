@@ -44,6 +44,14 @@ def test_a_failure_in_short_has_the_error_and_no_frames() -> None:
     assert waiting.brief(FAILED) == "On node 1: Rank 1 ended with exit code 1.\nValueError: bad"
     plain = replace(FAILED, message="The script ended with exit code 127.\nbash: nothing: command not found")
     assert waiting.brief(plain) == plain.message
+    said = (
+        "Not built.\nerror: No solution\n  cause: Because there is no a==3\n         and you require a==3.\nhint: Look."
+    )
+    unsolved = replace(FAILED, reason=Reason.ENVIRONMENT_FAILED, message=said)
+    assert waiting.brief(unsolved).splitlines()[1:] == [
+        "cause: Because there is no a==3 and you require a==3.",
+        "hint: Look.",
+    ]
     limit = replace(FAILED, reason=Reason.TIMED_OUT, message="It took too long.\nmore")
     assert waiting.brief(limit) == "timed out: It took too long.\nmore"
     with pytest.raises(ActivityFailedException, match="ValueError: bad") as caught:

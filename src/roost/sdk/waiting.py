@@ -143,8 +143,17 @@ def brief(run: Run) -> str:
     first, *rest = words.splitlines()
     hints = [line for line in rest if line.startswith("hint: ")]
     told = [line for line in rest if line not in hints]
-    errors = [line for line in told if _ERROR.match(line)] or told
-    return "\n".join([first, *errors[-1:], *hints])
+    errors = [line for line in told if _ERROR.match(line)]
+    return "\n".join([first, *(errors[-1:] or _last_sentence(told)), *hints])
+
+
+def _last_sentence(lines: list[str]) -> list[str]:
+    """The last line; one that is set in goes on with those above it, up to the one that it is set in under."""
+    if not lines:
+        return []
+    depths = [len(line) - len(line.lstrip()) for line in lines]
+    begin = next((i for i in reversed(range(len(lines))) if depths[i] < depths[-1]), len(lines) - 1)
+    return [" ".join(line.strip() for line in lines[begin:])]
 
 
 def _show(tail: Tail, name: str, file: TextIO) -> str:
