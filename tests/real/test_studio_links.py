@@ -50,6 +50,17 @@ def test_a_failed_build_opens_its_log(browser: Browser, workspace: Workspace, tm
     eventually(lambda: not browser.is_shown("#log-part"))  # a run with no process of Roost's has no log
 
 
+def test_an_empty_workspace_leads_to_the_runs_of_another(browser: Browser, workspace: Workspace) -> None:
+    Experiment(Workspace.create("other", exist_ok=True), "birds").start_logging().complete()
+    let_in(browser, workspace)
+    browser.shows("No runs yet.", "There are runs in: other", place="#empty")
+    browser.click("#empty a", "other")
+    browser.shows("birds", "Completed", place="#rows")
+    browser.click("#statuses button", "Failed")
+    browser.shows("No run fits these filters.", place="#empty")
+    assert "other" not in browser.text("#empty")
+
+
 def test_all_versions_of_a_model(browser: Browser, workspace: Workspace, tmp_path: Path) -> None:
     tree(tmp_path, {"a/net.txt": "first", "b/net.txt": "second", "data/x.csv": "x\n1\n"})
     store = Datastore.register_folder(workspace, "mine", str(tmp_path / "data"))

@@ -6,6 +6,7 @@ import { lead, watch, workspaceOf } from "/studio/page.js";
 import { ago, badge, byId, choices, duration, make, moment, took, welcome } from "/studio/show.js";
 
 const PAGE = 25;
+const MOST_OTHERS = 10;
 const GROUPS = {
   All: [],
   Running: ["Running", "Finalizing", "CancelRequested", "NotResponding"],
@@ -25,6 +26,7 @@ const state = {
 const columns = new Columns(asked, () => back(() => {})());
 let turn = 0;
 let shown = "";
+let told = "";
 
 function remember() {
   const query = new URLSearchParams();
@@ -57,15 +59,13 @@ function row(run, metrics) {
 
 function draw(runs, metrics) {
   const page = runs.slice(0, PAGE);
-  const told = JSON.stringify([page.map((run) => [run.id, run.revision]), metrics]) + Math.floor(Date.now() / 15000);
+  const rows = JSON.stringify([page.map((run) => [run.id, run.revision]), metrics]) + Math.floor(Date.now() / 15000);
   const moving = page.some((run) => run.started_at && !run.ended_at);
-  if (told !== shown || moving) {
+  if (rows !== shown || moving) {
     byId("rows").replaceChildren(...page.map((run) => row(run, metrics[run.id])));
-    shown = told;
+    shown = rows;
   }
-  const filtered = state.experiment || state.group !== "All";
-  byId("empty").hidden = page.length > 0;
-  byId("empty").textContent = filtered ? "No run fits these filters." : "No runs yet. `roost submit train.py` starts the first one.";
+  drawEmpty(page.length === 0);
   byId("newer").disabled = state.pages.length === 1;
   byId("older").disabled = runs.length <= PAGE;
   byId("older").onclick = () => go(() => state.pages.push(page[page.length - 1].id));
@@ -73,6 +73,26 @@ function draw(runs, metrics) {
   byId("older").textContent = columns.sort ? "Next →" : "Older →";
   byId("pager").hidden = state.pages.length === 1 && runs.length <= PAGE;
   byId("place").textContent = `Page ${state.pages.length}`;
+}
+
+function drawEmpty(none) {
+  const filtered = state.experiment || state.group !== "All";
+  byId("empty").hidden = !none;
+  if (!none || told === `${state.workspace} ${filtered}`) return;
+  told = `${state.workspace} ${filtered}`;
+  byId("empty").textContent = filtered ? "No run fits these filters." : "No runs yet. `roost submit train.py` starts the first one.";
+  if (!filtered) elsewhere(told).catch(() => {}); // a help only: the list itself says what is wrong
+}
+
+/** Where runs are when this workspace has none. */
+async function elsewhere(about) {
+  const { workspaces } = await get("workspaces");
+  const others = workspaces.map((each) => each.name).filter((name) => name !== state.workspace).slice(0, MOST_OTHERS);
+  const firsts = await Promise.all(others.map((name) => get(`workspaces/${part(name)}/runs`, { limit: 1 })));
+  const found = others.filter((_, i) => firsts[i].runs.length);
+  if (about !== told || !found.length) return;
+  const links = found.flatMap((name) => [" ", make("a", { href: `/?${new URLSearchParams({ workspace: name })}` }, name)]);
+  byId("empty").append(make("p", {}, "There are runs in:", ...links));
 }
 
 const selection = () => ({ experiment: state.experiment, status: GROUPS[state.group] });
