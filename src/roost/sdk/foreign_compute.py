@@ -13,7 +13,7 @@ from roost.sdk.compute import ComputeTarget
 class _Foreign(ComputeTarget):
     """What all of them say."""
 
-    def __new__(cls, workspace: object, name: object, *args: object, **kwargs: object) -> NoReturn:
+    def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
         absent.refuse(f"azureml.core.compute.{cls.__name__}", InvalidCompute)
 
     @classmethod

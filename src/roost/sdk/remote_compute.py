@@ -42,6 +42,10 @@ class RemoteComputeAttachConfiguration(AmlComputeProvisioningConfiguration):
         super().__init__(max_nodes=1, tags={HOST_TAG: _numbers(address)}, engine=_ENGINE)
         self.vm_size = ""
 
+    def __repr__(self) -> str:
+        port = f", ssh_port={self.ssh_port}" if self.ssh_port != 22 else ""
+        return f"RemoteComputeAttachConfiguration(address={self.address!r}, username={self.username!r}{port})"
+
     def lines(self) -> str:
         """What would stand in the file of hosts for it."""
         command = ["ssh", "-o", "BatchMode=yes"]
