@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests import debian
+from tests.users import folder_for_all
 
 _SECONDS = 60
 _PLACES = "/usr/lib/postgresql"
@@ -56,7 +56,8 @@ def _found() -> list[Path]:
 @contextmanager
 def running() -> Iterator[Cluster]:
     bin_folder = programs()
-    folder = Path(tempfile.mkdtemp(prefix="roost-postgres-"))
+    folder = folder_for_all("roost-postgres-")
+    folder.chmod(0o700)
     user = "postgres" if os.getuid() == 0 else None  # initdb refuses root; its package brings this user
     if user:
         shutil.chown(folder, user)

@@ -1,14 +1,15 @@
 """Snapshots: what is part of one, what the cache saves, and what is refused by name."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 from tests.sdk.folders import LocalBlobs, settle, tree
+from tests.users import folder_for_all
 
 from roost.domain.errors import InvalidInput
 from roost.domain.files import EntryKind
@@ -218,35 +219,44 @@ class TestRefused:
 
     def test_an_unreadable_file_and_folder(self) -> None:
         """As another user, since root reads everything; so in a folder that others may enter, unlike a test's own."""
-        with tempfile.TemporaryDirectory() as place:
-            Path(place).chmod(0o755)
-            source = tree(Path(place), {"train.py": "", "secret.txt": "s", "closed/a.py": ""})
+        place = folder_for_all("roost-source-")
+        try:
+            source = tree(place / "source", {"train.py": "", "secret.txt": "s", "closed/a.py": ""})
             (source / "secret.txt").chmod(0)
             (source / "closed").chmod(0)
             assert "closed cannot be read: Permission denied" in _take_as_nobody(source)
             (source / "closed").chmod(0o755)
             said = _take_as_nobody(source)
+        finally:
+            shutil.rmtree(place)
         assert "secret.txt" in said
         assert "cannot be read: Permission denied" in said
 
 
 def _take_as_nobody(source: Path) -> str:
     code = """
-import os, sys, tempfile
+import os, sys
 from pathlib import Path
 from roost.sdk import snapshots
 from roost.domain.errors import InvalidInput
 from tests.sdk.folders import LocalBlobs
 if os.getuid() == 0:
     os.setgid(65534); os.setuid(65534)
-with tempfile.TemporaryDirectory() as place:
-    try:
-        snapshots.take(sys.argv[1], LocalBlobs(Path(place) / "blobs"), Path(place))
-    except InvalidInput as error:
-        print(error.message)
+try:
+    snapshots.take(sys.argv[1], LocalBlobs(Path(sys.argv[2]) / "blobs"), Path(sys.argv[2]))
+except InvalidInput as error:
+    print(error.message)
 """
     root = Path(__file__).parents[2]
+    kept = source.with_name("kept")
+    kept.mkdir(exist_ok=True)
+    kept.chmod(0o777)
     done = subprocess.run(
-        [sys.executable, "-c", code, str(source)], cwd=root, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code, str(source), str(kept)],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     return done.stdout
