@@ -5,9 +5,10 @@ import os
 import pty
 import re
 import struct
-import subprocess
 import termios
 from dataclasses import dataclass
+
+from tests.cli import commands
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
@@ -30,26 +31,24 @@ class Screen:
         return bool(re.search(r"\x1b\[3\dm", self.raw))
 
 
-def on_terminal(argv: list[str], *, width: int = 80, typed: str = "", after: str = "", **variables: str) -> Screen:
+def on_terminal(words: list[str], *, width: int = 80, typed: str = "", after: str = "", **variables: str) -> Screen:
     """What a command shows. `typed` is typed at once, or when `after` stands on the screen: prompts for secrets forget what came
     before them."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     environment = {**os.environ, "TERM": "xterm-256color", **variables}
     environment.pop("COLUMNS", None)
-    with subprocess.Popen(
-        argv, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
-    ) as process:
-        os.close(theirs)
-        if typed and not after:
+    command = commands.Command(words, theirs, theirs, theirs, environment)
+    os.close(theirs)
+    if typed and not after:
+        os.write(ours, typed.encode())
+    said = b""
+    while piece := _read(ours):
+        waited = after.encode() not in said
+        said += piece
+        if after and waited and after.encode() in said:
             os.write(ours, typed.encode())
-        said = b""
-        while piece := _read(ours):
-            waited = after.encode() not in said
-            said += piece
-            if after and waited and after.encode() in said:
-                os.write(ours, typed.encode())
-        code = process.wait(60)
+    code = command.wait()
     os.close(ours)
     return Screen(code, said.decode())
 

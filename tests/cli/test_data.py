@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.cli import commands
+from tests.cli.commands import ROOST
 from tests.cli.terminals import on_terminal
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.test_cli import roost
 from tests.sdk.folders import tree
 
 from roost import Dataset, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
@@ -40,7 +42,7 @@ def test_there_and_back(home: Path, tmp_path: Path) -> None:
     assert "hint: Give --overwrite" in roost("data", "download", "birds", "here", code=1)
     one = ("data", "upload", "birds/a.csv", "--to", "workspaceblobstore:one")
     roost(*one)
-    again = subprocess.run([ROOST, *one], capture_output=True, text=True, timeout=90)
+    again = commands.run([*one])
     assert "1 file is in workspaceblobstore already and stays as it is; --overwrite replaces it." in again.stderr
     assert "hint: Look at the path" in roost("data", "upload", "none", code=1)
     assert "hint: roost data upload" in roost("data", "register", "x", "birds", code=1)
@@ -190,7 +192,7 @@ def test_a_run_keeps_the_name_of_what_was_unregistered(home: Path, tmp_path: Pat
 def test_datastores_and_their_credentials(home: Path, tmp_path: Path) -> None:
     register = ("datastore", "register", "azure", "--azure", "acc/box", "--endpoint", "http://127.0.0.1:1/acc")
     roost(*register, given=f"{KEY}\n")
-    asked = on_terminal([ROOST, *register, "--overwrite"], typed=f"{KEY}\n", after="Account key: ")
+    asked = on_terminal([*register, "--overwrite"], typed=f"{KEY}\n", after="Account key: ")
     assert (asked.code, KEY in asked.text) == (0, False)
     roost("datastore", "register", "mine", "--folder", str(tmp_path))
     assert "hint: Give --overwrite" in roost("datastore", "register", "mine", "--folder", "/", code=1)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.commands import ROOST
+from tests.cli.test_cli import roost
 from tests.sdk.folders import tree
 
 from roost.environments import places

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from tests.cli.terminals import ANSI, on_terminal
-from tests.cli.test_cli import ROOST
 from tests.cli.test_listing import roost
 from tests.sdk.folders import tree
 
@@ -203,7 +202,7 @@ def test_what_a_script_has_logged(home: Path, tmp_path: Path) -> None:
     tree(tmp_path, {"train.py": LOGS})
     run_id = roost("submit", "-d", "train.py").strip()
     roost("run", "logs", "-f", run_id)
-    shown = on_terminal([ROOST, "run", "metrics", run_id], width=80)
+    shown = on_terminal(["run", "metrics", run_id], width=80)
     assert shown.code == 0
     assert max(map(len, shown.lines)) <= 80
     assert "cm: confusion matrix" in shown.lines

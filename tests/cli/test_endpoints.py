@@ -10,8 +10,10 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from tests.cli import commands
+from tests.cli.commands import ROOST
 from tests.cli.terminals import on_terminal
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.test_cli import roost
 from tests.sdk.folders import tree
 
 from roost.cli import benching
@@ -172,7 +174,7 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     made = roost("endpoint", "deploy", "birds", "-m", "words", "-s", "serve/score.py", "--record", "1", "-t", "team=x")
     assert "Endpoint birds serves at http://127.0.0.1:" in made
     assert "Try it: roost endpoint test birds" in made
-    none = subprocess.run([ROOST, "endpoint", "records", "birds"], capture_output=True, text=True, timeout=90)
+    none = commands.run(["endpoint", "records", "birds"])
     assert none.stderr == "Nothing is recorded yet: 100 % of the requests to come will be.\n"
     assert roost("endpoint", "records", "birdz", code=1).startswith("error: WebserviceNotFound")
     row = roost("endpoint", "list").splitlines()[1].split()
@@ -223,12 +225,11 @@ def test_an_endpoint_from_the_shell(home: Path, tmp_path: Path) -> None:
     assert roost("endpoint", "test", "birds", "--data", '"you"').splitlines()[0] == '"bye you"'
     assert "callers show nothing" in roost("endpoint", "show", "birds")
     assert "asks for no key" in roost("endpoint", "keys", "birds", code=1)
-    screen = on_terminal([ROOST, "endpoint", "update", "birds", "--auth", "token"])
+    screen = on_terminal(["endpoint", "update", "birds", "--auth", "token"])
     assert screen.lines[0].rstrip(".") == "Endpoint birds is on its way"
     assert "no key to renew" in roost("endpoint", "keys", "birds", "--renew", "primary", code=1)
     assert "token" in roost("endpoint", "keys", "birds")
-    argv = [ROOST, "endpoint", "update", "birds", "-s", "broken.py"]
-    failed = subprocess.run(argv, capture_output=True, text=True, timeout=90)
+    failed = commands.run(["endpoint", "update", "birds", "-s", "broken.py"])
     assert (failed.returncode, failed.stdout) == (1, "")
     assert "the endpoint is as it was before" in failed.stderr
     assert "OSError: no" in failed.stderr, "with the script's own stack trace"

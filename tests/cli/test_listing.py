@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from tests.cli.terminals import on_terminal
-from tests.cli.test_cli import ROOST
 from tests.sdk.folders import tree
 from typer.testing import CliRunner
 
@@ -153,14 +152,14 @@ class TestStory:
         ]
         said = roost("run", "list", "--sort", "metric", code=1)
         assert said.startswith("error: No run of this list has a column 'metric'.\nhint: Did you mean metrics.metric_")
-        narrow = on_terminal([ROOST, "run", "list", "--sort", "-acc"], width=80)
+        narrow = on_terminal(["run", "list", "--sort", "-acc"], width=80)
         assert max(map(len, narrow.lines)) <= 80
         assert "acc" in narrow.lines[0]
 
     def compares(self) -> None:
         ids = [run["id"] for run in load("run", "list", "-n", "12", "--json")]
         for width in (80, 160):
-            screen = on_terminal([ROOST, "run", "compare", *ids], width=width)
+            screen = on_terminal(["run", "compare", *ids], width=width)
             assert max(map(len, screen.lines)) <= width
             for run_id in ids:
                 assert run_id.rpartition("_")[2] in screen.text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.terminals import on_terminal
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.test_cli import roost
 from tests.sdk.folders import tree
 
 
@@ -19,7 +19,7 @@ def test_what_is_wrong_starts_nothing(home: Path) -> None:
 @pytest.mark.slow
 def test_set_list_and_delete(home: Path, tmp_path: Path) -> None:
     assert "Secret db-password is set." in roost("secret", "set", "db-password", given="hunter22\n")
-    asked = on_terminal([ROOST, "secret", "set", "api-key"], typed="s3cret-word\n", after="Value of api-key: ")
+    asked = on_terminal(["secret", "set", "api-key"], typed="s3cret-word\n", after="Value of api-key: ")
     assert (asked.code, "Value of api-key: " in asked.text, "s3cret-word" in asked.text) == (0, True, False)
     assert roost("secret", "list") == "api-key\ndb-password\n"
     assert json.loads(roost("secret", "list", "--json")) == [{"name": "api-key"}, {"name": "db-password"}]

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli import commands
+from tests.cli.commands import ROOST
 from tests.cli.terminals import on_terminal
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.test_cli import roost
 from tests.contracts.engine import eventually
 from tests.sdk.folders import tree
 
@@ -57,7 +59,7 @@ def test_names_that_a_run_gave_do_not_steer_the_terminal(home: Path, tmp_path: P
     (tmp_path / "make.py").write_text(HOSTILE)
     subprocess.run([sys.executable, "make.py"], check=True, cwd=tmp_path)
     first, second = (run["id"] for run in json.loads(roost("run", "list", "--json")))
-    missing = subprocess.run([ROOST, "run", "metrics", first, "--name", "no"], capture_output=True, text=True)
+    missing = commands.run(["run", "metrics", first, "--name", "no"])
     said = [
         roost("run", "show", first),
         roost("experiment", "show", "evil"),
@@ -68,7 +70,7 @@ def test_names_that_a_run_gave_do_not_steer_the_terminal(home: Path, tmp_path: P
     ]
     assert [re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text) for text in said] == [[]] * len(said)
     assert "a\ufffd[2Jb" in said[0] and "hint: " in missing.stderr
-    narrow = on_terminal([ROOST, "run", "compare", first, second, "--all"], width=40)
+    narrow = on_terminal(["run", "compare", first, second, "--all"], width=40)
     assert "\x1b]" not in narrow.raw and "\x07" not in narrow.raw
 
 
@@ -130,7 +132,7 @@ def test_metrics_and_family(home: Path, tmp_path: Path) -> None:
     assert f"  parent      {run['id']}, Completed" in child
     assert "run logs" not in child
     for words in (["--dry-run"], ["--yes"]):
-        done = subprocess.run([ROOST, "gc", "--older-than", "0s", *words], capture_output=True, text=True, timeout=90)
+        done = commands.run(["gc", "--older-than", "0s", *words])
         assert "8 runs " in done.stdout, done
 
 

@@ -2,20 +2,11 @@
 
 import http.client
 import json
-import subprocess
-import sys
-from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.cli.test_cli import roost
+
 from roost import Experiment, Workspace
-
-ROOST = str(Path(sys.executable).with_name("roost"))
-
-
-def roost(*words: str, code: int = 0) -> str:
-    done = subprocess.run([ROOST, *words], capture_output=True, text=True, timeout=60)
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    return done.stdout if code == 0 else done.stderr
 
 
 def visit(link: str) -> tuple[str, bool]:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli import commands
 from tests.cli.terminals import on_terminal
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.test_cli import roost
 from tests.sdk.folders import tree
 
 NAME = "a rather long display name, longer than a narrow terminal has room for, 鳥"
@@ -44,7 +45,7 @@ class TestScreens:
         self.deletes(first["id"], second["id"])
 
     def lists(self, first: str, second: str) -> None:
-        narrow = on_terminal([ROOST, "run", "list"], width=80)
+        narrow = on_terminal(["run", "list"], width=80)
         assert max(map(len, narrow.lines)) <= 80
         assert narrow.is_coloured
         assert first in narrow.text
@@ -52,12 +53,12 @@ class TestScreens:
         assert "…" in narrow.text
         assert narrow.lines[-1] == "No room for: experiment, target, tags. A wider terminal or --json shows them."
         assert "\x1b[2mNo room" in narrow.raw
-        wide = on_terminal([ROOST, "run", "list"], width=200)
+        wide = on_terminal(["run", "list"], width=200)
         assert max(map(len, wide.lines)) <= 200
         for words in (NAME, "model=resnet", "train #1", "local"):
             assert words in wide.text
         assert "No room" not in wide.text
-        assert not on_terminal([ROOST, "run", "list"], NO_COLOR="1").is_coloured
+        assert not on_terminal(["run", "list"], NO_COLOR="1").is_coloured
         piped = roost("run", "list")
         assert NAME in piped
         assert "model=resnet" in piped
@@ -69,22 +70,22 @@ class TestScreens:
         assert load("run", "list", "--json", "--tag", "model=other") == []
         assert load("run", "list", "--json", "--since", "2040-01-01") == []
         assert [r["id"] for r in load("run", "list", "--json", "-s", "failed", "-s", "COMPLETED")] == [second, first]
-        done = subprocess.run([ROOST, "run", "list", "-n", "1"], capture_output=True, text=True, timeout=60)
+        done = commands.run(["run", "list", "-n", "1"])
         assert f"--before {second}" in done.stderr
         assert [run["id"] for run in load("run", "list", "--json", "--before", second)] == [first]
         assert len(load("run", "list", "--json", "-n", "1", "--all")) == 2
 
     def shows(self, run_id: str) -> None:
         for width in (80, 200):
-            screen = on_terminal([ROOST, "run", "show", run_id], width=width)
+            screen = on_terminal(["run", "show", run_id], width=width)
             assert screen.code == 0
             assert screen.is_coloured
             assert "outputs/model.txt      150 kB" in screen.text
-            metrics = on_terminal([ROOST, "run", "metrics", run_id], width=width)
+            metrics = on_terminal(["run", "metrics", run_id], width=width)
             assert "█" in metrics.text
             assert max(map(len, metrics.lines)) <= width
         assert "\x1b" not in roost("run", "show", run_id)
-        assert not on_terminal([ROOST, "run", "show", run_id], NO_COLOR="1").is_coloured
+        assert not on_terminal(["run", "show", run_id], NO_COLOR="1").is_coloured
 
     def compares(self, first: str, second: str) -> None:
         plain = roost("run", "compare", first, second)
@@ -95,7 +96,7 @@ class TestScreens:
         assert "  run script" in roost("run", "compare", "--all", first, second)
         kinds = [line[2:].split()[0] for line in roost("run", "compare", "--all", second, first).splitlines()[1:]]
         assert kinds == sorted(kinds, key=["run", "argument", "tag", "metric"].index)
-        narrow = on_terminal([ROOST, "run", "compare", first, second], width=80)
+        narrow = on_terminal(["run", "compare", first, second], width=80)
         assert max(map(len, narrow.lines)) <= 80
         facts = load("run", "compare", first, second, "--json")
         assert facts[second]["argument/--lr"] == "0.2"
@@ -119,11 +120,11 @@ class TestScreens:
         assert "error: Which runs?" in roost("run", "cancel", code=1)
         said = roost("run", "cancel", "--all", code=1)
         assert "error: 3 runs of workspace 'default' will be ended. Nobody is here to say yes." in said
-        asked = on_terminal([ROOST, "run", "cancel", "--all"], typed="n\n")
+        asked = on_terminal(["run", "cancel", "--all"], typed="n\n")
         assert (asked.code, "Nothing was done." in asked.text) == (1, True)
         assert "error: Only runs that have ended" in roost("run", "delete", "--yes", waiting[0], code=1)
         assert {each["id"] for each in load("run", "cancel", *waiting[:2], "--json")} == set(waiting[:2])
-        assert on_terminal([ROOST, "run", "cancel", "--all"], typed="y\n").code == 0
+        assert on_terminal(["run", "cancel", "--all"], typed="y\n").code == 0
         for run_id in waiting:
             roost("run", "logs", "-f", run_id)
         assert {run["status"] for run in load("run", "list", "-e", "wait", "--json")} == {"Canceled"}
@@ -133,7 +134,7 @@ class TestScreens:
         before = load("du", "--json")
         assert before["experiments"][0]["experiment"] == "train"
         assert load("gc", "--status", "Failed", "--dry-run", "--json")["runs"] == [second]
-        refused = on_terminal([ROOST, "run", "delete", first], typed="\n")
+        refused = on_terminal(["run", "delete", first], typed="\n")
         assert (refused.code, "Nothing was done." in refused.text) == (1, True)
         assert load("run", "delete", first, "--yes", "--json") == {"deleted": [first]}
         assert f"error: There is no run '{first}'" in roost("run", "show", first, code=1)

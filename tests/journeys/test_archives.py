@@ -6,13 +6,13 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import ROOST, roost
+from tests.cli import commands
+from tests.cli.test_cli import roost
 from tests.conftest import end_all
 from tests.environments import channels, wheels
 from tests.journeys.test_submit import until
@@ -150,7 +150,7 @@ def test_what_is_gone_from_the_index_is_named_and_nothing_is_installed_from_half
 
 def _failed(*words: str) -> str:
     """What a command prints that ends with 1."""
-    done = subprocess.run([ROOST, *words], capture_output=True, text=True, timeout=90)
+    done = commands.run([*words])
     assert done.returncode == 1, (done.stdout, done.stderr)
     return done.stdout
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests import debian
-from tests.cli.test_cli import ROOST, roost
+from tests.cli.commands import ROOST
+from tests.cli.test_cli import roost
 from tests.interpreters import python
 from tests.real.test_environments import HOROVOD, PYTORCH, RANK, RANKS, TORCH_SCRIPT, submit
 
