@@ -123,6 +123,8 @@ def write_private(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from None  # of a write it names no file
         raise
