@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from roost.domain.errors import DiskFull, Incompatible, RoostError, Unavailable
+from roost.store.sql import marks
 
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
@@ -58,6 +59,9 @@ class Database(Protocol):
     def copy_to(self, path: Path) -> None:
         """A copy of one moment, as a new SQLite file."""
 
+    def remember(self) -> None:
+        """Notes soon, beside the database, how much it holds: a later start with less is refused."""
+
     def close(self) -> None:
         """Waits for what is being written; later calls raise Unavailable."""
 
@@ -85,7 +89,11 @@ class SqliteDatabase:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
+        if path != MEMORY:
+            marks.require_file(path)
         self._writer = self._opened()
+        self._marker = marks.Marker(path, self._count_up, self._checkpoint)
+        self._require_rows()
         self._thread = threading.Thread(target=self._serve, name="roost-store-writer", daemon=True)
         self._thread.start()
 
@@ -139,6 +147,25 @@ class SqliteDatabase:
         else:
             self._apart("VACUUM INTO ?", str(path))
 
+    def remember(self) -> None:
+        if self._path != MEMORY:
+            self._marker.ask()
+
+    def _require_rows(self) -> None:
+        if self._path == MEMORY:
+            return
+        try:
+            marks.require_rows(self._path, _driver(self._writer))
+        except BaseException as error:
+            self._writer.close()
+            raise self._translated(error) if isinstance(error, sqlite3.Error) else error from None
+
+    def _count_up(self) -> marks.Mark:
+        return self.write(lambda connection: marks.count_up(_driver(connection)))
+
+    def _checkpoint(self) -> None:
+        self._apart("PRAGMA wal_checkpoint(PASSIVE)")
+
     def _apart(self, statement: str, *values: str) -> None:
         """A statement that no transaction may hold, on a connection of its own; readers and the writer go on."""
         self._refuse_closed()
@@ -152,6 +179,7 @@ class SqliteDatabase:
             raise self._translated(error) from error
 
     def close(self) -> None:
+        self._marker.close()
         with self._gate:
             if not self._closed:
                 self._closed = True
