@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from roost.agent import contained, datasets, door, limits, outcomes, ranks, replicas
-from roost.agent.finish import finish, remove
+from roost.agent.finish import finish, leave, remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
@@ -15,7 +15,7 @@ from roost.agent.processes import Tree
 from roost.agent.ship import Cargo
 from roost.agent.staging import Staging
 from roost.domain.codec import decode
-from roost.domain.errors import Forbidden, NotFound, RoostError
+from roost.domain.errors import Forbidden, NotFound, RoostError, Unauthorized
 from roost.domain.runs import Reason, Run, RunStatus
 
 log = logging.getLogger("roost.agent")
@@ -40,8 +40,8 @@ def salvage(folder: Folder) -> None:
     log.info("Salvage: %d processes were left.", count)
     try:
         run = persist(lambda: decode(Run, link.client.call("GET", link.path())))
-    except NotFound as error:
-        log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
+    except (NotFound, Unauthorized) as error:
+        leave(folder, error.message)
         return
     if plan.spec.node_count > 1 and run.status is not RunStatus.PREPARING:
         link.rank = plan.node_rank

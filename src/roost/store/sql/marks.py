@@ -24,7 +24,7 @@ ENDING = ".mark"
 _EVERY_SECONDS = 1.0
 """Between two marks at least: each waits for the disk once."""
 _CHECKPOINT_SECONDS = 60.0
-_LAST_SECONDS = 2.0
+_LAST_SECONDS = 5.0
 log = logging.getLogger("roost.store")
 
 
@@ -129,19 +129,18 @@ class Marker:
     def close(self) -> None:
         """Marks what was asked for and is not marked yet."""
         self._closing.set()
+        self._wanted.set()
         if self._begun.locked():
-            self._wanted.set()
             self._thread.join(_LAST_SECONDS)
 
     def _run(self) -> None:
-        while True:
-            self._wanted.wait()
+        while self._pending or not self._closing.is_set():
+            if not self._closing.is_set():
+                self._wanted.wait()
             self._wanted.clear()
             if self._pending:
                 self._pending = False
                 self._try()
-            if self._closing.is_set():
-                return
             self._closing.wait(_EVERY_SECONDS)
 
     def _try(self) -> None:
