@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from roost.domain.errors import Conflict, RoostError
+from roost.domain.errors import Conflict, DiskFull, RoostError
 from roost.server import ending, home
 from roost.server.settings import Settings, read
 from roost.server.starter import Starter
@@ -22,6 +22,7 @@ from roost.services.reserve import NO_ROOM, Reserve
 FAILED = 1
 CANNOT_START = 2
 ALREADY_RUNNING = 3
+_FREE = "Free some space there; `roost gc` drops old caches also without a control plane."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read(os.environ, home=given.home, host=given.host, port=given.port)
         return _serve(settings, starter)
     except RoostError as error:
-        return _report(starter, error.message, error.hint)
+        return _report(starter, error.message, _FREE if isinstance(error, DiskFull) else error.hint)
     except OSError as error:
         return _report(starter, *_words_of(error))
     except Exception as error:  # noqa: BLE001  a server that cannot start ends, and says why
@@ -69,7 +70,7 @@ def _serve(settings: Settings, starter: Starter) -> int:
 def _words_of(error: OSError) -> tuple[str, str]:
     where = error.filename or "no file named"
     if error.errno in NO_ROOM:
-        return f"The control plane cannot start: no room left on the disk ({where}).", "Free some space there."
+        return f"The control plane cannot start: no room left on the disk ({where}).", _FREE
     return f"The control plane cannot start: {error.strerror or error}: {where}.", ""
 
 

@@ -48,7 +48,6 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
     instance = secrets.token_hex(8)
     address = home.url(settings, listener)
     house = wiring.build(settings, instance)
-    reserve = Reserve(settings.home)
     control = Control(settings, house, address)
     upkeep = Upkeep(house)
     hosts = host_headers((settings.host, *settings.allowed_hosts), listener.getsockname()[1])
@@ -60,7 +59,7 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
         log.info("listening on %s, home %s", address, settings.home)
         control.start()
         upkeep.start()
-        reserve.make()
+        Reserve(settings.home).make()
 
     server = Server(house, hosts, listening, ending.within)
     try:

@@ -7,7 +7,13 @@ import contextlib
 import errno
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
+
+from roost.domain.errors import DiskFull
+
+T = TypeVar("T")
 
 NAME = "reserve"
 SIZE = 8 * 1024 * 1024
@@ -61,6 +67,17 @@ class Reserve:
         finally:
             Path(probe).unlink(missing_ok=True)
         return True
+
+
+def spend(reserve: Reserve | None, deed: Callable[[], T]) -> T:
+    """Does what frees room, such as deleting rows; where the database has none for it, the reserve is given up. DiskFull when
+    that is not enough."""
+    try:
+        return deed()
+    except DiskFull:
+        if reserve is None or not reserve.give_up():
+            raise
+        return deed()
 
 
 def _fill(descriptor: int, size: int) -> None:
