@@ -1,4 +1,4 @@
-"""A full disk, from beginning to end: a run that goes on, its times, and room that is made when there is none. On a real small disk."""
+"""A full disk, from beginning to end: a run that goes on, its times, and room that is made when there is none."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A database knows how much it held: one that lost its log, its file, or was replaced by an older copy is not opened in silence."""
+"""A database that lost its log or its file, or was replaced by an older copy, is not opened in silence."""
 
 import os
 import re

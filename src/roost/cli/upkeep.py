@@ -128,14 +128,16 @@ def gc(
 
 
 def _workspace(ages: float, dry_run: bool) -> tuple[Any, int]:
-    """The workspace, and how many bytes of caches had to go for it: a control plane that has no room to start may have it then."""
+    """The workspace, and how many bytes of caches had to go first, so that its control plane had room to start."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import discovery, upkeep  # noqa: PLC0415
 
     try:
         return session.workspace(), 0
     except ServiceException:
-        early = 0 if dry_run or session.is_elsewhere() else upkeep.drop_caches(upkeep.old_caches(discovery.home(), ages))
+        early = (
+            0 if dry_run or session.is_elsewhere() else upkeep.drop_caches(upkeep.old_caches(discovery.home(), ages))
+        )
         if not early:
             raise
         return session.workspace(), early

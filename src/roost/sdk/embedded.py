@@ -354,7 +354,7 @@ def _refusal(home: Path, said: bytes) -> NotStarted:
     message = str(reason["message"])
     if not message.startswith("The control plane"):
         message = f"The control plane cannot start: {message}"
-    return NotStarted(message, hint=f"{reason['hint']} Its log: {discovery.log_path(home)}".strip())
+    return NotStarted(message, hint=str(reason["hint"]) or f"Its log: {discovery.log_path(home)}")
 
 
 def _failure(home: Path, begin: int, what: str) -> NotStarted:

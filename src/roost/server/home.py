@@ -28,7 +28,7 @@ def lock(settings: Settings) -> int:
     descriptor = os.open(settings.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(descriptor)
         raise Conflict(f"A control plane is running in {settings.home} already.") from None
     return descriptor

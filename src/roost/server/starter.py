@@ -1,4 +1,4 @@
-"""The line to whoever started this server: that it is ready, or why it cannot be. A pipe, because a log on a full disk takes no words."""
+"""The line to whoever started this server: that it is ready, or why not. By a pipe: a log on a full disk takes no words."""
 
 import contextlib
 import json

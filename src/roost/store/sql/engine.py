@@ -156,9 +156,9 @@ class SqliteDatabase:
             return
         try:
             marks.require_rows(self._path, _driver(self._writer))
-        except BaseException as error:
+        except (sqlite3.Error, RoostError) as error:
             self._writer.close()
-            raise self._translated(error) if isinstance(error, sqlite3.Error) else error from None
+            raise self._translated(error) from None
 
     def _count_up(self) -> marks.Mark:
         return self.write(lambda connection: marks.count_up(_driver(connection)))

@@ -1,4 +1,4 @@
-"""What a database file held when it was last marked, in a small file beside it. A database that has less is not opened in silence:
+"""What a database held when it was last marked, in a small file beside it. A database that has less is not opened in silence:
 its write-ahead log was lost, or the file itself, or an older copy was put in its place.
 
 Each mark counts `user_version` up in the database, brings that to the disk and only then writes the file: the database is never
@@ -80,7 +80,8 @@ def _lost(database: str, mark: Mark, words: str) -> Conflict:
     name = Path(database).name
     return Conflict(
         f"{words}: it held {_runs(mark.runs)} on {day}. Nothing was changed.",
-        hint=f"Put {name} and {name}-wal back, which belong together, or restore a back-up: roost restore FILE --into NEW_FOLDER. "
+        hint=f"Put {name} and {name}-wal back, which belong together, or restore a back-up: "
+        "roost restore FILE --into NEW_FOLDER. "
         f"To go on with what is there: rm {place(database)}",
     )
 
