@@ -1,5 +1,6 @@
 """Each process of a run killed with -9 while it works: what was logged is kept, and nothing stays behind."""
 
+import json
 import os
 import shutil
 import signal
@@ -13,8 +14,10 @@ import pytest
 from tests.agent.conftest import control_plane
 from tests.contracts.engine import eventually
 
+from roost.agent import link, orders
 from roost.agent.door import place
 from roost.agent.folder import Folder
+from roost.agent.orders import Halt
 from roost.agent.processes import look, marked
 from roost.domain.names import new_run_id
 from roost.domain.plans import Access, Plan
@@ -174,6 +177,38 @@ def test_a_run_that_the_control_plane_does_not_know_ends_and_its_folder_stays(tm
         server.shutdown()
     assert marked(Folder(folder).mark) == []
     assert "disowned" in (folder / "agent.log").read_text()  # heard of before or after the script began: that is a race
+    assert f"does not know run {plan.run_id} any more" in (folder / "LEFT.txt").read_text()
+
+
+class TestForgotten:
+    """The control plane answers, and does not know the run's token."""
+
+    @pytest.fixture
+    def forgotten(self, own_plane, tmp_path, monkeypatch):
+        monkeypatch.setattr(orders, "_PAUSE", 0.01)
+        monkeypatch.setattr(link, "GIVE_UP_SECONDS", 0.05)
+        folder = tmp_path / "runs" / "exp_1_00000001"
+        folder.mkdir(parents=True)
+        access = Access(url="", token="of another database", endpoint_file=str(tmp_path / "server.json"))
+        made = orders.Orders(link.Link(Folder(folder), access))
+        yield made
+        made.close()
+        made._link.client.close()
+        folder.rmdir()
+
+    def test_it_is_given_up_after_a_while(self, forgotten):
+        forgotten.attend()
+        eventually(lambda: forgotten.halted is Halt.DISOWNED)
+
+    def test_not_while_another_one_is_at_its_address(self, forgotten, own_plane):
+        file = own_plane.home / "server.json"
+        facts = json.loads(file.read_text())
+        file.write_text(json.dumps({**facts, "instance": "of this home, which is down"}))
+        assert [forgotten._link.is_forgotten() for _ in range(3) if not time.sleep(0.1)] == [False] * 3
+        file.write_text(json.dumps(facts))
+        assert [forgotten._link.is_forgotten() for _ in range(3) if not time.sleep(0.1)] == [False, True, True]
+        forgotten._link.is_known()
+        assert not forgotten._link.is_forgotten()
 
 
 def test_a_run_whose_folder_disappears_ends_with_all_its_processes(plane, running):

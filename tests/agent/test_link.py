@@ -35,6 +35,27 @@ class TestPersist:
         assert link.persist(deed) == "done"
         assert [record.getMessage() for record in caplog.records] == ["Trying again: No room.", "Trying again: Who?"]
 
+    def test_the_time_that_it_was_held_up_is_known(self, monkeypatch):
+        monkeypatch.setattr(link, "_PAUSE", 0.05)
+        before, answers = link.held_up(), [DiskFull("No room."), DiskFull("No room.")]
+
+        def deed():
+            if answers:
+                raise answers.pop()
+
+        link.persist(deed)
+        assert link.held_up() - before >= 0.1
+
+    def test_a_token_that_stays_unknown_is_given_up(self, monkeypatch):
+        monkeypatch.setattr(link, "_PAUSE", 0.0)
+        monkeypatch.setattr(link, "GIVE_UP_SECONDS", 0.0)
+
+        def deed():
+            raise Unauthorized("Who?")
+
+        with pytest.raises(Unauthorized):
+            link.persist(deed)
+
     def test_other_refusals_are_the_caller_s(self):
         def deed():
             raise NotFound("Gone.")

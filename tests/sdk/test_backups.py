@@ -1,5 +1,6 @@
 """Back-up and restore: all of it comes back, a damaged file changes nothing, a home in use is left alone."""
 
+import json
 import sqlite3
 import tarfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from roost.sdk import backups
 from roost.services import backups as server
 from roost.services import files, upkeep
 from roost.services.turns import STALLED_SECONDS, Turns
+from roost.store import open_store
 
 
 def quiet(done: int, total: int) -> None:
@@ -57,6 +59,19 @@ def test_everything_comes_back(backup: Path, tmp_path: Path) -> None:
     assert (tmp_path / "new" / "vault.key").read_bytes() == b"k" * 32
     assert (tmp_path / "new" / "roost.db").stat().st_mode & 0o077 == 0
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"roost.db", "vault.key", "blobs"}
+
+
+def test_what_a_lost_database_left_beside_it_goes(backup: Path, tmp_path: Path) -> None:
+    """Its write-ahead log would be read into the restored one, and its mark would refuse it."""
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "roost.db-wal").write_bytes(b"of another database")
+    mark = {"identity": 1, "generation": 1000, "runs": 1000, "at": 1.0}
+    (new / "roost.db.mark").write_text(json.dumps(mark))
+    backups.restore(backup, new, quiet)
+    store = open_store(f"sqlite:///{new / 'roost.db'}")
+    assert [each.runs for each in store.upkeep.sizes()] == [1]
+    store.close()
 
 
 def changed(backup: Path, change: Callable[[str, bytes], bytes | None]) -> None:

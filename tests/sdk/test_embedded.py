@@ -8,15 +8,19 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.data.disks import small_disk
 from tests.sdk.folders import tree
+from typer.testing import CliRunner
 
 from roost import Experiment, ScriptRunConfig, Workspace
+from roost.cli.main import app
 from roost.domain.errors import Incompatible, Unauthorized, Unavailable
-from roost.sdk import connections, discovery, embedded, waiting
+from roost.sdk import connections, discovery, embedded, holders, waiting
 from roost.version import API_LEVEL, VERSION
 
 pytestmark = pytest.mark.slow
@@ -95,13 +99,96 @@ def test_one_that_hangs_is_named(home: Path, running: discovery.ServerRecord, mo
     assert str(discovery.log_path(home)) in raised.value.hint
 
 
-def test_one_that_cannot_start_shows_its_log(home: Path) -> None:
+def test_one_that_cannot_start_says_why(home: Path) -> None:
     tree(home, {"logs/server.log": "of another day\n"})
     (home / "roost.db").mkdir()
-    with pytest.raises(embedded.NotStarted, match="The last lines of its log:\n") as raised:
+    with pytest.raises(
+        embedded.NotStarted, match=r"The control plane cannot start: .*roost\.db cannot be opened"
+    ) as raised:
         embedded.ensure(home)
     assert "of another day" not in raised.value.message
-    assert str(discovery.log_path(home)) in raised.value.hint
+    assert raised.value.hint == "Its folder must exist and be writable."
+
+
+def test_on_a_full_disk_the_reason_is_that_of_this_start(home: Path, tmp_path: Path) -> None:
+    with small_disk(home, "1m"):
+        tree(home, {"logs/server.log": "RuntimeError: of another day\n"})
+        with (home / "filler").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, os.statvfs(home).f_bavail * os.statvfs(home).f_frsize)
+        with pytest.raises(embedded.NotStarted, match="room left on the disk") as raised:
+            embedded.ensure(home)
+        assert "of another day" not in str(raised.value)
+        assert "Free some space" in raised.value.hint
+
+
+HOLDER = """
+import fcntl, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+lock = open(sys.argv[1], "w")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(1000)
+"""
+
+
+class TestSilent:
+    """A process holds the home's lock, and answers nowhere."""
+
+    @pytest.fixture(autouse=True)
+    def soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(embedded, "_SILENT_SECONDS", 0.5)
+        monkeypatch.setattr(embedded, "_ANSWER_SECONDS", 0.5)
+        monkeypatch.setattr(embedded, "_PATIENT_SECONDS", 0.0)
+        monkeypatch.setattr(holders, "_POLITE_SECONDS", 0.5)
+
+    @pytest.fixture
+    def holder(self, home: Path) -> Iterator["subprocess.Popen[bytes]"]:
+        home.mkdir()
+        argv = [sys.executable, "-c", HOLDER, str(home / "server.lock")]
+        with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"held\n"
+            yield process
+            process.kill()
+
+    def test_it_is_named_and_taken_over(
+        self, home: Path, holder: "subprocess.Popen[bytes]", capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(embedded.NotStarted, match=f"Process {holder.pid} holds {home}"):
+            embedded.ensure(home)
+        assert holder.poll() is None, "no client but `roost up` ends it"
+        assert embedded.ensure(home, take_over=True).pid != holder.pid
+        assert f"process {holder.pid}, which holds {home}, does not answer and is ended" in capsys.readouterr().err
+        assert holder.wait(10) == -signal.SIGKILL
+
+    def test_status_and_down_know_of_it(self, home: Path, holder: "subprocess.Popen[bytes]") -> None:
+        shown = CliRunner().invoke(app, ["status"])
+        assert shown.exit_code == 3
+        assert f"Process {holder.pid} holds {home}" in shown.stdout
+        ended = CliRunner().invoke(app, ["down"])
+        assert (ended.exit_code, holder.wait(10)) == (0, -signal.SIGKILL)
+        assert f"process {holder.pid}" in ended.stdout
+        assert "No control plane runs" in CliRunner().invoke(app, ["down"]).stdout
+
+    def test_one_that_was_announced(
+        self, home: Path, running: discovery.ServerRecord, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        os.kill(running.pid, signal.SIGSTOP)
+        monkeypatch.setattr(embedded, "_ANSWER_SECONDS", 2.0)
+        again = embedded.ensure(home, take_over=True)
+        assert again.pid != running.pid
+        assert not discovery.is_alive(running)
+
+    def test_one_that_answers_stays(self, home: Path, running: discovery.ServerRecord) -> None:
+        assert embedded.ensure(home, take_over=True) == running
+
+    def test_a_process_without_the_lock_is_left_alone(self, home: Path, holder: "subprocess.Popen[bytes]") -> None:
+        found = holders.find(home)
+        assert found is not None
+        assert found.pid == holder.pid
+        (home / "server.lock").unlink()  # another file has its name now: this home's lock is free
+        assert holders.end(found, home)
+        assert holder.poll() is None
 
 
 def test_a_home_that_cannot_be_made(tmp_path: Path) -> None:

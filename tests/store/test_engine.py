@@ -143,6 +143,36 @@ def test_a_full_disk_is_said_and_survived(tmp_path: Path, name: str) -> None:
     store.close()
 
 
+def _refusing_rollback(connection: sa.Connection) -> None:
+    """As a disk without room may do."""
+
+    def allow(action: int, first: str | None, *_: str | None) -> int:
+        refused = action == sqlite3.SQLITE_TRANSACTION and first == "ROLLBACK"
+        return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+    connection.connection.dbapi_connection.set_authorizer(allow)  # type: ignore[union-attr]
+    raise NotFound("no such thing")
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_transaction_that_cannot_be_rolled_back_stops_nobody(database: SqliteDatabase, alone: bool) -> None:
+    if alone:
+        with pytest.raises(NotFound):
+            database.write(_refusing_rollback)
+    else:
+
+        def failing(connection: sa.Connection) -> None:
+            connection.exec_driver_sql("ROLLBACK TO job").close()
+            connection.exec_driver_sql("RELEASE job").close()
+            _refusing_rollback(connection)
+
+        outcomes = write_as_group(database, [add(1), failing, add(2)])
+        assert (outcomes[0], outcomes[2]) == (None, None)
+        assert isinstance(outcomes[1], Exception)
+    database.write(add(3))
+    assert stored(database) == ([3] if alone else [1, 2, 3])
+
+
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
     store.close()

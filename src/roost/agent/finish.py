@@ -15,12 +15,12 @@ from roost.agent import outputs, ranks, together
 from roost.agent.folder import Folder
 from roost.agent.inputs import Teller
 from roost.agent.keeping import find, keep, keep_together
-from roost.agent.link import Link, persist
+from roost.agent.link import Link, held_up, persist
 from roost.agent.masking import Masks
 from roost.agent.outcomes import Outcome
 from roost.agent.ship import Cargo
 from roost.domain.codec import decode
-from roost.domain.errors import Forbidden, NotFound
+from roost.domain.errors import Forbidden, NotFound, Unauthorized
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Reason, RunStatus
 from roost_job.mpi import shell_folder
@@ -32,8 +32,8 @@ def finish(
     folder: Folder, link: Link, cargo: Cargo, masks: Masks, outcome: Outcome, ship: Callable[[float], None]
 ) -> None:
     """Reports the outcome with everything that belongs to it. `ship` ends the shipping thread, which works meanwhile. The time in
-    which no control plane answered is not the run's."""
-    away = link.client.away
+    which no control plane answered, or it had no room, is not the run's."""
+    away = link.client.away + held_up()
     try:
         problems = _deliver(folder, link, outcome.at) if outcome.to is RunStatus.COMPLETED else []
         found = find(folder)
@@ -46,11 +46,11 @@ def finish(
         found.losses += common
         end = outcome.with_losses(found.losses, folder.root if problems else folder.work)
         log.info("The end: %s (%s).", end.to.value, end.reason.value)
-        ended_at = max(outcome.at, time.time() - (link.client.away - away))
+        ended_at = max(outcome.at, time.time() - (link.client.away + held_up() - away))
         run = persist(lambda: link.say(end.to, end.reason, end.message, end.exit_code, at=ended_at))
         log.info("The run is %s.", run.status.value)
-    except (NotFound, Forbidden) as error:
-        log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
+    except (NotFound, Forbidden, Unauthorized) as error:
+        leave(folder, error.message)
         return
     if (run.status.is_terminal or run.status is RunStatus.QUEUED) and not common:
         together.remove(folder, _attempt(folder))
@@ -58,6 +58,24 @@ def finish(
         shutil.rmtree(shell, ignore_errors=True)
     if not found.losses:
         remove(folder.root)
+
+
+def leave(folder: Folder, why: str) -> None:
+    """Keeps what the run has made where it is, with words beside it: nobody takes it."""
+    log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, why)
+    words = (
+        f"The control plane of {folder.home} does not know run {folder.run_id} any more: {why}\n"
+        f"Nothing of it was deleted ({time.strftime('%Y-%m-%d %H:%M:%S')}). Here are:\n"
+        "  work/        its working copy, with ./outputs and ./logs\n"
+        "  std_log.txt  what it printed\n"
+        "  spool/       what it logged\n"
+        "  agent.log    what its agent did\n"
+        "Delete this folder when you have what you need.\n"
+    )
+    try:
+        folder.left.write_text(words, encoding="utf-8")
+    except OSError as error:
+        log.warning("%s cannot be written: %s", folder.left, error.strerror)
 
 
 def _attempt(folder: Folder) -> int:

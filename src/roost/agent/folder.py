@@ -10,6 +10,7 @@ container.json which engine has containers of the run
 ranks/         logs of single processes, where there are several
 secrets.json   what it has read from the key vault (0600)          masked/     copies of its logs without that
 inputs/        the data that it reads, laid out or mounted         filled/     folders whose content becomes data
+LEFT.txt       why all of this is still here, when the control plane has forgotten the run
 """
 
 import json
@@ -105,6 +106,10 @@ class Folder:
     @property
     def ended(self) -> Path:
         return self.root / "ended.json"
+
+    @property
+    def left(self) -> Path:
+        return self.root / "LEFT.txt"
 
     @property
     def laid(self) -> Path:

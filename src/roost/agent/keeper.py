@@ -6,6 +6,7 @@ and starts one salvage pass, which ships what is left and reports the end; after
 
 import contextlib
 import ctypes
+import errno
 import json
 import logging
 import os
@@ -20,6 +21,7 @@ from roost.agent.processes import Tree, known
 from roost.domain.plans import Errand
 
 _PR_SET_CHILD_SUBREAPER = 36
+NO_ROOM = "Its agent could not work: no room left on the disk of {}."
 _libc = ctypes.CDLL(None, use_errno=True)
 log = logging.getLogger("roost.agent")
 
@@ -47,9 +49,9 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
                 _watch(
                     _fork(folder, Errand.BUILD, lost=True)
                 )  # the control plane sends another, if the run still wants it
-        elif _watch(_fork(folder, Errand.RUN)) != 0:
+        elif code := _watch(_fork(folder, Errand.RUN)):
             _clean_up(folder)
-            _watch(_fork(folder, Errand.SALVAGE))
+            _watch(_fork(folder, Errand.SALVAGE, why=NO_ROOM.format(folder.root) if code == errno.ENOSPC else ""))
     except BaseException:
         log.exception("The keeper failed.")
         os._exit(1)
@@ -66,9 +68,10 @@ def _may_have_run(folder: Folder) -> bool:
         return True
 
 
-def _fork(folder: Folder, errand: Errand, *, lost: bool = False) -> int:
-    """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not. Of a build that
-    was `lost` it does what is left to be done."""
+def _fork(folder: Folder, errand: Errand, *, lost: bool = False, why: str = "") -> int:
+    """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not: ENOSPC for want
+    of room, which its log may have no room for. Of a build that was `lost` it does what is left to be done; `why` is what a
+    salvage says of the agent before it."""
     keeper = known(os.getpid())  # known here: an orphaned child would see init as its parent
     pid = os.fork()
     if pid:
@@ -77,24 +80,34 @@ def _fork(folder: Folder, errand: Errand, *, lost: bool = False) -> int:
     try:
         # To end a salvage pass would only lose what it ships: whoever wants the run to end has that already.
         signal.signal(signal.SIGTERM, signal.SIG_IGN if errand is Errand.SALVAGE else signal.SIG_DFL)
-        me = known(os.getpid())
-        write(
-            folder.agent,
-            json.dumps({"pid": me.pid, "started": me.started, "errand": errand, "mark": folder.mark}).encode(),
-        )
+        _sign(folder, errand)
         if errand is Errand.RUN:
             main.run(folder, keeper)
         elif errand is Errand.BUILD:
             (salvage.tidy if lost else build.build)(folder)
         else:
-            salvage.salvage(folder)
+            salvage.salvage(folder, why)
         code = 0
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            code = errno.ENOSPC
         log.exception("The agent failed.")
     finally:
         # No tidy exit: a thread may be waiting for a control plane that is away, and nothing is left to be written.
         logging.shutdown()
         os._exit(code)
+
+
+def _sign(folder: Folder, errand: Errand) -> None:
+    """Notes who works here. A salvage goes on without that where there is no room: it tells the run's end."""
+    me = known(os.getpid())
+    facts = {"pid": me.pid, "started": me.started, "errand": errand, "mark": folder.mark}
+    try:
+        write(folder.agent, json.dumps(facts).encode())
+    except OSError:
+        if errand is not Errand.SALVAGE:
+            raise
+        log.warning("%s cannot be written.", folder.agent)
 
 
 def _watch(pid: int) -> int:

@@ -18,7 +18,7 @@ from roost.agent.commands import Commands
 from roost.agent.datasets import Datasets
 from roost.agent.datastores import Datastores
 from roost.agent.door import PATIENCE, Door
-from roost.agent.finish import finish
+from roost.agent.finish import finish, leave
 from roost.agent.folder import Folder
 from roost.agent.inputs import Teller
 from roost.agent.launch import Launched
@@ -69,6 +69,8 @@ def run(folder: Folder, keeper: Known) -> None:
             outcome = _script(crew, outcome)
         if crew.orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
             log.error("Nobody takes what this run has made (%s).", crew.orders.halted)
+            if crew.orders.halted is Halt.DISOWNED:
+                leave(folder, "it was asked for a while, and refused.")
             return
         crew.data.close()
         finish(folder, crew.link, crew.cargo, crew.masks, outcome, crew.ship.finish)

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from roost.agent.link import Link
 from roost.domain.codec import decode
-from roost.domain.errors import NotFound, RoostError, Unavailable
+from roost.domain.errors import NotFound, RoostError, Unauthorized, Unavailable
 from roost.domain.runs import Run, RunStatus
 
 _WAIT_SECONDS = 20
@@ -125,6 +125,7 @@ class Orders:
                     "POST", self._link.own_path("heartbeat"), params={**params, "flushed": flushed}
                 )
                 self.heard(decode(Run, answer))
+                self._link.is_known()
                 flushed = ""
                 if wish := answer.get("flush"):
                     with contextlib.suppress(Unavailable):  # who asked goes without it
@@ -137,4 +138,7 @@ class Orders:
                 if error.message != told:
                     told = error.message
                     log.warning("The heartbeat is refused: %s", told)
+                if isinstance(error, Unauthorized) and self._link.is_forgotten():
+                    self.halt(Halt.DISOWNED)
+                    return
                 self._over.wait(_PAUSE)

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from roost.agent import contained, datasets, door, limits, outcomes, ranks, replicas
-from roost.agent.finish import finish, remove
+from roost.agent.finish import finish, leave, remove
 from roost.agent.folder import Folder
 from roost.agent.link import Link, persist
 from roost.agent.masking import Masks
@@ -15,7 +15,7 @@ from roost.agent.processes import Tree
 from roost.agent.ship import Cargo
 from roost.agent.staging import Staging
 from roost.domain.codec import decode
-from roost.domain.errors import Forbidden, NotFound, RoostError
+from roost.domain.errors import Forbidden, NotFound, RoostError, Unauthorized
 from roost.domain.runs import Reason, Run, RunStatus
 
 log = logging.getLogger("roost.agent")
@@ -25,7 +25,8 @@ _MOMENTS = 5.0
 LOST = "The run's agent ended unexpectedly, and the script was ended with it."
 
 
-def salvage(folder: Folder) -> None:
+def salvage(folder: Folder, why: str = "") -> None:
+    """`why` the agent ended, where its keeper knows."""
     began = time.time()
     plan, access = folder.read_plan()
     link = Link(folder, access, attempt=plan.attempt)
@@ -40,8 +41,8 @@ def salvage(folder: Folder) -> None:
     log.info("Salvage: %d processes were left.", count)
     try:
         run = persist(lambda: decode(Run, link.client.call("GET", link.path())))
-    except NotFound as error:
-        log.error("Nobody takes what this run has left; it stays in %s. %s", folder.root, error.message)
+    except (NotFound, Unauthorized) as error:
+        leave(folder, error.message)
         return
     if plan.spec.node_count > 1 and run.status is not RunStatus.PREPARING:
         link.rank = plan.node_rank
@@ -50,7 +51,7 @@ def salvage(folder: Folder) -> None:
     orders = Orders(link)
     orders.attend()  # outputs may take long to send: the control plane hears that somebody is here, and nothing halts this
     try:
-        outcome = _outcome(folder, run, masks)
+        outcome = _outcome(folder, run, masks, why)
         outcome = replace(outcome, at=min(outcome.at, began))  # not when somebody could be told of it
         finish(folder, link, cargo, masks, outcome, ship=lambda _: None)
     finally:
@@ -84,7 +85,7 @@ def _is_over(link: Link) -> bool:
         return False
 
 
-def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
+def _outcome(folder: Folder, run: Run, masks: Masks, why: str) -> Outcome:
     """The script's own end if the agent saw it; else what is true of a run that lost its agent."""
     ended = outcomes.load(folder)
     if ended is not None:
@@ -95,5 +96,7 @@ def _outcome(folder: Folder, run: Run, masks: Masks) -> Outcome:
         return outcomes.told(run.ending, words=outcomes.of_ranks(folder, masks.hide))
     if run.status is RunStatus.PREPARING:
         return outcomes.failed(Reason.AGENT_LOST, BUILD_LOST)
+    if why:
+        return outcomes.failed(Reason.AGENT_LOST, why)
     words = "\n".join(filter(None, (outcomes.last_words(path, masks.hide) for _, path in ranks.logs(folder)[:4])))
     return outcomes.failed(Reason.AGENT_LOST, f"{LOST}\n{words}".strip())

@@ -31,7 +31,7 @@ def up(
         _uninstall(home, as_json)
         return
     unit = _install(home, port) if install else None
-    record = embedded.ensure(home, port=port)
+    record = embedded.ensure(home, port=port, take_over=True)
     if as_json:
         print(json.dumps({**asdict(record), "unit": str(unit) if unit else None}, indent=2))
         return
@@ -74,17 +74,15 @@ def down(as_json: bool = _AS_JSON) -> None:
     from roost.serving import finding  # noqa: PLC0415
 
     home = discovery.home()
-    record = embedded.find(home)
-    if record is not None:
-        embedded.stop(record, home)
+    pid = embedded.end(home)
     serving = {front.name: front.scoring_uri for front in finding.alive(home)}
     if as_json:
-        print(json.dumps({"home": str(home), "ended": record is not None, "serving": serving}))
+        print(json.dumps({"home": str(home), "ended": pid is not None, "serving": serving}))
         return
-    if record is None:
+    if pid is None:
         print(f"No control plane runs for {home}.")
     else:
-        print(f"The control plane at {record.url} has ended. Runs that were going go on.")
+        print(f"The control plane of {home} (process {pid}) has ended. Runs that were going go on.")
     _say_who_is_used()
     for name, url in serving.items():
         print(f"Endpoint {name} goes on serving at {url}; to end it: roost endpoint delete {name}")
@@ -101,16 +99,21 @@ def _say_who_is_used() -> None:
 def status(as_json: bool = _AS_JSON) -> None:
     """Show the control plane: address, process, version, home. Starts nothing; exit code 3 when there is none."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import discovery  # noqa: PLC0415
+    from roost.sdk import discovery, holders  # noqa: PLC0415
 
     home = discovery.home()
     facts = _remote() if session.is_elsewhere() else _local()
+    holder = None if facts or session.is_elsewhere() else holders.find(home)
     if as_json:
-        print(json.dumps({"running": bool(facts), "home": str(home), **facts}, indent=2))
+        held = {"holder": holder.pid} if holder else {}
+        print(json.dumps({"running": bool(facts), "home": str(home), **facts, **held}, indent=2))
     elif facts:
         for name in ("url", "version", "pid", "home", "active_runs"):
             if name in facts:
                 print(f"{name.replace('_', ' '):12} {facts[name]}")
+    elif holder:
+        print(f"Process {holder.pid} holds {home} since {holder.age:.0f} s and has not said where it answers.")
+        print("`roost up` waits for it, and ends it when it stays silent; `roost down` ends it now.")
     else:
         print(f"No control plane runs for {home}. Start it with: roost up")
     if not facts:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from roost.domain.runs import TERMINAL, RunKind, RunStatus
+from roost_job.exceptions import ServiceException
 from roost_job.listing import some
 
 if TYPE_CHECKING:
@@ -86,14 +87,14 @@ def gc(
 ) -> None:
     """Free room: what deleted runs left, old caches, and runs chosen by age, experiment, tag or status. Runs behind registered
     models are kept: how a model was made would be lost with them."""
-    from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.cli import asking, rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.sdk import upkeep  # noqa: PLC0415
 
     chosen = bool(older_than or experiment or tag or status)
     until = None if older_than is None else asking.moment(older_than)
     ages, tags, spared = asking.seconds(caches), asking.tags(tag), asking.tags(keep_tag)
     statuses = asking.statuses(status)
-    ws = session.workspace()
+    ws, early = _workspace(ages, dry_run)
     connection = ws._connection
     going = _going(ws, until, experiment, tags, statuses, spared) if chosen else []
     families = {run.id: upkeep.family(connection, run.id) for run in going}
@@ -115,7 +116,7 @@ def gc(
     with rendering.progress("sweeping"):
         swept = upkeep.sweep(connection, dry_run=dry_run, without=deleted if dry_run else ())
     old = upkeep.old_caches(connection.home, ages)
-    cached = sum(size for _, size in old) if dry_run else upkeep.drop_caches(old)
+    cached = sum(size for _, size in old) if dry_run else early + upkeep.drop_caches(old)
     if as_json:
         rendering.as_json(
             {"dry_run": dry_run, "runs": deleted, "kept": [run.id for run in kept], **swept, "cache_bytes": cached}
@@ -124,6 +125,22 @@ def gc(
     if chosen:
         print(f"{rendering.count(len(deleted), 'run')}{when} {'would be ' if dry_run else ''}deleted.")
     _told(swept, cached, dry_run)
+
+
+def _workspace(ages: float, dry_run: bool) -> tuple[Any, int]:
+    """The workspace, and how many bytes of caches had to go first, so that its control plane had room to start."""
+    from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk import discovery, upkeep  # noqa: PLC0415
+
+    try:
+        return session.workspace(), 0
+    except ServiceException:
+        early = (
+            0 if dry_run or session.is_elsewhere() else upkeep.drop_caches(upkeep.old_caches(discovery.home(), ages))
+        )
+        if not early:
+            raise
+        return session.workspace(), early
 
 
 def _going(

@@ -23,6 +23,7 @@ from roost.transport.client import Progress
 FORMAT = 1
 _PIECE = 1024 * 1024
 _LONG = 3600.0
+_BESIDE_ROWS = (".mark", "-wal", "-shm")
 _HEAD, _ROWS, _VAULT, _BLOBS = "backup.json", "roost.db", "vault.key", "blobs/"
 
 
@@ -71,6 +72,8 @@ def restore(path: Path, home: Path, progress: Progress) -> Summary:
             if head.get("vault"):
                 _check(path, _VAULT, vault, head["vault"])
                 vault.replace(home / _VAULT)
+            for ending in _BESIDE_ROWS:  # of a database that was here before: they say nothing of this one
+                (home / f"{_ROWS}{ending}").unlink(missing_ok=True)
             rows.replace(home / _ROWS)
         finally:
             rows.unlink(missing_ok=True)

@@ -72,14 +72,18 @@ def process_started(pid: int) -> int | None:
 
 
 def note_down(at: Path, record: ServerRecord) -> None:
-    """Notes that this server is meant to end: nobody who waits for it takes its end for a crash and starts another."""
-    (at / "down").write_text(record.instance, encoding="utf-8")
+    """Notes that this server is meant to end: nobody who waits for it takes its end for a crash and starts another.
+    As the target of a link: that needs no room on a full disk."""
+    part = at / f".down.{os.getpid()}"
+    part.unlink(missing_ok=True)
+    part.symlink_to(record.instance)
+    part.replace(at / "down")
 
 
 def was_put_down(at: Path, record: ServerRecord | None) -> bool:
     """Whether the server that is gone was meant to end."""
     try:
-        return record is None or (at / "down").read_text(encoding="utf-8") == record.instance
+        return record is None or os.readlink(at / "down") == record.instance
     except (OSError, ValueError):
         return False
 

@@ -6,6 +6,7 @@ is a process of its own session that outlives this one; its output goes to `logs
 
 import errno
 import importlib.util
+import json
 import os
 import select
 import subprocess
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from roost.domain.errors import Incompatible, RoostError, Unavailable
-from roost.sdk import discovery
+from roost.sdk import discovery, holders
 from roost.sdk.discovery import ServerRecord
+from roost.sdk.holders import Holder
 from roost.sdk.locks import FileLock
 from roost.transport.client import Client, Endpoint
 from roost.version import API_LEVEL, VERSION
@@ -25,6 +27,10 @@ from roost_job.exceptions import ServiceException
 
 _READY_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
+_SILENT_SECONDS = 60.0
+"""For so long a process that holds the home may be silent before it is ended."""
+_PATIENT_SECONDS = 2.0
+_LONGEST_REASON = 64 * 1024
 _ANOTHER_HOLDS_THE_HOME = 3
 _LARGEST_LOG = 10 * 1024 * 1024
 NEEDED = ("alembic", "fastapi", "psutil", "sqlalchemy", "uvicorn")
@@ -47,8 +53,11 @@ _started: list[_Detached] = []
 """Servers that this process started; kept so that one that ends is reaped."""
 
 
-def ensure(home: Path, *, port: int | None = None) -> ServerRecord:
-    """The control plane of this home that answers and that this client can work with; started if there is none."""
+def ensure(home: Path, *, port: int | None = None, take_over: bool = False) -> ServerRecord:
+    """The control plane of this home that answers and that this client can work with; started if there is none. `take_over`: one
+    that holds the home and does not answer for a while is ended first."""
+    if take_over:
+        _end_silent(home)
     record = find(home)
     if record is None or _is_replaceable(record, home):
         _make(home)
@@ -80,6 +89,46 @@ def find(home: Path) -> ServerRecord | None:
                 hint=f"Its log is {discovery.log_path(home)}; if it stays so, end it with: kill {record.pid}",
             )
         time.sleep(0.1)  # it may be about to end, or to answer: there is nothing to wait on but itself
+
+
+def _end_silent(home: Path) -> None:
+    """Ends the process that holds this home when it has not answered for a while, and names it."""
+    began, named = time.monotonic(), False
+    if _answers(discovery.read_record(home)):
+        return
+    while (holder := holders.find(home)) is not None:
+        record = discovery.read_record(home)
+        if record is not None and record.pid == holder.pid and _answers(record):
+            return
+        waited = time.monotonic() - began
+        if waited > _SILENT_SECONDS or (waited > _ANSWER_SECONDS and _is_stuck(holder, record)):
+            break
+        if not named and waited > _PATIENT_SECONDS:
+            named = True
+            words = f"process {holder.pid} holds {home} and does not answer; it has {_SILENT_SECONDS:.0f} s to."
+            print(f"Roost: {words}", file=sys.stderr)
+        time.sleep(0.1)
+    if holder is None:
+        return
+    print(f"Roost: process {holder.pid}, which holds {home}, does not answer and is ended.", file=sys.stderr)
+    _force(holder, home)
+
+
+def _answers(record: ServerRecord | None) -> bool:
+    return record is not None and discovery.is_alive(record) and not _ask(record)
+
+
+def _is_stuck(holder: Holder, record: ServerRecord | None) -> bool:
+    """Whether it should be ready since long, and has never said that it is."""
+    return holder.age > _SILENT_SECONDS and (record is None or record.pid != holder.pid)
+
+
+def _force(holder: Holder, home: Path) -> None:
+    if not holders.end(holder, home):
+        raise NotStarted(
+            f"Process {holder.pid}, which holds {home}, does not end, not even when it is killed.",
+            hint="It waits for a disk or a device that does not answer: `dmesg` may name it.",
+        )
 
 
 def _ask(record: ServerRecord) -> str:
@@ -174,6 +223,25 @@ def stop(record: ServerRecord, home: Path, *, seconds: float = 15.0) -> None:
         time.sleep(0.02)
 
 
+def end(home: Path) -> int | None:
+    """Ends the control plane of this home, also one that does not answer; its process id, None when there was none."""
+    record = discovery.read_record(home)
+    try:
+        found = find(home)
+        if found is not None:
+            stop(found, home)
+            return found.pid
+    except NotStarted:
+        pass  # it is there, and ended below
+    holder = holders.find(home)
+    if holder is None:
+        return None
+    if record is not None:
+        discovery.note_down(home, record)
+    _force(holder, home)
+    return holder.pid
+
+
 def _start(home: Path, port: int | None) -> ServerRecord:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -198,9 +266,20 @@ def _start(home: Path, port: int | None) -> ServerRecord:
     deadline = time.monotonic() + _ANSWER_SECONDS
     while (record := find(home)) is None:  # at once, unless someone else is starting one by hand right now
         if time.monotonic() > deadline:
-            raise _failure(home, begin, "ended right after it was ready")
+            raise _unannounced(home) or _failure(home, begin, "ended right after it was ready")
         time.sleep(0.05)
     return record
+
+
+def _unannounced(home: Path) -> NotStarted | None:
+    """What to say when another process holds the home, and nobody knows where it answers."""
+    holder = holders.find(home)
+    if holder is None:
+        return None
+    return NotStarted(
+        f"Process {holder.pid} holds {home} since {holder.age:.0f} s, and has not said where it answers.",
+        hint="`roost up` waits for it, and ends it when it stays silent.",
+    )
 
 
 def _make(home: Path) -> None:
@@ -248,14 +327,34 @@ def _spawn(home: Path, port: int | None, log: int, begin: int) -> None:
     try:
         poll = select.poll()
         poll.register(ready, select.POLLIN)
-        said = os.read(ready, 256) if poll.poll(_READY_SECONDS * 1000) else None
+        said = os.read(ready, _LONGEST_REASON) if poll.poll(_READY_SECONDS * 1000) else None
     finally:
         os.close(ready)
     if said is None:
-        process.terminate()
+        _terminate(process)
         raise _failure(home, begin, f"was not ready after {_READY_SECONDS:.0f} s")
+    if said.startswith(b"failed "):
+        raise _refusal(home, said)
     if not said and process.wait() != _ANOTHER_HOLDS_THE_HOME:
         raise _failure(home, begin, f"ended with code {process.returncode} before it was ready")
+
+
+def _terminate(process: _Detached) -> None:
+    process.terminate()
+    try:
+        process.wait(_ANSWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _refusal(home: Path, said: bytes) -> NotStarted:
+    """The reason that the server gave itself: a log on a full disk does not have it."""
+    reason = json.loads(said.removeprefix(b"failed "))
+    message = str(reason["message"])
+    if not message.startswith("The control plane"):
+        message = f"The control plane cannot start: {message}"
+    return NotStarted(message, hint=str(reason["hint"]) or f"Its log: {discovery.log_path(home)}")
 
 
 def _failure(home: Path, begin: int, what: str) -> NotStarted:

@@ -28,7 +28,7 @@ def lock(settings: Settings) -> int:
     descriptor = os.open(settings.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(descriptor)
         raise Conflict(f"A control plane is running in {settings.home} already.") from None
     return descriptor
@@ -123,6 +123,8 @@ def write_private(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
         Path(temporary).replace(path)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from None  # of a write it names no file
         raise

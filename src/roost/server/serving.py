@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import secrets
 import signal
 import socket
@@ -24,10 +23,12 @@ from roost.control.upkeep import Upkeep
 from roost.control.watching import Finding
 from roost.domain.plans import Access
 from roost.engines.base import Engine
-from roost.server import home, logs, wiring
+from roost.server import ending, home, logs, wiring
 from roost.server.protocol import Protocol
 from roost.server.settings import Settings
+from roost.server.starter import Starter
 from roost.services.house import House
+from roost.services.reserve import Reserve
 from roost.store.base import EndpointLease, Lease
 from roost.studio import pages
 
@@ -38,7 +39,7 @@ GRACE_SECONDS = 1
 CLOSE_SECONDS = 0.5
 
 
-def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = None) -> int:
+def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
     """Serves until it is asked to end."""
     sys.setswitchinterval(
         0.001
@@ -53,18 +54,19 @@ def serve(settings: Settings, listener: socket.socket, ready_fd: int | None = No
 
     def listening() -> None:
         home.announce(settings, address, instance, house.facts.started_at)
-        if ready_fd is not None:
-            os.write(ready_fd, f"ready {address}\n".encode())
-            os.close(ready_fd)
+        server.take_signals()
+        starter.ready(address)
         log.info("listening on %s, home %s", address, settings.home)
         control.start()
         upkeep.start()
+        Reserve(settings.home).make()
 
-    server = Server(house, hosts, listening)
+    server = Server(house, hosts, listening, ending.within)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(server.serve(sockets=[listener]))
     finally:
+        ending.within()
         control.stop()
         upkeep.stop()
         house.store.close()
@@ -111,7 +113,14 @@ class Control:
 class Server(uvicorn.Server):
     """uvicorn, with our signals and our moment of being ready."""
 
-    def __init__(self, house: House, hosts: frozenset[str], listening: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        house: House,
+        hosts: frozenset[str],
+        listening: Callable[[], None],
+        ends: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`listening` is called once it listens, `ends` when it begins to end."""
         app = create_app(house, hosts=hosts, stop=self.end, pages=(pages.desk,))
         super().__init__(
             uvicorn.Config(
@@ -129,22 +138,32 @@ class Server(uvicorn.Server):
         )
         self._house = house
         self._listening = listening
+        self._ends = ends
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        # What was loaded by now stays: the collector need not look at it again.
-        gc.freeze()
-        gc.enable()
-        self._listening()
+        try:
+            await super().startup(sockets)
+            # What was loaded by now stays: the collector need not look at it again.
+            gc.freeze()
+            gc.enable()
+            self._listening()
+        except BaseException:
+            self._ends()
+            raise
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Leaves them to the kernel, which ends a server that does not serve yet."""
+        yield
+
+    def take_signals(self) -> None:
+        """From now on a signal ends it as a request does."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.end)
-        yield
 
     def end(self) -> None:
         """Wakes every long poll, then lets requests under way finish."""
+        self._ends()
         self._house.signals.close()
         self.should_exit = True

@@ -19,6 +19,7 @@ from roost.server import home
 from roost.server.settings import Settings
 from roost.services import people
 from roost.services.house import Facts, House
+from roost.services.reserve import Reserve
 from roost.services.signals import Signals
 from roost.store import open_store
 
@@ -44,6 +45,7 @@ def build(settings: Settings, instance: str) -> House:
         blobs=FolderBlobs(settings.blob_folder),
         clock=time.time,
         signals=Signals(),
+        reserve=Reserve(settings.home),
         disk_limit=settings.disk_limit,
         conda_packages=settings.conda_packages,
         archive_builds=settings.archive_builds,

@@ -12,6 +12,7 @@ from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.people import Token
 from roost.objects.base import Place
 from roost.services.flushes import Flushes
+from roost.services.reserve import Reserve
 from roost.services.signals import Signals
 from roost.services.turns import Turns
 from roost.store.base import SpoolState, Store
@@ -84,6 +85,8 @@ class House:
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
     flushes: Flushes = field(default_factory=Flushes)
     """Who waits for what a run has written by now."""
+    reserve: Reserve | None = None
+    """Room in the home that is given up for freeing more; None for none."""
     disk_limit: int = 0
     """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
     conda_packages: str = INDEX_IF_UNREACHABLE

@@ -9,7 +9,7 @@ from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import MARKS, Reason, Run, RunEvent, RunKind, RunStatus, Submission
-from roost.services import compute, datasets, experiments, lineage, people, rank_logs, submissions, upkeep
+from roost.services import compute, datasets, experiments, lineage, people, rank_logs, reserve, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
 from roost.store.base import Order, RunColumns, RunQuery
@@ -181,7 +181,7 @@ def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message:
 def delete(house: House, run_id: str) -> Sequence[str]:
     """Deletes a run that has ended, with those below it; the ids of what went, none when there was no such run. What they alone
     refer to is freed by the next sweep."""
-    gone = house.store.runs.delete(names.run_id(run_id))
+    gone = reserve.spend(house.reserve, lambda: house.store.runs.delete(names.run_id(run_id)))
     house.signals.ring(*(run_topic(each) for each in gone))
     return gone
 

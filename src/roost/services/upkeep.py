@@ -6,6 +6,7 @@ Manifests go before content: one that is asked for while the sweep is under way 
 """
 
 import contextlib
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,13 @@ from pathlib import Path
 
 from roost.domain.errors import DiskFull
 from roost.objects import folder
+from roost.services import reserve
 from roost.services.datastores import DATA
 from roost.services.house import House
 from roost.services.submissions import MAX_MANIFEST
 from roost.store.base import ExperimentSize
+
+log = logging.getLogger("roost.upkeep")
 
 GRACE_SECONDS = 3600.0
 """How long a blob is kept after its last use, so that an upload in flight is safe."""
@@ -79,14 +83,25 @@ def sweep(house: House, *, dry_run: bool = False, without: Sequence[str] = (), g
         limit = house.clock() - grace
         marked = _mark(house, without if dry_run else (), limit)
         gone = [size for _, size in marked.dead] if dry_run else list(_discard(house, marked, limit))
-        return Swept(
+        swept = Swept(
             blobs=len(gone),
             bytes=sum(gone),
             young_blobs=len(marked.young),
             young_bytes=sum(marked.young),
-            database_bytes=0 if dry_run else house.store.upkeep.compact(),
             part_bytes=sum(folder.left(_data(house), house.clock() - folder.LEFT_SECONDS, keep=dry_run)),
+            database_bytes=0 if dry_run else _compact(house),  # last: it alone needs room first
         )
+        if house.reserve is not None and not dry_run:
+            house.reserve.make()
+        return swept
+
+
+def _compact(house: House) -> int:
+    try:
+        return reserve.spend(house.reserve, house.store.upkeep.compact)
+    except DiskFull as error:
+        log.warning("the database gives no room back: %s", error.message)  # a later sweep has room for it
+        return 0
 
 
 def referred(house: House) -> list[tuple[str, int]]:

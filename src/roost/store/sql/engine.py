@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from roost.domain.errors import DiskFull, Incompatible, RoostError, Unavailable
+from roost.store.sql import marks
 
 T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
@@ -58,6 +59,9 @@ class Database(Protocol):
     def copy_to(self, path: Path) -> None:
         """A copy of one moment, as a new SQLite file."""
 
+    def remember(self) -> None:
+        """Notes soon, beside the database, how much it holds: a later start with less is refused."""
+
     def close(self) -> None:
         """Waits for what is being written; later calls raise Unavailable."""
 
@@ -85,21 +89,18 @@ class SqliteDatabase:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
-        try:
-            self._writer = self._engine.connect()
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
-            raise self._translated(error) from error
+        if path != MEMORY:
+            marks.require_file(path)
+        self._writer = self._opened()
+        self._marker = marks.Marker(path, self._count_up, self._checkpoint)
+        self._require_rows()
         self._thread = threading.Thread(target=self._serve, name="roost-store-writer", daemon=True)
         self._thread.start()
 
     def read(self, work: Work[T]) -> T:
         if self._path == MEMORY:
             return self.write(work)
-        try:
-            connection = self._readers.pop()
-        except IndexError:
-            self._refuse_closed()
-            connection = self._engine.connect()
+        connection = self._reader()
         driver = _driver(connection)
         try:
             driver.execute("BEGIN")
@@ -107,11 +108,19 @@ class SqliteDatabase:
         except (sa.exc.DBAPIError, sqlite3.Error) as error:
             raise self._translated(error) from error
         finally:
-            if driver.in_transaction:
-                driver.execute("ROLLBACK")  # it only read
-            self._readers.append(connection)
+            if _rolled_back(driver):  # it only read
+                self._readers.append(connection)
+            else:
+                _discard(connection)
             if self._closed:
                 self._close_readers()
+
+    def _reader(self) -> sa.Connection:
+        try:
+            return self._readers.pop()
+        except IndexError:
+            self._refuse_closed()
+            return self._opened()
 
     def write(self, work: Work[T]) -> T:
         job = _Job(work)
@@ -138,6 +147,25 @@ class SqliteDatabase:
         else:
             self._apart("VACUUM INTO ?", str(path))
 
+    def remember(self) -> None:
+        if self._path != MEMORY:
+            self._marker.ask()
+
+    def _require_rows(self) -> None:
+        if self._path == MEMORY:
+            return
+        try:
+            marks.require_rows(self._path, _driver(self._writer))
+        except (sqlite3.Error, RoostError) as error:
+            self._writer.close()
+            raise self._translated(error) from None
+
+    def _count_up(self) -> marks.Mark:
+        return self.write(lambda connection: marks.count_up(_driver(connection)))
+
+    def _checkpoint(self) -> None:
+        self._apart("PRAGMA wal_checkpoint(PASSIVE)")
+
     def _apart(self, statement: str, *values: str) -> None:
         """A statement that no transaction may hold, on a connection of its own; readers and the writer go on."""
         self._refuse_closed()
@@ -151,6 +179,7 @@ class SqliteDatabase:
             raise self._translated(error) from error
 
     def close(self) -> None:
+        self._marker.close()
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -168,6 +197,12 @@ class SqliteDatabase:
         while self._readers:
             self._readers.pop().close()
 
+    def _opened(self) -> sa.Connection:
+        try:
+            return self._engine.connect()
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            raise self._translated(error) from error
+
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
@@ -181,7 +216,7 @@ class SqliteDatabase:
             raise
         return connection
 
-    # The writer's thread.
+    # The writer's thread. It outlives every error: whoever waits for it would wait for ever.
 
     def _serve(self) -> None:
         while True:
@@ -189,16 +224,21 @@ class SqliteDatabase:
             while len(group) < _GROUP and not self._jobs.empty():
                 group.append(self._jobs.get())
             jobs = [job for job in group if job is not None]
-            if len(jobs) == 1 or not self._together(jobs):
+            try:
+                if len(jobs) == 1 or not self._together(jobs):
+                    for job in jobs:
+                        self._alone(job)
+            except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait
                 for job in jobs:
-                    self._alone(job)
+                    if not job.future.done():
+                        self._settle(job, None, error)
             if None in group:
                 self._writer.close()
                 return
 
     def _together(self, jobs: list[_Job]) -> bool:
         """One transaction for all. False when it failed as a whole and nothing was changed: then each has to try alone."""
-        driver = _driver(self._writer)
+        driver = self._writing()
         outcomes: list[tuple[_Job, Any, Exception | None]] = []
         try:
             driver.execute("BEGIN IMMEDIATE")
@@ -221,7 +261,11 @@ class SqliteDatabase:
         return True
 
     def _alone(self, job: _Job) -> None:
-        driver = _driver(self._writer)
+        try:
+            driver = self._writing()
+        except Exception as error:  # noqa: BLE001  as below
+            self._settle(job, None, error)
+            return
         try:
             driver.execute("BEGIN IMMEDIATE")
             result = job.work(self._writer)
@@ -232,10 +276,15 @@ class SqliteDatabase:
         else:
             self._settle(job, result, None)
 
-    @staticmethod
-    def _roll_back(driver: sqlite3.Connection) -> None:
-        if driver.in_transaction:
-            driver.execute("ROLLBACK")
+    def _writing(self) -> sqlite3.Connection:
+        """The writer's connection; a new one after a transaction of the last could not even be rolled back."""
+        if self._writer.closed:
+            self._writer = self._opened()
+        return _driver(self._writer)
+
+    def _roll_back(self, driver: sqlite3.Connection) -> None:
+        if not _rolled_back(driver) and self._path != MEMORY:
+            _discard(self._writer)
 
     def _settle(self, job: _Job, result: object, problem: Exception | None) -> None:
         if problem is None:
@@ -278,6 +327,21 @@ def _free_some(connection: sa.Connection) -> int:
     driver.execute(f"PRAGMA incremental_vacuum({_FREED_AT_ONCE})").fetchall()
     left: int = driver.execute("PRAGMA freelist_count").fetchone()[0]
     return left
+
+
+def _rolled_back(driver: sqlite3.Connection) -> bool:
+    """False when a full or broken disk refuses even that: the connection is of no use then."""
+    try:
+        if driver.in_transaction:
+            driver.execute("ROLLBACK")
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def _discard(connection: sa.Connection) -> None:
+    connection.invalidate()  # else closing it would try to roll back once more
+    connection.close()
 
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:

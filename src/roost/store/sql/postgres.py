@@ -90,6 +90,9 @@ class PostgresDatabase:
         finally:
             target.close()
 
+    def remember(self) -> None:
+        """What PostgreSQL holds is its own care, and that of its back-ups."""
+
     def close(self) -> None:
         with self._turn:
             self._closed = True

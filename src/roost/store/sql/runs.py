@@ -147,7 +147,9 @@ class SqlRuns:
             _insert(connection, run, spec, digest)
             return run, True
 
-        return self._database.write(work)
+        made = self._database.write(work)
+        self._database.remember()
+        return made
 
     def get(self, run_id: str) -> Run:
         return self._database.read(lambda connection: rows.run(_row(connection, run_id)))
@@ -286,7 +288,9 @@ class SqlRuns:
             root = _LOCKED.one(connection, run_id=run_id)
             return deletion.delete_tree(connection, root) if root is not None else []
 
-        return self._database.write(work)
+        gone = self._database.write(work)
+        self._database.remember()
+        return gone
 
 
 def _count(connection: sa.Connection, statement: Statement, **values: object) -> int:

@@ -49,6 +49,7 @@ class SqlStore:
         database = _postgres(url) if url.startswith("postgresql://") else _sqlite(url)
         try:
             prepare(database, url.rpartition("@")[2])
+            database.remember()
         except BaseException:
             database.close()
             raise
