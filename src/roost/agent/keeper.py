@@ -48,8 +48,7 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
                     _fork(folder, Errand.BUILD, lost=True)
                 )  # the control plane sends another, if the run still wants it
         elif _watch(_fork(folder, Errand.RUN)) != 0:
-            _clean_up(folder)
-            _watch(_fork(folder, Errand.SALVAGE))
+            _watch(_fork(folder, Errand.SALVAGE, ended=_clean_up(folder)))
     except BaseException:
         log.exception("The keeper failed.")
         os._exit(1)
@@ -66,9 +65,9 @@ def _may_have_run(folder: Folder) -> bool:
         return True
 
 
-def _fork(folder: Folder, errand: Errand, *, lost: bool = False) -> int:
+def _fork(folder: Folder, errand: Errand, *, lost: bool = False, ended: int = 0) -> int:
     """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not. Of a build that
-    was `lost` it does what is left to be done."""
+    was `lost` it does what is left to be done; a salvage pass says that so many processes were `ended`."""
     keeper = known(os.getpid())  # known here: an orphaned child would see init as its parent
     pid = os.fork()
     if pid:
@@ -87,7 +86,7 @@ def _fork(folder: Folder, errand: Errand, *, lost: bool = False) -> int:
         elif errand is Errand.BUILD:
             (salvage.tidy if lost else build.build)(folder)
         else:
-            salvage.salvage(folder)
+            salvage.salvage(folder, ended)
         code = 0
     except BaseException:
         log.exception("The agent failed.")
@@ -112,7 +111,9 @@ def _watch(pid: int) -> int:
             return os.waitstatus_to_exitcode(status)
 
 
-def _clean_up(folder: Folder) -> None:
+def _clean_up(folder: Folder) -> int:
+    """How many processes of the run were ended."""
+
     def reap() -> None:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -121,6 +122,7 @@ def _clean_up(folder: Folder) -> None:
     count = Tree(folder.mark, known(os.getpid()), everywhere=folder.container.exists()).end(meanwhile=reap)
     reap()
     log.warning("The agent died; %d processes of the run were ended.", count)
+    return count
 
 
 def _stdio_to(path: Path) -> None:
