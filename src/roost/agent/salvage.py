@@ -23,7 +23,8 @@ BUILD_LOST = "The agent that built its environment ended unexpectedly, twice."
 _MOMENTS = 5.0
 """How long a run may take to be cancelled after its build agent was lost, before another is sent."""
 LOST = "The run's agent ended unexpectedly, and the script was ended with it."
-LOST_BEFORE = "The run's agent ended unexpectedly before it had started the script."
+LOST_BEFORE = "The run's agent ended unexpectedly, before it had reported that the script was started."
+_BEGUN = (RunStatus.RUNNING, RunStatus.FINALIZING, RunStatus.NOT_RESPONDING)
 LOST_LATE = (
     "The run's agent ended unexpectedly, and the script ended unseen: no process of it was left when its files were saved. Its "
     "exit code is not known."
@@ -103,6 +104,6 @@ def _outcome(folder: Folder, run: Run, masks: Masks, was_running: bool) -> Outco
     if run.status is RunStatus.PREPARING:
         return outcomes.failed(Reason.AGENT_LOST, BUILD_LOST)
     logs = ranks.logs(folder)
-    what = LOST if was_running else LOST_LATE if logs else LOST_BEFORE
+    what = LOST if was_running else LOST_LATE if run.status in _BEGUN else LOST_BEFORE
     words = "\n".join(filter(None, (outcomes.last_words(path, masks.hide) for _, path in logs[:4])))
     return outcomes.failed(Reason.AGENT_LOST, f"{what}\n{words}".strip())
