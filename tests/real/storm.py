@@ -28,7 +28,9 @@ from roost.domain.errors import RoostError
 T = TypeVar("T")
 ENDED = ("Completed", "Failed", "Canceled")
 AT_ONCE = 3
-SETTLE_SECONDS = 120.0
+FIND_SECONDS = 20.0
+"""That one is waited for whose turn it is to be killed."""
+SETTLE_SECONDS = 180.0
 SCRIPT = """
 import os, sys, time
 from azureml.core import Run
@@ -100,11 +102,11 @@ class Storm:
         """Kills something `every` so many seconds; returns when all runs have ended and were counted."""
         end, kinds = time.monotonic() + seconds, itertools.cycle(self._kinds)
         while time.monotonic() < end:
-            due = time.monotonic() + every
+            due, kind = time.monotonic() + every, next(kinds)
             self._go_on()
-            for _ in self._kinds:  # the next kind of which there is one now
-                if self._kill(next(kinds)):
-                    break
+            while not self._kill(kind) and time.monotonic() < due + FIND_SECONDS:
+                time.sleep(0.1)
+                self._go_on()
             time.sleep(max(0.0, due - time.monotonic()))
         deadline = time.monotonic() + SETTLE_SECONDS
         while self._going:
@@ -118,7 +120,7 @@ class Storm:
         self._count_ended()
         while len(self._going) < AT_ONCE:
             ledger = self._folder / f"ledger-{next(self._numbers)}"
-            run = self._try(lambda: submit(self._experiment, self._folder, SCRIPT, str(ledger), 8))  # noqa: B023
+            run = self._try(lambda: submit(self._experiment, self._folder, SCRIPT, str(ledger), 15))  # noqa: B023
             self._going[run.id] = (run, ledger)
             self._marks.add(Folder(self._home / "runs" / run.id).mark)
 

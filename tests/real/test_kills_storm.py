@@ -21,7 +21,7 @@ from roost.domain.endpoints import Limits
 from roost.domain.errors import RoostError
 
 SOAK = float(os.environ.get("ROOST_SOAK_SECONDS") or 0)
-STORM_SECONDS, STORM_EVERY = (SOAK * 5 / 6, 3.0) if SOAK else (90.0, 2.0)
+STORM_SECONDS, STORM_EVERY = (SOAK * 5 / 6, 3.0) if SOAK else (120.0, 2.0)
 WORKER_SECONDS, WORKER_EVERY = SOAK / 6 if SOAK else 60.0, 5.0
 pytestmark = [pytest.mark.real, pytest.mark.timeout(int(SOAK) + 600)]
 
