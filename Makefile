@@ -5,6 +5,7 @@
 # ROOST_TEST_CACHE  the one folder for what is large and slow to get: the peers of the benchmarks, built environments
 # PARTS             which parts of `make test-real`; all when not given
 # REAL_SECONDS      what all parts together may take: one that would not fit any more is left out, and that is said
+# SOAK_SECONDS      how long `make soak` takes
 # BENCH             arguments of the benchmarks, such as BENCH="log_call ingest --rounds 3"
 
 SHELL := /bin/bash
@@ -17,6 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 JOBS ?= 3
 REAL_SECONDS ?= 3600
+SOAK_SECONDS ?= 3600
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 
@@ -33,7 +35,7 @@ CODE := src tests bench examples tools
 REAL_PARTS := wheel:600 notebooks:600 studio:900 postgres:600 data:900 tables:1200 conda:1200 environments:2400 archive:1800 distributed:1800 hosts:600 serving:900 containers:1500 kills:1200 curated:1800 examples:1800 horovod:1800 articles:2400 bench:1800
 PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
 
-.PHONY: help demo test check bench install system lint quick test-real format clean
+.PHONY: help demo test check bench install system lint quick test-real soak format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -70,6 +72,10 @@ bench: $(VENV)/.dev ## measure against the budgets, with MLflow, Ray, bare proce
 test-real: $(VENV)/.dev ## the long and large tests, in parts: make test-real PARTS="kills bench"
 	@$(SYSTEM) real
 	@$(BIN)/python -m tests.parts --known "$(REAL_PARTS)" --seconds $(REAL_SECONDS) $(PARTS)
+
+soak: $(VENV)/.dev ## kill processes of every kind for an hour and count what is lost: make soak SOAK_SECONDS=600
+	@$(SYSTEM) real
+	@ROOST_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) -m real tests/real/test_kills_storm.py
 
 format: $(VENV)/.dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff format $(CODE)

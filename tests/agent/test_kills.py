@@ -86,7 +86,7 @@ def test_a_killed_agent(plane, running):
     os.kill(plane.agent(running), signal.SIGKILL)
     run = plane.wait(running)
     assert (run.status, run.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
-    assert run.message.startswith("The run's agent ended unexpectedly")
+    assert run.message.startswith("The run's agent ended unexpectedly, and the script was ended with it.")
     assert time.monotonic() - began < 30
     assert_kept(plane, run)
 
@@ -97,6 +97,24 @@ def test_a_killed_agent_and_its_keeper(plane, running):
     os.kill(agent, signal.SIGKILL)
     run = plane.wait(running)
     assert (run.status, run.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
+    assert_kept(plane, run)
+
+
+def test_a_script_that_ends_by_itself_after_its_agent_and_keeper_were_killed_was_not_ended(plane, tmp_path):
+    script = SCRIPT.replace('subprocess.Popen(["sleep", "600"], start_new_session=True)', "").replace(
+        "time.sleep(600)", f"while not os.path.exists({str(tmp_path / 'enough')!r}): time.sleep(0.05)"
+    )
+    run = plane.submit({"train.py": script})
+    eventually(lambda: plane.says(run, "ready"))
+    agent = plane.agent(run)
+    os.kill(keeper_of(agent), signal.SIGKILL)
+    os.kill(agent, signal.SIGKILL)
+    (tmp_path / "enough").touch()
+    run = plane.wait(run)
+    assert (run.status, run.reason) == (RunStatus.FAILED, Reason.AGENT_LOST)
+    assert "the script ended unseen" in run.message
+    assert "exit code is not known" in run.message
+    assert "was ended" not in run.message
     assert_kept(plane, run)
 
 
@@ -217,3 +235,38 @@ def test_a_run_whose_folder_disappears_ends_with_all_its_processes(plane, runnin
     shutil.rmtree(plane.folder(running))
     eventually(lambda: not marked(Folder(plane.folder(running)).mark))
     eventually(lambda: look(agent) is None and look(keeper) is None)
+
+
+DELETING = """
+    import os, shutil, sys, time
+    from roost_job.spool import Writer
+    writer = Writer(os.environ["ROOST_SPOOL"])
+    for step in range(1000):
+        writer.number("loss", float(step), step)
+    print("before", flush=True)
+    time.sleep({before})
+    shutil.rmtree({place}, ignore_errors=True)
+    for step in range(1000, 2000):
+        writer.number("loss", float(step), step)
+    print("after", flush=True)
+    time.sleep({after})
+"""
+WHOLE = "os.path.dirname(os.getcwd())"
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 600), (1, 600), (1, 0)])
+def test_a_script_that_deletes_its_run_s_folder_loses_nothing_it_logged(plane, before, after):
+    run = plane.run(DELETING.format(before=before, after=after, place=WHOLE))
+    assert (run.status, run.reason) == (RunStatus.FAILED, Reason.FOLDER_GONE)
+    assert run.message.startswith("The run's folder on the node was deleted while it ran")
+    assert plane.metrics(run)["loss"] == [float(step) for step in range(2000)]
+    assert plane.log(run) == "before\nafter\n"
+    assert marked(Folder(plane.folder(run)).mark) == []
+    eventually(lambda: not plane.folder(run).exists())
+
+
+def test_a_script_that_deletes_its_spools_loses_nothing_it_logged(plane):
+    run = plane.run(DELETING.format(before=1, after=0.5, place='os.environ["ROOST_SPOOL"]'))
+    assert run.status is RunStatus.COMPLETED, run.message
+    assert plane.metrics(run)["loss"] == [float(step) for step in range(2000)]
+    assert plane.log(run) == "before\nafter\n"

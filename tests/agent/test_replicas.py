@@ -13,7 +13,7 @@ from typing import cast
 
 import pytest
 
-from roost.agent import replicas
+from roost.agent import pauses, replicas
 from roost.agent.folder import Folder
 from roost.agent.launch import Launched
 from roost.agent.orders import Halt
@@ -86,6 +86,15 @@ def test_one_that_was_ready_is_begun_anew(tmp_path: Path) -> None:
     assert "exit code 5" in stage.told[0]
     assert "begun anew" in stage.told[0]
     assert "exit code 6" in stage.told[1]  # it was ready once: now it may fail in init() too, and is tried again
+
+
+def test_one_that_served_is_begun_at_once_however_often_it_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pauses, "LEAST_SECONDS", 0.0)
+    stage = Stage(tmp_path, [READY + "os.kill(os.getpid(), 9)"] * 6)  # ready and gone between two looks
+    assert stage.run() is None
+    assert stage.told == ["The replica's process was ended by signal 9. It is begun anew at once."] * 6
 
 
 @pytest.mark.parametrize(

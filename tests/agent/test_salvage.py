@@ -7,10 +7,14 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
+import pytest
+
+from roost.agent import salvage
 from roost.agent.folder import Folder
+from roost.agent.masking import Masks
 from roost.domain.codec import encode
 from roost.domain.plans import Access, Errand, Plan
-from roost.domain.runs import Run, RunSpec, RunStatus
+from roost.domain.runs import Reason, Run, RunSpec, RunStatus
 
 RUN = "exp_1_ab"
 SPEC = RunSpec(script="train.py")
@@ -67,3 +71,20 @@ def test_it_is_heard_while_it_sends(tmp_path):
         server.shutdown()
     assert SlowPlane.in_time == [True]
     assert not folder.root.exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "was_running", "words"),
+    [
+        (RunStatus.RUNNING, True, salvage.LOST),
+        (RunStatus.RUNNING, False, salvage.LOST_LATE),
+        (RunStatus.NOT_RESPONDING, False, salvage.LOST_LATE),
+        (RunStatus.PROVISIONING, False, salvage.LOST_BEFORE),
+    ],
+)
+def test_it_says_what_is_known_of_the_script(tmp_path, status, was_running, words):
+    folder = Folder(tmp_path / "runs" / RUN)
+    folder.root.mkdir(parents=True)
+    run = Run(id=RUN, workspace="w", experiment="exp", number=1, spec=SPEC, user="u", created_at=1.0, status=status)
+    outcome = salvage._outcome(folder, run, Masks(folder), was_running)
+    assert (outcome.reason, outcome.message) == (Reason.AGENT_LOST, words)

@@ -1,6 +1,5 @@
 """The thread that sends what a script writes, and tells when the script began and ended."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,14 +7,14 @@ from roost.agent.ship import Ship
 from roost.domain.runs import RunStatus
 
 
-def test_the_end_of_the_script_has_its_own_time(tmp_path: Path) -> None:
+def test_the_end_of_the_script_has_its_own_time() -> None:
     """Nobody may have answered since: the agent comes to its last round late, and the script ended before."""
     said: list[tuple[RunStatus, float]] = []
 
     def say(to: RunStatus, *_: object, at: float, **__: object) -> None:
         said.append((to, at))
 
-    parts: Any = SimpleNamespace(root=tmp_path, say=say, heard=lambda _: None, round=lambda **_: None)
+    parts: Any = SimpleNamespace(is_gone=False, say=say, heard=lambda _: None, round=lambda **_: None)
     ship = Ship(parts, parts, parts, parts)
     ship.start()
     ship.finish(1005.6)

@@ -1,5 +1,7 @@
 """What every store promises of streams of text (`roost.store.base.Streams`), as tests."""
 
+from itertools import cycle
+
 from tests.contracts.store import StoreContract, at_once
 
 from roost.store.base import Merge, Store
@@ -27,6 +29,24 @@ class StreamsContract(StoreContract):
         assert store.streams.read("r1", "log", len(text), 9) == b""
         assert store.streams.read("r1", "nothing", 0, 9) == b""
         assert store.streams.size("r1", "nothing") is None
+
+    def test_a_long_stream_is_read_from_any_offset(self, store: Store) -> None:
+        self.make(store, "r1")
+        text = b"".join(b"line %07d\n" % number for number in range(1_500_000))  # 19.5 MB
+        sizes = cycle((70_000, 2_000_000, 5, 900_000, 300_000, 6_000_000))
+        at = 0
+        while at < len(text):
+            piece = text[at : at + next(sizes)]
+            assert store.streams.append("r1", "log", at, piece) == at + len(piece)
+            assert store.streams.append("r1", "log", at, piece) == at + len(piece), "taken in once"
+            assert store.streams.read("r1", "log", at + len(piece) - 5, 99) == piece[-5:]
+            at += len(piece)
+        assert store.streams.read("r1", "log", 0, 10**9) == text
+        for offset in range(0, len(text), 777_777):
+            assert store.streams.read("r1", "log", offset, 1_000_000) == text[offset : offset + 1_000_000]
+        assert store.streams.append("r1", "log", 0, text[:9_000_000], reset=True) == 9_000_000
+        assert store.streams.append("r1", "log", 9_000_000, b"end") == 9_000_003
+        assert store.streams.read("r1", "log", 0, 10**9) == text[:9_000_000] + b"end"
 
     def test_a_stream_takes_in_only_at_its_mark(self, store: Store) -> None:
         self.make(store, "r1")
@@ -95,7 +115,7 @@ class StreamsContract(StoreContract):
     def test_lines_of_ranks_that_have_ended_stay_when_another_is_sent_anew(self, store: Store) -> None:
         self.make(store, "r1")
         merges = [Merge("all", f"[{rank}] ".encode()) for rank in range(3)]
-        said = {rank: b"".join(b"%d says %d\n" % (rank, line) for line in range(40_000)) for rank in range(3)}
+        said = {rank: b"".join(b"%d says %d\n" % (rank, line) for line in range(200_000)) for rank in range(3)}
         for rank, text in said.items():
             for at in range(0, len(text), 100_000):
                 store.streams.append("r1", str(rank), at, text[at : at + 100_000], into=merges[rank])

@@ -30,6 +30,7 @@ from tests.store.older import NAMES_IN_LINEAGE, before_names_in_lineage
 
 from roost import Experiment, ScriptRunConfig
 from roost import Workspace as SdkWorkspace
+from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Unavailable
 from roost.domain.workspaces import Workspace
 from roost.store import open_store
@@ -65,8 +66,8 @@ def cluster() -> Iterator[Cluster]:
 
 class OnPostgres:
     @pytest.fixture
-    def store(self, cluster: Cluster) -> Iterator[Store]:
-        store = open_store(cluster.new_database())
+    def store(self, cluster: Cluster, tmp_path: Path) -> Iterator[Store]:
+        store = open_store(cluster.new_database(), FolderBlobs(tmp_path / "blobs"))
         yield store
         store.close()
 

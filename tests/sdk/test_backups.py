@@ -16,9 +16,11 @@ from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
 from roost.domain.files import RunFile
 from roost.sdk import backups
 from roost.services import backups as server
-from roost.services import files, upkeep
+from roost.services import files, streams, upkeep
 from roost.services.turns import STALLED_SECONDS, Turns
 from roost.store import open_store
+
+LONG = b"a line of live text\n" * 300_000
 
 
 def quiet(done: int, total: int) -> None:
@@ -35,6 +37,7 @@ def backup(tmp_path: Path) -> Path:
     run = submit(house)
     content = house.blobs.put(b"weights" * 100_000)
     files.put(house, run.id, [RunFile(path="outputs/model", blob=content, size=0, modified_at=1.0)])
+    streams.append(house, run.id, "logs/long.txt", 0, LONG)
     house.blobs.put(b"nobody's")
     made = server.make(house)
     path = tmp_path / "backup.tar"
@@ -48,14 +51,17 @@ def backup(tmp_path: Path) -> Path:
 
 def test_everything_comes_back(backup: Path, tmp_path: Path) -> None:
     summary = backups.restore(backup, tmp_path / "new", quiet)
-    assert (summary.runs, summary.workspaces, summary.blobs) == (1, ["vision"], 3)
+    assert (summary.runs, summary.workspaces, summary.blobs) == (1, ["vision"], 4)
     rows = sqlite3.connect(tmp_path / "new" / "roost.db")
     ((run_id, blob),) = rows.execute("SELECT runs.id, blob FROM runs JOIN files ON run_seq = seq").fetchall()
     rows.close()
     assert run_id.startswith("train_")
     blobs = FolderBlobs(tmp_path / "new" / "blobs")
     assert blobs.get(blob) == b"weights" * 100_000
-    assert len(list(blobs.walk())) == 3
+    assert len(list(blobs.walk())) == 4
+    store = open_store(f"sqlite:///{tmp_path / 'new' / 'roost.db'}", blobs)
+    assert store.streams.read(run_id, "logs/long.txt", 0, 10**9) == LONG
+    store.close()
     assert (tmp_path / "new" / "vault.key").read_bytes() == b"k" * 32
     assert (tmp_path / "new" / "roost.db").stat().st_mode & 0o077 == 0
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"roost.db", "vault.key", "blobs"}

@@ -35,9 +35,10 @@ def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, stor
     clock = clock or Clock()
     blobs = folder / "blobs"
     blobs.mkdir(parents=True, exist_ok=True)
+    kept = FolderBlobs(blobs)
     house = House(
-        store=open_store(store),
-        blobs=FolderBlobs(blobs),
+        store=open_store(store, kept),
+        blobs=kept,
         clock=clock,
         signals=Signals(),
         engine="scripted",

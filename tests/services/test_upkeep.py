@@ -12,7 +12,7 @@ from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, DiskFull
 from roost.domain.files import Entry, RunFile, write_manifest
 from roost.domain.runs import Reason, RunStatus
-from roost.services import files, runs, upkeep
+from roost.services import files, runs, streams, upkeep
 from roost.services.house import House
 
 NOW = 1_800_000_000.0
@@ -55,6 +55,22 @@ class TestSweep:
         assert (swept.blobs, swept.bytes, swept.young_blobs) == (1, 8, 0)
         assert all_blobs(house) == before - {lost}
         assert upkeep.sweep(house).blobs == 0
+
+    def test_live_text_stays_until_its_run_is_over_or_deleted(self, house: House) -> None:
+        run_id, text = submit(house).id, b"a line of text\n" * 400_000
+        before = all_blobs(house)
+        streams.append(house, run_id, "user_logs/std_log.txt", 0, text)
+        pieces = all_blobs(house) - before
+        assert pieces, "six megabytes are not in rows"
+        age(house, *all_blobs(house))
+        assert upkeep.sweep(house).blobs == 0
+        assert streams.read(house, run_id, "user_logs/std_log.txt", 0).data == text[: streams.MAX_READ]
+        assert b"".join(files.read(house, run_id, "user_logs/std_log.txt")) == text
+        runs.move(house, run_id, RunStatus.FAILED, Reason.NONE, "")
+        runs.delete(house, run_id)
+        age(house, *all_blobs(house))
+        assert upkeep.sweep(house).bytes >= len(text)
+        assert not all_blobs(house) & pieces
 
     def test_deleting_a_run_frees_what_no_other_refers_to(self, house: House) -> None:
         shared = snapshot(house, train="print(1)")

@@ -17,6 +17,7 @@ from tests.contracts.secrets import SecretsContract
 from tests.contracts.streams import StreamsContract
 from tests.contracts.workspaces import WorkspacesContract
 
+from roost.blobs.folder import FolderBlobs
 from roost.store import open_store
 from roost.store.base import Store
 
@@ -41,7 +42,7 @@ class EveryNoun(
 class TestSqliteFile(EveryNoun):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = open_store(f"sqlite:///{tmp_path / 'roost %.db'}")
+        store = open_store(f"sqlite:///{tmp_path / 'roost %.db'}", FolderBlobs(tmp_path / "blobs"))
         yield store
         store.close()
 

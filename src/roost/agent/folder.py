@@ -47,6 +47,11 @@ class Folder:
         return self.root / "plan.json"
 
     @property
+    def is_gone(self) -> bool:
+        """Somebody has deleted it, with or without what others make there since."""
+        return not self.plan.exists()
+
+    @property
     def work(self) -> Path:
         return self.root / "work"
 

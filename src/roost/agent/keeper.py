@@ -50,8 +50,8 @@ def keep(root: Path, *, daemon: bool = True) -> NoReturn:
                     _fork(folder, Errand.BUILD, lost=True)
                 )  # the control plane sends another, if the run still wants it
         elif code := _watch(_fork(folder, Errand.RUN)):
-            _clean_up(folder)
-            _watch(_fork(folder, Errand.SALVAGE, why=NO_ROOM.format(folder.root) if code == errno.ENOSPC else ""))
+            why = NO_ROOM.format(folder.root) if code == errno.ENOSPC else ""
+            _watch(_fork(folder, Errand.SALVAGE, why=why, ended=_clean_up(folder)))
     except BaseException:
         log.exception("The keeper failed.")
         os._exit(1)
@@ -68,10 +68,10 @@ def _may_have_run(folder: Folder) -> bool:
         return True
 
 
-def _fork(folder: Folder, errand: Errand, *, lost: bool = False, why: str = "") -> int:
+def _fork(folder: Folder, errand: Errand, *, lost: bool = False, why: str = "", ended: int = 0) -> int:
     """Does the errand in a child, which ends with 0 when it has done it, and with anything else when it has not: ENOSPC for want
     of room, which its log may have no room for. Of a build that was `lost` it does what is left to be done; `why` is what a
-    salvage says of the agent before it."""
+    salvage says of the agent before it, and `ended` how many processes were ended."""
     keeper = known(os.getpid())  # known here: an orphaned child would see init as its parent
     pid = os.fork()
     if pid:
@@ -86,7 +86,7 @@ def _fork(folder: Folder, errand: Errand, *, lost: bool = False, why: str = "") 
         elif errand is Errand.BUILD:
             (salvage.tidy if lost else build.build)(folder)
         else:
-            salvage.salvage(folder, why)
+            salvage.salvage(folder, why, ended)
         code = 0
     except BaseException as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -125,7 +125,9 @@ def _watch(pid: int) -> int:
             return os.waitstatus_to_exitcode(status)
 
 
-def _clean_up(folder: Folder) -> None:
+def _clean_up(folder: Folder) -> int:
+    """How many processes of the run were ended."""
+
     def reap() -> None:
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -134,6 +136,7 @@ def _clean_up(folder: Folder) -> None:
     count = Tree(folder.mark, known(os.getpid()), everywhere=folder.container.exists()).end(meanwhile=reap)
     reap()
     log.warning("The agent died; %d processes of the run were ended.", count)
+    return count
 
 
 def _stdio_to(path: Path) -> None:

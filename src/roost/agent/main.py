@@ -20,6 +20,7 @@ from roost.agent.datastores import Datastores
 from roost.agent.door import PATIENCE, Door
 from roost.agent.finish import finish, leave
 from roost.agent.folder import Folder
+from roost.agent.held import Held
 from roost.agent.inputs import Teller
 from roost.agent.launch import Launched
 from roost.agent.link import Link
@@ -34,12 +35,15 @@ from roost.agent.ship import Cargo, Ship
 from roost.agent.staging import Staging
 from roost.agent.syncing import Syncing
 from roost.agent.vitals import Vitals
+from roost.domain.codec import decode
 from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
-from roost.domain.runs import Reason, RunStatus
+from roost.domain.runs import Reason, Run, RunStatus
 from roost.environments.containers.box import Box
 
 log = logging.getLogger("roost.agent")
+_PATIENCE = 30.0
+"""With a control plane that does not answer, once the run's folder is gone: its home may be, too."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class _Crew:
     door: Door
     tree: Tree
     data: Datasets
+    held: Held
 
 
 def run(folder: Folder, keeper: Known) -> None:
@@ -67,12 +72,16 @@ def run(folder: Folder, keeper: Known) -> None:
         outcome = _prepare(crew)
         if isinstance(outcome, Prepared):
             outcome = _script(crew, outcome)
-        if crew.orders.halted in (Halt.FOLDER_GONE, Halt.DISOWNED):
+        if crew.orders.halted is Halt.DISOWNED:
             log.error("Nobody takes what this run has made (%s).", crew.orders.halted)
             if crew.orders.halted is Halt.DISOWNED:
                 leave(folder, "it was asked for a while, and refused.")
             return
         crew.data.close()
+        if folder.is_gone:
+            _finish_without_folder(crew, outcome)
+            return
+        crew.held.restore()
         finish(folder, crew.link, crew.cargo, crew.masks, outcome, crew.ship.finish)
     finally:
         crew.data.close()
@@ -89,7 +98,8 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     staging = Staging(folder)
     masks = Masks(folder)
     cargo = Cargo(folder, link, staging, masks)
-    ship = Ship(folder, link, cargo, orders)
+    held = Held(folder)
+    ship = Ship(folder, link, cargo, orders, held)
     orders.flush = ship.flush
     door = Door(folder, Link(folder, access, patience=PATIENCE, rank=rank, attempt=plan.attempt), ship, staging, masks)
     tree = Tree(folder.mark, keeper, known(os.getpid()))
@@ -100,7 +110,26 @@ def _gather(folder: Folder, keeper: Known) -> _Crew:
     door.ops["exec"] = partial(commands.answer, link, door.link)
     door.ops.update(models.ops(door, plan.workspace))
     tree.spared = data.pids
-    return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data)
+    return _Crew(folder, plan, access, link, orders, masks, cargo, ship, door, tree, data, held)
+
+
+def _finish_without_folder(crew: _Crew, outcome: Outcome) -> None:
+    """The run's folder was deleted: it is made again with what is still open, and the run's end is told, but not for ever. Where
+    nobody answers, what was open stays there for a salvage pass."""
+    link = Link(crew.folder, crew.access, patience=_PATIENCE, rank=crew.link.rank, attempt=crew.plan.attempt)
+    try:
+        if decode(Run, link.client.call("GET", link.path())).status.is_terminal:
+            return  # whoever closed it has also deleted its folder
+        if not crew.held.remake(crew.plan, crew.access):
+            log.error("The run's folder is gone, and cannot be made again.")
+            return
+        crew.held.restore()
+        crew.masks.note_again()
+        masks = Masks(crew.folder)
+        cargo = Cargo(crew.folder, link, Staging(crew.folder), masks)
+        finish(crew.folder, link, cargo, masks, outcome.without_folder(), lambda _: None)
+    except (RoostError, OSError) as error:
+        log.error("What was left of the run is not sent: %s", error)
 
 
 def _prepare(crew: _Crew) -> Prepared | Outcome:
@@ -251,6 +280,8 @@ def _watch(crew: _Crew, processes: Sequence[Launched], ahead: _Ahead) -> Outcome
         crew.ship.serving = not any(process.waited_for for process in pending)
         in_time = wait([process.running for process in pending], crew.orders.wake, deadline)
     halted = crew.orders.halted
+    if halted is Halt.FOLDER_GONE:
+        crew.held.adopt(crew.tree.members())
     ended = _ended(processes)
     if ended is not None and (ended[0] == 0 or (in_time and not halted)):
         outcome = _own_end(crew, *ended)
@@ -329,6 +360,8 @@ def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
 def _halted(crew: _Crew, why: Halt, code: int | None = None) -> Outcome:
     if why is Halt.TERMINATED:
         return outcomes.canceled("The agent was told to stop (SIGTERM).", code)
+    if why is Halt.FOLDER_GONE:
+        return outcomes.failed(Reason.FOLDER_GONE, outcomes.FOLDER_GONE, code)
     if why in (Halt.NODE_FAILED, Halt.NODES_DONE, Halt.PREEMPTED):
         return outcomes.told(Reason(why.value), code, outcomes.of_ranks(crew.folder, crew.masks.hide))
     return outcomes.canceled("", code)

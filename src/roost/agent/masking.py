@@ -97,11 +97,21 @@ class Masks:
         """These are hidden from now on. They are noted in the run's folder first, for a salvage pass."""
         with self._lock:
             if new := set(values) - self._values:
-                noted = json.dumps(sorted(self._values | new)).encode()
-                write(self.folder.secrets, noted)
+                noted = self._note(self._values | new)
                 if (common := together.secrets_of(self.folder)) is not None:  # for whoever ships the logs of all
                     write(common / f"secrets-{self.folder.root.name}.json", noted)
                 self._learn(new)
+
+    def note_again(self) -> None:
+        """After the run's folder was deleted and made again."""
+        with self._lock:
+            if self._values:
+                self._note(self._values)
+
+    def _note(self, values: set[str]) -> bytes:
+        noted = json.dumps(sorted(values)).encode()
+        write(self.folder.secrets, noted)
+        return noted
 
     def _ask_others(self) -> None:
         """Learns what other nodes of this machine have read, which may stand in the logs that they share."""

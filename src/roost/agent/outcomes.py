@@ -38,7 +38,19 @@ class Outcome:
             return replace(self, to=RunStatus.FAILED, reason=Reason.UPLOAD_FAILED, message=words)
         return replace(self, message=f"{self.message}\n{words}".strip())
 
+    def without_folder(self) -> "Outcome":
+        """The same end of a run whose folder was deleted meanwhile: nobody can say whether it had outputs."""
+        if self.reason is Reason.FOLDER_GONE:
+            return self
+        if self.to is RunStatus.COMPLETED:
+            return replace(self, to=RunStatus.FAILED, reason=Reason.FOLDER_GONE, message=FOLDER_GONE)
+        return replace(self, message=f"{self.message}\n{FOLDER_GONE}".strip())
 
+
+FOLDER_GONE = (
+    "The run's folder on the node was deleted while it ran, and what was in ./outputs and ./logs with it. What it had printed "
+    "and logged was still open, and is kept."
+)
 DONE = Outcome(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0)
 
 

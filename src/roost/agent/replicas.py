@@ -1,7 +1,7 @@
 """A replica of an endpoint on its node: the models laid out for it, and its worker kept alive. Start with `Supervisor.run`.
 
-A worker that was ready and ends is begun anew, with a pause that grows, whatever the control plane does meanwhile. One that was
-never ready has an `init()` that fails: then the run has failed, with the script's own traceback.
+A worker that was ready and ends is begun anew at once, whatever the control plane does meanwhile (`pauses`). Where none was ever
+ready `init()` fails: then the run has failed, with the script's own traceback.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from roost.agent.folder import Folder, make_private
 from roost.agent.launch import Launched
 from roost.agent.orders import Orders
 from roost.agent.outcomes import Outcome
+from roost.agent.pauses import Pauses
 from roost.agent.processes import POLITE_SECONDS, Known, wait
 from roost.domain.endpoints import Serving
 from roost.domain.errors import InvalidInput
@@ -36,9 +37,6 @@ LOG_BYTES, LOG_KEPT = 64 * 2**20, 8 * 2**20
 """A replica goes on for months: a log that is longer than this is cut down to its last part."""
 SAID_BYTES = 32 * 2**10
 """Of why init() failed: the last part, where the reason is."""
-PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-GOOD_SECONDS = 60.0
-"""A worker that has lived so long begins the pauses from the first again."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 log = logging.getLogger("roost.agent")
 
@@ -118,13 +116,21 @@ class Supervisor:
         self._limit = int(serving.memory_gb * 2**30)
         self._ever_ready = False
         self._ready = False
-        self._failures = 0
+        self._pauses = Pauses(self._socket.parent.parent, serving.version)
 
     def run(
         self, start: Callable[[], Sequence[Launched]], end: Callable[[Sequence[Launched], float], object]
     ) -> Outcome | None:
         """Begins the worker again and again; None when the run is halted, else how it failed. `end` ends all that there is, after
         so many seconds by force."""
+        try:
+            return self._run(start, end)
+        finally:
+            self._pauses.close()
+
+    def _run(
+        self, start: Callable[[], Sequence[Launched]], end: Callable[[Sequence[Launched], float], object]
+    ) -> Outcome | None:
         ended = Path(f"{self._socket}{ENDED}")
         while True:
             for path in (self._socket, ended):
@@ -143,9 +149,8 @@ class Supervisor:
             why = why or _fate(code)
             if not self._ever_ready:
                 return outcomes.failed(Reason.EXIT_CODE, self._init_failed(why, workers[0].log), code)
-            self._failures = 1 if time.monotonic() - began > GOOD_SECONDS else self._failures + 1
-            pause = PAUSES[min(self._failures, len(PAUSES)) - 1]
-            self._tell(f"{why} It is begun anew in {pause:g} s.")
+            pause = self._pauses.after(self._ready, time.monotonic() - began)
+            self._tell(f"{why} It is begun anew {f'in {pause:.1f} s' if pause else 'at once'}.")
             if self._halted_within(pause):
                 return None
 
@@ -164,7 +169,8 @@ class Supervisor:
                     f"The replica had {used / 2**30:.2f} GB of memory, more than its limit of "
                     f"{self._serving.memory_gb:g} GB, and was ended."
                 )
-        if not self._ready and running[0].exit_code() == EXIT_ABORTED:  # it had begun to answer within a moment
+        # Between two looks: its socket stays when it is killed, and only one that had a request leaves with this code.
+        if not self._ready and (self._socket.exists() or running[0].exit_code() == EXIT_ABORTED):
             self._ready = self._ever_ready = True
         return ""
 

@@ -23,16 +23,23 @@ BUILD_LOST = "The agent that built its environment ended unexpectedly, twice."
 _MOMENTS = 5.0
 """How long a run may take to be cancelled after its build agent was lost, before another is sent."""
 LOST = "The run's agent ended unexpectedly, and the script was ended with it."
+LOST_BEFORE = "The run's agent ended unexpectedly, before it had reported that the script was started."
+_BEGUN = (RunStatus.RUNNING, RunStatus.FINALIZING, RunStatus.NOT_RESPONDING)
+LOST_LATE = (
+    "The run's agent ended unexpectedly, and the script ended unseen: no process of it was left when its files were saved. Its "
+    "exit code is not known."
+)
 
 
-def salvage(folder: Folder, why: str = "") -> None:
-    """`why` the agent ended, where its keeper knows."""
+def salvage(folder: Folder, why: str = "", ended: int = 0) -> None:
+    """`why` the agent ended, where its keeper knows; `ended`: how many processes of the run the keeper has ended before."""
     began = time.time()
     plan, access = folder.read_plan()
     link = Link(folder, access, attempt=plan.attempt)
     for place in (folder.spool, folder.staged):
         place.mkdir(mode=0o700, exist_ok=True)
     count = Tree(folder.mark).end()  # the agent's keeper may be gone too: what is left is found by its mark
+    was_running = bool(count or ended or folder.container.exists())  # one in a container may be nobody's here
     contained.clear(folder)
     limits.remove(folder.mark)
     datasets.clear(folder)
@@ -51,7 +58,7 @@ def salvage(folder: Folder, why: str = "") -> None:
     orders = Orders(link)
     orders.attend()  # outputs may take long to send: the control plane hears that somebody is here, and nothing halts this
     try:
-        outcome = _outcome(folder, run, masks, why)
+        outcome = _outcome(folder, run, masks, why, was_running)
         outcome = replace(outcome, at=min(outcome.at, began))  # not when somebody could be told of it
         finish(folder, link, cargo, masks, outcome, ship=lambda _: None)
     finally:
@@ -85,7 +92,7 @@ def _is_over(link: Link) -> bool:
         return False
 
 
-def _outcome(folder: Folder, run: Run, masks: Masks, why: str) -> Outcome:
+def _outcome(folder: Folder, run: Run, masks: Masks, why: str, was_running: bool) -> Outcome:
     """The script's own end if the agent saw it; else what is true of a run that lost its agent."""
     ended = outcomes.load(folder)
     if ended is not None:
@@ -98,5 +105,7 @@ def _outcome(folder: Folder, run: Run, masks: Masks, why: str) -> Outcome:
         return outcomes.failed(Reason.AGENT_LOST, BUILD_LOST)
     if why:
         return outcomes.failed(Reason.AGENT_LOST, why)
-    words = "\n".join(filter(None, (outcomes.last_words(path, masks.hide) for _, path in ranks.logs(folder)[:4])))
-    return outcomes.failed(Reason.AGENT_LOST, f"{LOST}\n{words}".strip())
+    logs = ranks.logs(folder)
+    what = LOST if was_running else LOST_LATE if run.status in _BEGUN else LOST_BEFORE
+    words = "\n".join(filter(None, (outcomes.last_words(path, masks.hide) for _, path in logs[:4])))
+    return outcomes.failed(Reason.AGENT_LOST, f"{what}\n{words}".strip())

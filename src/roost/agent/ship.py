@@ -14,6 +14,7 @@ from pathlib import Path
 
 from roost.agent import ranks, stale, together
 from roost.agent.folder import Folder
+from roost.agent.held import Held
 from roost.agent.link import Link
 from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
@@ -98,8 +99,9 @@ def log_files(root: Path) -> Iterator[tuple[str, Path]]:
 class Ship(threading.Thread):
     """Makes rounds until `finish`. Its first deed is to say that the script runs."""
 
-    def __init__(self, folder: Folder, link: Link, cargo: Cargo, orders: Orders) -> None:
+    def __init__(self, folder: Folder, link: Link, cargo: Cargo, orders: Orders, held: Held | None = None) -> None:
         super().__init__(name="ship", daemon=True)
+        self._hold = held.look if held else lambda: None
         self._folder = folder
         self._link = link
         self._cargo = cargo
@@ -118,6 +120,7 @@ class Ship(threading.Thread):
 
     def start(self) -> None:
         self._began = time.time()
+        self._hold()
         super().start()
 
     def run(self) -> None:
@@ -127,7 +130,8 @@ class Ship(threading.Thread):
             self._hurry.wait(pause)
             self._hurry.clear()
             stopping = self._stopping
-            if not self._folder.root.exists():
+            self._hold()
+            if self._folder.is_gone:
                 self._orders.halt(Halt.FOLDER_GONE)
                 return
             with self._turn:

@@ -81,6 +81,8 @@ class Reason(StrEnum):
     AGENT_LOST = "agent_lost"
     CLIENT_LOST = "client_lost"
     UPLOAD_FAILED = "upload_failed"
+    FOLDER_GONE = "folder_gone"
+    """Its folder on the node was deleted while it ran."""
     SILENT = "silent"
     PARENT_ENDED = "parent_ended"
     NODE_FAILED = "node_failed"

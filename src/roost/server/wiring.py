@@ -34,7 +34,8 @@ def build(settings: Settings, instance: str) -> House:
     started_at = time.time()
     token = home.token(settings)
     reached = read_hosts(settings)
-    store = open_store(settings.store)
+    blobs = FolderBlobs(settings.blob_folder)
+    store = open_store(settings.store, blobs)
     if not settings.store_url:
         store.runs.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
         store.endpoints.inherit()
@@ -42,7 +43,7 @@ def build(settings: Settings, instance: str) -> House:
     in_use = {compute.engine for compute in store.computes.list() if compute.engine in ENGINES}
     house = House(
         store=store,
-        blobs=FolderBlobs(settings.blob_folder),
+        blobs=blobs,
         clock=time.time,
         signals=Signals(),
         reserve=Reserve(settings.home),

@@ -7,7 +7,7 @@
 Times are passed in; a store has no clock.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -323,6 +323,15 @@ class Metrics(Protocol):
 
     def every_series(self, run_id: str, space: Space = Space.USER) -> Mapping[str, Sequence[Sequence[Series]]]:
         """The same of all metrics, by name, in one look."""
+
+
+class Pieces(Protocol):
+    """Where a store puts bytes that are too many for its rows: a blob store is one. What its rows name is never swept."""
+
+    def put(self, data: bytes) -> str:
+        """Stores bytes that never change; their name."""
+
+    def open(self, name: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]: ...
 
 
 class Streams(Protocol):

@@ -1,6 +1,7 @@
 """The store over SQL: one database, one object per noun."""
 
 from roost.domain.errors import Incompatible, InvalidInput
+from roost.store.base import Pieces
 from roost.store.sql.compute import SqlComputes
 from roost.store.sql.datasets import SqlDatasets
 from roost.store.sql.datastores import SqlDatastores
@@ -24,7 +25,7 @@ from roost.store.sql.workspaces import SqlWorkspaces
 class SqlStore:
     """Keeps the promises of `roost.store.base.Store`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, pieces: Pieces | None = None) -> None:
         self._database = database
         self.workspaces = SqlWorkspaces(database)
         self.experiments = SqlExperiments(database)
@@ -32,7 +33,7 @@ class SqlStore:
         self.gangs = SqlGangs(database)
         self.runs = SqlRuns(database)
         self.metrics = SqlMetrics(database)
-        self.streams = SqlStreams(database)
+        self.streams = SqlStreams(database, pieces)
         self.files = SqlFiles(database)
         self.environments = SqlEnvironments(database)
         self.people = SqlPeople(database)
@@ -44,7 +45,7 @@ class SqlStore:
         self.upkeep = SqlUpkeep(database)
 
     @classmethod
-    def open(cls, url: str) -> "SqlStore":
+    def open(cls, url: str, pieces: Pieces | None = None) -> "SqlStore":
         """`sqlite:///FILE`, made if missing, `sqlite://` for one in memory, or `postgresql://…`, which must be there."""
         database = _postgres(url) if url.startswith("postgresql://") else _sqlite(url)
         try:
@@ -53,7 +54,7 @@ class SqlStore:
         except BaseException:
             database.close()
             raise
-        return cls(database)
+        return cls(database, pieces)
 
     def close(self) -> None:
         self._database.close()

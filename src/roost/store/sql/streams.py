@@ -1,23 +1,26 @@
-"""Streams: chunks of bytes by offset. Small appends grow the last chunk, so a chatty script leaves no row per line."""
+"""Streams: bytes by offset, with a mark that moves in the transaction that takes them in. Where the bytes are: `chunks.py`."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import sqlalchemy as sa
 
-from roost.store.base import Merge
+from roost.store.base import Merge, Pieces
 from roost.store.sql import rows
 from roost.store.sql import tables as t
+from roost.store.sql.chunks import CHUNK, Chunks, Stream
 from roost.store.sql.engine import Database
 from roost.store.sql.statements import Statement
 
-_CHUNK = 256 * 1024
-_SMALL = 16 * 1024  # a last chunk below this is written again with what follows: cheap, and bounds the number of rows
 _LONGEST_LINE = 64 * 1024
 """Of a merged stream: a longer one, such as a progress bar that never breaks its line, is broken."""
+_LOOKS = 10
+"""At a stream that others change meanwhile, where a look is not of one moment."""
+_ASIDE = "\n"
+"""After a stream's name: its content until now, while it is written anew. No path has it, and no transaction ends with it."""
 
 _STREAM = (
-    sa.select(t.streams.c.id, t.streams.c.size, t.streams.c.tail, t.streams.c.merged)
+    sa.select(t.streams.c.id, t.streams.c.size, t.streams.c.tail, t.streams.c.merged, t.streams.c.filed)
     .join(t.runs, t.runs.c.seq == t.streams.c.run_seq)
     .where(t.runs.c.id == sa.bindparam("run_id"), t.streams.c.name == sa.bindparam("name"))
 )
@@ -25,73 +28,63 @@ _FIND = Statement(_STREAM)
 _LOCK = Statement(_STREAM.with_for_update(of=t.streams))
 _MAKE = Statement(sa.insert(t.streams).returning(t.streams.c.id))
 _MARK = Statement(t.streams.update().where(t.streams.c.id == sa.bindparam("stream")))
-_PART = t.stream_chunks.c.stream_id == sa.bindparam("stream")
-_CHUNK_AT = sa.and_(_PART, t.stream_chunks.c.start == sa.bindparam("at"))
-_TAIL = Statement(sa.select(t.stream_chunks.c.data).where(_CHUNK_AT))
-_GROW = Statement(t.stream_chunks.update().where(_CHUNK_AT))
-_ADD = Statement(sa.insert(t.stream_chunks))
-_REMOVE = Statement(t.stream_chunks.delete().where(_CHUNK_AT))
-_STARTS = Statement(sa.select(t.stream_chunks.c.start).where(_PART).order_by(t.stream_chunks.c.start))
-_EMPTY = Statement(t.stream_chunks.delete().where(_PART))
-_FIRST = sa.select(sa.func.max(t.stream_chunks.c.start)).where(_PART, t.stream_chunks.c.start <= sa.bindparam("low"))
-_RANGE = Statement(
-    sa.select(t.stream_chunks.c.start, t.stream_chunks.c.data)
-    .where(_PART, t.stream_chunks.c.start >= _FIRST.scalar_subquery(), t.stream_chunks.c.start < sa.bindparam("high"))
-    .order_by(t.stream_chunks.c.start)
-)
+_DROP = Statement(t.streams.delete().where(t.streams.c.id == sa.bindparam("stream")))
+_MOVE_ROWS = Statement(t.stream_chunks.update().where(t.stream_chunks.c.stream_id == sa.bindparam("stream")))
+_MOVE_FILES = Statement(t.stream_files.update().where(t.stream_files.c.stream_id == sa.bindparam("stream")))
 
 
 class SqlStreams:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, pieces: Pieces | None = None) -> None:
         self._database = database
+        self._chunks = Chunks(pieces)
 
     def append(
         self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False, into: Merge | None = None
     ) -> int:
         def work(connection: sa.Connection) -> int:
             # The merged stream first, always: then two ranks that come at once wait, and do not deadlock.
-            whole = _LOCK.one(connection, run_id=run_id, name=into.name) if into else None
-            row = _LOCK.one(connection, run_id=run_id, name=name)
-            if row is None:
-                stream, size, tail, merged = _make(connection, run_id, name), 0, 0, None
-            else:
-                stream, size, tail, merged = row
-            if reset and size:
-                _EMPTY.run(connection, stream=stream)
-                _MARK.run(connection, stream=stream, size=0, tail=0, merged=None)
-                size = tail = 0
+            whole = _locked(connection, run_id, into.name) if into else None
+            stream = _locked(connection, run_id, name) or _make(connection, run_id, name)
+            if reset and stream.size:
+                merged = stream.merged
+                stream = replace(self._chunks.empty(connection, stream), merged=None)
+                _mark(connection, stream)
                 if into and merged and whole is not None:
-                    _unmerge(connection, whole.id, into.prefix)
-                    merged, whole = None, _FIND.one(connection, run_id=run_id, name=into.name)
-            if offset != size or not data:
-                return size
-            tail = _write(connection, stream, tail, size, data)
-            _MARK.run(connection, stream=stream, size=size + len(data), tail=tail)
+                    whole = self._unmerge(connection, run_id, whole, into)
+            if offset != stream.size or not data:
+                return stream.size
+            stream = self._chunks.extend(connection, stream, data)
+            _mark(connection, stream)
             if into:
-                start, high = merged or 0, size + len(data)
+                start = stream.merged or 0
                 end = offset + data.rfind(b"\n") + 1 if b"\n" in data else start
-                _merge(connection, run_id, stream, start, high if high - end >= _LONGEST_LINE else end, into, whole)
-            return size + len(data)
+                end = stream.size if stream.size - end >= _LONGEST_LINE else end
+                self._merge(connection, run_id, stream, end, into, whole)
+            return stream.size
 
         return self._database.write(work)
 
     def merge_rest(self, run_id: str, name: str, into: Merge) -> None:
         def work(connection: sa.Connection) -> None:
-            whole = _LOCK.one(connection, run_id=run_id, name=into.name)
-            row = _LOCK.one(connection, run_id=run_id, name=name)
-            if row is not None:
-                _merge(connection, run_id, row.id, row.merged or 0, row.size, into, whole)
+            whole = _locked(connection, run_id, into.name)
+            stream = _locked(connection, run_id, name)
+            if stream is not None:
+                self._merge(connection, run_id, stream, stream.size, into, whole)
 
         self._database.write(work)
 
     def read(self, run_id: str, name: str, offset: int, limit: int) -> bytes:
-        def work(connection: sa.Connection) -> bytes:
+        def work(connection: sa.Connection) -> bytes | None:
             row = _FIND.one(connection, run_id=run_id, name=name)
             if row is None or offset >= row.size or offset < 0 or limit <= 0:
                 return b""
-            return _read(connection, row.id, offset, offset + limit)
+            found = self._chunks.read(connection, stream := _stream(row), offset, offset + limit)
+            return found if len(found) == min(limit, stream.size - offset) else None
 
-        return self._database.read(work)
+        for _ in range(_LOOKS):
+            if (found := self._database.read(work)) is not None:
+                return found
+        return b""
 
     def size(self, run_id: str, name: str) -> int | None:
         row = self._database.read(lambda connection: _FIND.one(connection, run_id=run_id, name=name))
@@ -113,56 +106,56 @@ class SqlStreams:
 
         self._database.write(work)
 
+    def _merge(
+        self, connection: sa.Connection, run_id: str, stream: Stream, end: int, into: Merge, whole: Stream | None
+    ) -> None:
+        """Adds what a stream has up to `end` to the merged one, line by line, each with its prefix; a chunk at a time."""
+        start = stream.merged or 0
+        if end <= start:
+            return
+        whole = whole or _make(connection, run_id, into.name)
+        while start < end:
+            text = self._chunks.read(connection, stream, start, min(end, start + CHUNK))
+            if start + len(text) < end:
+                text = text[: text.rfind(b"\n") + 1] or text
+            start += len(text)
+            data = b"".join(into.prefix + line + b"\n" for line in text.removesuffix(b"\n").split(b"\n"))
+            whole = self._chunks.extend(connection, whole, data)
+        _mark(connection, whole)
+        _mark(connection, replace(stream, merged=end))
 
-def _make(connection: sa.Connection, run_id: str, name: str) -> int:
+    def _unmerge(self, connection: sa.Connection, run_id: str, whole: Stream, into: Merge) -> Stream:
+        """A rank's log has become another, perhaps because it had a secret in it: its lines are taken out of the merged one."""
+        aside = replace(whole, id=_make(connection, run_id, into.name + _ASIDE).id)
+        _MOVE_ROWS.run(connection, stream=whole.id, stream_id=aside.id)
+        _MOVE_FILES.run(connection, stream=whole.id, stream_id=aside.id)
+        kept = replace(whole, size=0, tail=0, filed=0)
+        at, rest = 0, b""
+        while text := self._chunks.read(connection, aside, at, at + CHUNK):
+            at += len(text)
+            *lines, rest = (rest + text).split(b"\n")
+            if data := b"".join(line + b"\n" for line in lines if not line.startswith(into.prefix)):
+                kept = self._chunks.extend(connection, kept, data)
+        _mark(connection, kept)
+        _DROP.run(connection, stream=aside.id)
+        return kept
+
+
+def _locked(connection: sa.Connection, run_id: str, name: str) -> Stream | None:
+    row = _LOCK.one(connection, run_id=run_id, name=name)
+    return None if row is None else _stream(row)
+
+
+def _stream(row: tuple[int, int, int, int | None, int | None]) -> Stream:
+    return Stream(*row[:4], row[4] or 0)
+
+
+def _make(connection: sa.Connection, run_id: str, name: str) -> Stream:
     (made,) = _MAKE.all(connection, run_seq=rows.run_seq(connection, run_id), name=name, size=0, tail=0)
-    return int(made.id)
+    return Stream(int(made.id), 0, 0, None, 0)
 
 
-def _merge(
-    connection: sa.Connection, run_id: str, stream: int, start: int, end: int, into: Merge, whole: Any | None
-) -> None:
-    """Adds what a stream has between the two to the merged one, line by line, each with its prefix; a chunk at a time."""
-    if end <= start:
-        return
-    to, size, tail = (_make(connection, run_id, into.name), 0, 0) if whole is None else whole[:3]
-    while start < end:
-        text = _read(connection, stream, start, min(end, start + _CHUNK))
-        if start + len(text) < end:
-            text = text[: text.rfind(b"\n") + 1] or text
-        start += len(text)
-        data = b"".join(into.prefix + line + b"\n" for line in text.removesuffix(b"\n").split(b"\n"))
-        tail = _write(connection, to, tail, size, data)
-        size += len(data)
-    _MARK.run(connection, stream=to, size=size, tail=tail)
-    _MARK.run(connection, stream=stream, merged=end)
-
-
-def _unmerge(connection: sa.Connection, stream: int, prefix: bytes) -> None:
-    """A rank's log has become another, perhaps because it had a secret in it: its lines are taken out of the merged one."""
-    size, tail, rest = 0, 0, b""
-    for (at,) in _STARTS.all(connection, stream=stream):
-        (chunk,) = _TAIL.all(connection, stream=stream, at=at)
-        _REMOVE.run(connection, stream=stream, at=at)  # what is kept never reaches further than what was read
-        *lines, rest = (rest + chunk.data).split(b"\n")
-        if kept := b"".join(line + b"\n" for line in lines if not line.startswith(prefix)):
-            tail = _write(connection, stream, tail, size, kept)
-            size += len(kept)
-    _MARK.run(connection, stream=stream, size=size, tail=tail)
-
-
-def _read(connection: sa.Connection, stream: int, start: int, end: int) -> bytes:
-    found = _RANGE.all(connection, stream=stream, low=start, high=end)
-    return b"".join(chunk.data for chunk in found)[start - found[0].start : end - found[0].start]
-
-
-def _write(connection: sa.Connection, stream: int, tail: int, size: int, data: bytes) -> int:
-    """Writes `data` at `size`; where the last chunk begins now."""
-    if size - tail > 0 and size - tail + len(data) <= _SMALL:
-        (before,) = _TAIL.all(connection, stream=stream, at=tail)
-        _GROW.run(connection, stream=stream, at=tail, data=before.data + data)
-        return tail
-    starts = range(0, len(data), _CHUNK)
-    pieces = [{"stream_id": stream, "start": size + at, "data": data[at : at + _CHUNK]} for at in starts]
-    _ADD.many(connection, pieces)
-    return size + starts[-1]
+def _mark(connection: sa.Connection, stream: Stream) -> None:
+    _MARK.run(
+        connection, stream=stream.id, size=stream.size, tail=stream.tail, merged=stream.merged, filed=stream.filed
+    )

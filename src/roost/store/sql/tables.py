@@ -290,6 +290,7 @@ streams = Table(
     Column("size", BigInteger, nullable=False),
     Column("tail", BigInteger, nullable=False),  # where its last chunk begins
     Column("merged", BigInteger),  # of a rank's log: so many bytes stand in the run's log too
+    Column("filed", BigInteger),  # so many bytes from its start are in files, and the others in chunks
     UniqueConstraint("run_seq", "name"),
 )
 
@@ -299,6 +300,15 @@ stream_chunks = Table(
     Column("stream_id", Serial, ForeignKey("streams.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("start", BigInteger, primary_key=True, autoincrement=False),
     Column("data", LargeBinary, nullable=False),
+)
+
+stream_files = Table(
+    "stream_files",
+    metadata,
+    Column("stream_id", Serial, ForeignKey("streams.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, nullable=False),
+    Column("blob", Name, nullable=False),
 )
 
 files = Table(

@@ -50,10 +50,11 @@ def _references(connection: sa.Connection, without: set[str]) -> References:
     gone = (
         set(connection.execute(sa.select(t.runs.c.seq).where(t.runs.c.id.in_(without))).scalars()) if without else set()
     )
-    files = set(_in_column(connection, t.files.c.blob, gone))
+    of_runs = (t.files.c.blob, t.stream_files.c.blob)
+    files = {name for column in of_runs for name in _in_column(connection, column, gone)}
     models = set(_in_column(connection, t.models.c.manifest, gone))
     archives = set(_in_column(connection, t.environment_archives.c.manifest, gone))
-    columns = [column for table in t.metadata.sorted_tables for column in table.c if column is not t.files.c.blob]
+    columns = [column for table in t.metadata.sorted_tables for column in table.c if column not in of_runs]
     texts = [column for column in columns if isinstance(column.type, sa.String)]
     others = {name for column in texts for name in _in_column(connection, column, gone)}
     return References(files, models, archives, others)
