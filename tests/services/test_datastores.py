@@ -18,7 +18,7 @@ from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden,
 from roost.domain.people import Caller
 from roost.domain.workspaces import Workspace
 from roost.objects.folder import FolderPlace
-from roost.services import datastores, secrets, stored_files
+from roost.services import datasets, datastores, models, secrets, stored_files
 from roost.services.datastores import NewDatastore
 from roost.services.house import House
 
@@ -426,6 +426,43 @@ def test_what_a_broken_upload_left_is_never_shown_and_goes_when_it_is_old(house:
     assert left.exists()
     assert [each.name for each in found(house, name="mine")] == ["a.txt"]
     assert (going.exists(), left.exists()) == (True, False)
+
+
+def test_names_of_files_that_are_being_written_are_for_nobody_else(house: House) -> None:
+    for path in (".roost-part-1", "a/.roost-part-b", ".roost-part-x/y"):
+        with pytest.raises(InvalidInput, match="files that are being written"):
+            put(house, path, b"x")
+        with pytest.raises(InvalidInput, match="files that are being written"):
+            stored_files.write_batch(house, ANN, "vision", OWN, batches.named(path, b"x"), overwrite=True)
+    assert list((Path(house.facts.home) / "data").rglob("*part*")) == []
+
+
+def test_a_run_is_told_the_same_of_what_is_not_there_and_of_what_is_not_its_own(house: House, tmp_path: Path) -> None:
+    house.store.workspaces.ensure(Workspace(name="other", user="ann", created_at=1.0))
+    (tmp_path / "d").mkdir()
+    datastores.register(house, ANN, "other", "theirs", folder(tmp_path / "d"))
+    own = Caller(user="ann", run_id=submit(house).id)
+
+    def refusal(deed: object) -> tuple[type, str]:
+        with pytest.raises(Exception, match="does not reach") as caught:
+            deed()  # type: ignore[operator]
+        return type(caught.value), str(caught.value).replace("nowhere", "other").replace("none", "theirs")
+
+    def asked(workspace: str, name: str) -> list[tuple[type, str]]:
+        definition = Definition(sources=(Source(datastore=name, path="x"),))
+        deeds = (
+            lambda: stored_files.items(house, own, workspace, name, "x", shared=False),
+            lambda: stored_files.head(house, own, workspace, name, "x"),
+            lambda: stored_files.read_batch(house, own, workspace, name, {"x": ""}),
+            lambda: stored_files.may_write(house, own, workspace, name, ["x"], overwrite=True),
+            lambda: datasets.items(house, own, workspace, definition, shared=False),
+            lambda: datasets.register(house, own, workspace, "d", datasets.NewDataset(definition=definition)),
+            lambda: datasets.get(house, own, workspace, "d"),
+            lambda: models.get(house, own, workspace, "m"),
+        )
+        return [refusal(deed) for deed in deeds]
+
+    assert asked("other", "theirs") == asked("other", "none") == asked("nowhere", "none")
 
 
 def test_many_small_files_at_once(house: House) -> None:

@@ -27,7 +27,7 @@ from roost.data.parcels import AT_ONCE, Carter, packed
 from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
-from roost.domain.datastores import PART, Item
+from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
 from roost.transport.landing import held
 
@@ -352,7 +352,7 @@ def _copy(source: Path, place: Path, meanwhile: Meanwhile, links: bool = True) -
 
 
 def _copy_to(folder: Path, source: Path, name: str, meanwhile: Meanwhile) -> None:
-    part = folder / f"{PART}{secrets.token_hex(8)}"
+    part = folder / f"{names.PART}{secrets.token_hex(8)}"
     try:
         with open(source, "rb") as reading, open(part, "xb") as writing:
             seen = os.fstat(reading.fileno())

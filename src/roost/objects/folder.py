@@ -14,8 +14,9 @@ from pathlib import Path
 
 from roost.blobs.copying import write_all
 from roost.blobs.pieces import FilePieces
-from roost.domain.datastores import PART, missing_folder
+from roost.domain.datastores import missing_folder
 from roost.domain.errors import Conflict, Forbidden, NotFound
+from roost.domain.names import PART
 from roost.objects.base import Found
 
 LEFT_SECONDS = 24 * 3600.0
@@ -37,7 +38,8 @@ class FolderPlace:
         there. `read_only`: nothing in it is touched."""
         self._root, self._own, self._read_only = root, own, read_only
         self._roots = None if roots is None else [Path(os.path.realpath(each)) for each in roots]
-        self._home = home
+        self._home = None if home is None else Path(os.path.realpath(home))
+        self._real_root = Path(os.path.realpath(root))
 
     def list(self, path: str) -> Iterator[Found]:
         start = self._place(path)
@@ -122,7 +124,7 @@ class FolderPlace:
         return size
 
     def local(self, path: str) -> str:
-        return str(self._place(path))
+        return str(self._root / path)
 
     def addresses(self, paths: Sequence[str]) -> Sequence[str]:
         """None: nobody else can have a file of this machine."""
@@ -148,9 +150,8 @@ class FolderPlace:
 
     def _allowed(self, path: str) -> bool:
         real = Path(os.path.realpath(path))
-        if self._home is not None and real.is_relative_to(home := os.path.realpath(self._home)):
-            own = Path(home, self._root.relative_to(self._home)) if self._own else None
-            if own is None or not real.is_relative_to(own):
+        if self._home is not None and real.is_relative_to(self._home):
+            if not self._own or not real.is_relative_to(self._real_root):
                 return False
         return self._roots is None or any(real.is_relative_to(root) for root in self._roots)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from roost.blobs.copying import copy
 from roost.domain import codec, globs, names
-from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
+from roost.domain.datastores import OWN, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.sdk import telling
 from roost.transport import storing
@@ -139,7 +139,7 @@ def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_To
 
 def _copy(source: Path, target: Path, look: Look) -> int:
     """A whole file or none; its size."""
-    part = target.with_name(f"{PART}{secrets.token_hex(8)}")
+    part = target.with_name(f"{names.PART}{secrets.token_hex(8)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with source.open("rb") as given, part.open("xb") as made:
