@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.blobs.copying import write_all
 from roost.blobs.pieces import FilePieces
 from roost.domain.datastores import missing_folder
@@ -99,11 +100,11 @@ class FolderPlace:
         self._require_root()
         size = 0
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            umasks.make_folder(target.parent, private=self._own)
             parent = self._open_folder(target.parent, path)
             part = f"{PART}{secrets.token_hex(8)}"
             try:
-                file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=parent)
+                file = umasks.make_file(part, private=self._own, folder=parent)
                 try:
                     for piece in pieces:
                         write_all(file, piece)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.domain.errors import Conflict, RoostError
 from roost.server import home
 from roost.server.settings import Settings, read
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, ready_fd: int | None) -> int:
+    umasks.close()
     home.prepare(settings)
     try:
         home.lock(settings)
