@@ -86,7 +86,9 @@ def test_spellings_of_a_value_are_hidden(value, spelt):
 
 @pytest.mark.parametrize("value", [HARD, "hunter22", SECRET, "?>?>?>?>??>>", "f00d", "line one\nline: two\n"])
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-@pytest.mark.parametrize("around", [(b"", b""), (b"u", b""), (b"me", b"!"), (b"me:", b":x"), (b"user:", b"\n"), (b"x" * 50, b"y")])
+@pytest.mark.parametrize(
+    "around", [(b"", b""), (b"u", b""), (b"me", b"!"), (b"me:", b":x"), (b"user:", b"\n"), (b"x" * 50, b"y")]
+)
 def test_base64_of_a_value_is_hidden_wherever_it_stands_in_what_was_encoded(value, encode, around):
     before, after = around
     shown = masked(encode(before + value.encode() + after), value)

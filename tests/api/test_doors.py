@@ -11,6 +11,7 @@ from roost.api import doors
 from roost.api.app import create_app
 from roost.api.doors import OPEN, Access
 
+
 def test_every_route_is_closed_to_those_who_may_not_enter(desk: Desk) -> None:
     mine, other = submit(desk.house), submit(desk.house)
     own, foreign = desk.run_client(mine.id), desk.run_client(other.id)

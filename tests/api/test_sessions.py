@@ -15,7 +15,6 @@ from roost.domain.people import TokenKind
 from roost.services import people, secrets
 from roost.studio import pages
 
-
 STANDS_FOR = {
     "address": "runs/r",
     "place": "workspaces/w",
@@ -148,17 +147,19 @@ def test_a_session_does_what_the_table_says_and_nothing_else(desk: Desk) -> None
         else:
             assert (answer.status, answer.error["code"]) == (403, "forbidden"), (method, path)
             assert "A browser's session may not" in answer.error["message"], (method, path)
-    assert opened == {("GET", path) for path in browsing.READS} | browsing.CHANGES, "the table names routes that are none"
+    assert opened == {("GET", path) for path in browsing.READS} | browsing.CHANGES, (
+        "the table names routes that are none"
+    )
     assert not desk.server.should_exit
 
 
 def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() -> None:
     """The few changes that a page makes, written out here a second time: a new one is a decision (docs/decisions/008)."""
-    assert browsing.CHANGES == {
+    assert {
         ("POST", "/api/runs/{run_id}/cancel"),
         ("PATCH", "/api/runs/{run_id}"),
         ("POST", "/api/workspaces/{workspace}/datasets/items"),
-    }
+    } == browsing.CHANGES
     closed = ("values", "keys", "token", "records", "backup", "commands", "agents", "archives", "shutdown")
     assert [path for path in browsing.READS if path.rpartition("/")[2] in closed] == []
 

@@ -69,7 +69,7 @@ def test_the_home_is_closed_and_the_script_keeps_its_umask(open_umask: None, hom
     run = submit(Experiment(workspace, "tests"), tmp_path, SCRIPT, theirs, begun, end)
     deadline = time.monotonic() + 60
     while not begun.exists():
-        assert time.monotonic() < deadline and not run.get_status() == "Failed", run.get_details()
+        assert time.monotonic() < deadline and run.get_status() != "Failed", run.get_details()
         time.sleep(0.05)
     assert "\n".join(opened(home)) == "", "while it runs"
     end.touch()

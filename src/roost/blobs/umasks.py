@@ -1,5 +1,5 @@
-"""Whose eyes files are for. What the control plane and agents keep in the home is for its owner alone: they close their umask when
-they begin. What they write in folders of the user's, and what the user's programs write, follows the user's own umask.
+"""Whose eyes files are for. What the control plane and agents keep in the home is for its owner alone: they close their umask
+when they begin. What they write in folders of the user's, and what the user's programs write, follows the user's own umask.
 """
 
 import os
@@ -12,7 +12,7 @@ _kept: int | None = None
 
 def close() -> None:
     """From now on files of this process are for its owner alone. Safe twice."""
-    global _kept  # noqa: PLW0603 - a umask is the process's too
+    global _kept
     before = os.umask(_PRIVATE)
     if _kept is None:
         _kept = before
@@ -22,7 +22,9 @@ def users() -> int:
     """The user's umask: that of their programs and of files in their folders."""
     if _kept is not None:
         return _kept
-    for line in Path("/proc/self/status").read_text().splitlines():  # to ask the kernel by setting it would race with threads
+    for line in (
+        Path("/proc/self/status").read_text().splitlines()
+    ):  # to ask the kernel by setting it would race with threads
         if line.startswith("Umask:"):
             return int(line.split()[1], 8)
     return 0o022
@@ -45,7 +47,9 @@ def make_folder(folder: Path, *, private: bool) -> None:
 
 def make_file(path: str | Path, *, private: bool, folder: int | None = None) -> int:
     """A new file, open for writing: for the owner alone, or for whom the user's umask says."""
-    made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666, dir_fd=folder)
+    made = os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666, dir_fd=folder
+    )
     if not private:
         open_up(made, 0o666)
     return made

@@ -1,4 +1,4 @@
-"""The forms in which a secret may stand in a text: as it is, escaped as JSON and Python do, quoted for an address, in base64. Pure.
+"""Forms in which a secret may stand in a text: as it is, escaped as JSON and Python do, quoted for an address, in base64. Pure.
 
 Nobody who prints a request, a connection string or a header means to show the secret in it. What is enciphered, compressed or
 spelt in other ways is not found.

@@ -151,9 +151,9 @@ class FolderPlace:
 
     def _allowed(self, path: str) -> bool:
         real = Path(os.path.realpath(path))
-        if self._home is not None and real.is_relative_to(self._home):
-            if not self._own or not real.is_relative_to(self._real_root):
-                return False
+        own = self._own and real.is_relative_to(self._real_root)
+        if self._home is not None and real.is_relative_to(self._home) and not own:
+            return False
         return self._roots is None or any(real.is_relative_to(root) for root in self._roots)
 
     def _is_home(self, entry: os.DirEntry[str]) -> bool:

@@ -122,7 +122,7 @@ def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> 
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
 
     settings = dict(datastore.settings)
-    if settings.get("endpoint"):  # again: it may have been registered by an older version, or the list have changed since
+    if settings.get("endpoint"):  # again: an older version may have let it in, or the list have changed since
         settings["endpoint"] = _checked_endpoint(house, settings["endpoint"])
     return open_place(datastore.name, datastore.kind, settings, credential)
 

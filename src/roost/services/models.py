@@ -100,9 +100,8 @@ def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tup
     if run_id:  # before it is looked for: a run is not told which others there are
         caller.require_run(names.run_id(run_id), lineage.above(house, run_id))
     run = house.store.runs.get(names.run_id(run_id)) if run_id else None
-    if run is not None:
-        if run.workspace != place:
-            raise InvalidModel(f"Run {run.id} is in workspace {run.workspace!r}, not in {place!r}.")
+    if run is not None and run.workspace != place:
+        raise InvalidModel(f"Run {run.id} is in workspace {run.workspace!r}, not in {place!r}.")
     if bool(new.manifest) == bool(new.run_path):
         raise InvalidModel("A model is made of files that were put, or of a run's: one of the two.")
     if new.run_path and run is None:
