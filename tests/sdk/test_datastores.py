@@ -358,5 +358,5 @@ def test_a_copy_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        datastore_files._copy(tmp_path / "x", tmp_path / "store/x", look)
+        datastore_files._copy(tmp_path / "x", tmp_path / "store/x", look, private=False)
     assert list((tmp_path / "store").iterdir()) == []
