@@ -95,6 +95,8 @@ def test_base64_of_a_value_is_hidden_wherever_it_stands_in_what_was_encoded(valu
     assert MASK in shown
     longest = max(map(len, shown.split(MASK)))
     assert longest <= 4 + 4 * max(len(before), len(after)) // 3, "but for what stands beside it, and half a letter"
+    if not after:
+        assert shown.endswith(MASK), "nothing of its end is left over"
     if not before and not after:
         assert shown == MASK
 

@@ -51,7 +51,7 @@ def _lower_hex(text: str) -> str:
 
 def _base64(data: bytes) -> Iterator[bytes]:
     whole = base64.b64encode(data)
-    pieces = [whole, whole.rstrip(b"="), *(_inside(data, before) for before in range(3))]
+    pieces = [piece for before in range(3) for piece in _after(data, before)]
     for width in _WIDTHS:
         broken = [whole[at : at + width] for at in range(0, len(whole), width)]
         pieces += [piece for piece in broken if len(piece) >= _SHORTEST_PIECE]
@@ -61,8 +61,9 @@ def _base64(data: bytes) -> Iterator[bytes]:
             yield piece.translate(_URL_SAFE)
 
 
-def _inside(data: bytes, before: int) -> bytes:
-    """The letters that stand for these bytes alone, when they come after so many others, and others may follow."""
-    letters = base64.b64encode(bytes(before) + data)
+def _after(data: bytes, before: int) -> tuple[bytes, ...]:
+    """The letters that stand for these bytes alone when they come after so many others: as the end, padded or not, and when
+    others follow."""
     first, last = -(-8 * before // 6), 8 * (before + len(data)) // 6
-    return letters[first:last]
+    letters = base64.b64encode(bytes(before) + data)
+    return letters[first:], letters[first:].rstrip(b"="), letters[first:last]
