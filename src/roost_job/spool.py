@@ -199,7 +199,7 @@ class Writer(object):
         head = records.header(space=self._space, rank=self._rank, pid=sheet.pid, created=time())
         try:
             os.makedirs(self._folder, exist_ok=True)
-            fd = os.open(path, _FLAGS, 0o644)
+            fd = os.open(path, _FLAGS, 0o600)
         except OSError as error:
             sheet.error = error
             return None

@@ -1,6 +1,9 @@
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
+from tests.users import ordinary_user
 
 from roost.agent.finish import remove
 from roost.agent.folder import Folder
@@ -78,6 +81,24 @@ def test_a_folder_with_read_only_parts_is_removed(folder):
     (folder.work / "outputs").chmod(0o500)
     remove(folder.root)
     assert not folder.root.exists()
+
+
+def test_removing_a_folder_changes_nothing_that_its_links_lead_to():
+    with ordinary_user(), tempfile.TemporaryDirectory(dir="/tmp") as above:
+        root, kept = Path(above, "root"), Path(above, "kept")
+        (root / "closed" / "inner").mkdir(parents=True)
+        (root / "closed" / "inner" / "f").touch()
+        (kept / "sub").mkdir(parents=True)
+        (kept / "file").touch(mode=0o440)
+        for number, target in enumerate((kept, kept / "sub", kept / "file")):
+            (root / "closed" / f"link{number}").symlink_to(target)
+        (kept / "sub").chmod(0o550)
+        (root / "closed" / "inner").chmod(0)
+        (root / "closed").chmod(0o500)
+        before = {path: path.stat().st_mode for path in (kept, kept / "sub", kept / "file")}
+        remove(root)
+        assert not root.exists()
+        assert {path: path.stat().st_mode for path in before} == before
 
 
 def test_what_came_with_the_snapshot_is_no_result_unless_it_was_changed(folder):

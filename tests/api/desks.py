@@ -1,6 +1,7 @@
 """The front desk, served for real on a loopback port in a thread of the test, with a house of the test's own."""
 
 import asyncio
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,10 +12,16 @@ from pathlib import Path
 from tests.api.clients import Client
 from tests.services.houses import make_house
 
+from roost.api import doors
+from roost.api.app import create_app
+from roost.api.doors import Access
 from roost.api.guard import host_headers
 from roost.server.serving import Server
 from roost.services import people
 from roost.services.house import House
+from roost.studio import pages
+
+BLOB = "ab" * 32
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,19 @@ def served(folder: Path) -> Iterator[Desk]:
     assert not thread.is_alive()
     house.store.close()
     listener.close()
+
+
+def routes(desk: Desk) -> list[tuple[str, str, Access]]:
+    """Every route that is served, with the access that it declares."""
+    app = create_app(desk.house, hosts=frozenset(), stop=lambda: None, pages=(pages.desk,))
+    return [(method, path, sign.access) for method, path, sign in doors.served(app)]
+
+
+def address(path: str, run_id: str) -> str:
+    """A route's path with something in each of its places."""
+    path = path.replace("{run_id}", run_id)
+    known = {"workspace": "vision", "name": BLOB if "/blobs/" in path else "nothing", "spool": "s"}
+    return re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "nothing"), path)
 
 
 class _Server(Server):

@@ -1,42 +1,27 @@
 """Every route of the app, walked with no token, a wrong one, another run's and the run's own."""
 
-import re
-
 import pytest
 from fastapi import FastAPI
 from tests.api.clients import Client
-from tests.api.desks import Desk
+from tests.api.desks import Desk, routes
+from tests.api.desks import address as address_of
 from tests.services.houses import submit
 
 from roost.api import doors
 from roost.api.app import create_app
 from roost.api.doors import OPEN, Access
-from roost.studio import pages
-
-BLOB = "ab" * 32
-
-
-def _routes(desk: Desk) -> list[tuple[str, str, Access]]:
-    app = create_app(desk.house, hosts=frozenset(), stop=lambda: None, pages=(pages.desk,))
-    return [(method, path, sign.access) for method, path, sign in doors.served(app)]
-
-
-def _address(path: str, run_id: str) -> str:
-    path = path.replace("{run_id}", run_id)
-    known = {"workspace": "vision", "name": BLOB if "/blobs/" in path else "nothing", "spool": "s"}
-    return re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "nothing"), path)
 
 
 def test_every_route_is_closed_to_those_who_may_not_enter(desk: Desk) -> None:
     mine, other = submit(desk.house), submit(desk.house)
     own, foreign = desk.run_client(mine.id), desk.run_client(other.id)
     wrong = Client(desk.url, "person-token-but-not-quite")
-    walked = _routes(desk)
+    walked = routes(desk)
     assert len(walked) > 25
     for method, path, access in walked:
         if path == "/api/server/shutdown":
             continue  # its own test, below: it ends the server for those who may
-        address = _address(path, mine.id)
+        address = address_of(path, mine.id)
         answers = {
             name: client.call(method, address)
             for name, client in (
@@ -91,7 +76,7 @@ def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
         "/models/{name}",
         "/studio/{name}",
     }
-    assert {(method, path) for method, path, access in _routes(desk) if access is Access.OPEN} == OPEN
+    assert {(method, path) for method, path, access in routes(desk) if access is Access.OPEN} == OPEN
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic person-token", "person-token"])

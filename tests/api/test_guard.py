@@ -50,6 +50,33 @@ def test_two_hosts_and_none(desk: Desk) -> None:
             assert raw.recv(100).split()[1] in (b"400", b"403")
 
 
+@pytest.mark.parametrize(
+    "name", ["q%0a", "q%0A", "q%00", "%0aq", "q%7f", "q%c2%85", "%ff", "%fe", "a%ff", "%ed%a0%80", "%c0%af", "q%0a/"]
+)
+def test_two_addresses_never_mean_one_file(desk: Desk, name: str) -> None:
+    """The framework drops a line break at the end, and reads whatever is not UTF-8 as one letter."""
+    files = "/api/workspaces/vision/datastores/workspaceblobstore/files"
+    for method, path in (
+        ("PUT", f"{files}/{name}"),
+        ("GET", f"{files}/{name}"),
+        ("GET", f"/api/runs/train_1_ab/files/{name}"),
+        ("GET", f"/api/runs/{name}"),
+        ("PUT", f"/api/workspaces/{name}"),
+    ):
+        answer = desk.person.call(method, path, b"x" if method == "PUT" else None)
+        assert (answer.status, answer.error["code"]) == (400, "invalid_input"), (method, path)
+        assert "UTF-8" in answer.error["message"] or "control character" in answer.error["message"]
+    items = desk.person.get(f"/api/workspaces/vision/datastores/workspaceblobstore/items?path={name}")
+    assert items.status == 400
+    assert desk.person.get("/api/workspaces/vision/datastores/workspaceblobstore/items").json["items"] == []
+
+
+def test_letters_of_every_language_are_names(desk: Desk) -> None:
+    path = "/api/workspaces/vision/datastores/workspaceblobstore/files/%E6%97%A5%20%25%EF%BF%BD"
+    assert desk.person.put(path, b"x").status == 200
+    assert desk.person.get(path).body == b"x"
+
+
 def test_which_hosts_mean_this_server() -> None:
     assert host_headers((), 80) >= {"localhost", "localhost:80", "[::1]"}
     assert host_headers(("gpu.lan", "proxy.lan:443", "fe80::1"), 8000) == {

@@ -5,11 +5,23 @@ from pathlib import Path
 
 import pytest
 from tests.api.clients import Answer
-from tests.api.desks import Desk, served
-from tests.services.houses import ANN, Clock, submit
+from tests.api.desks import Desk, address, routes, served
+from tests.services.houses import ANN, Clock, submission, submit
 
+from roost.api import browsing
+from roost.api.doors import Access
+from roost.domain import codec
 from roost.domain.people import TokenKind
 from roost.services import people, secrets
+from roost.studio import pages
+
+STANDS_FOR = {
+    "address": "runs/r",
+    "place": "workspaces/w",
+    "one": "workspaces/w/models/m/1",
+    "noun": "datasets",  # and datastores
+}
+"""Variables in the scripts of the pages that are more than one part of an address."""
 
 
 def code(desk: Desk) -> str:
@@ -47,7 +59,7 @@ def test_a_code_works_once_and_not_as_anything_else(desk: Desk) -> None:
     assert "set-cookie" not in again.headers
 
 
-@pytest.mark.parametrize("given", ["", "nonsense", "person-token", "%00", "%ed%a0%80", "a" * 5000])
+@pytest.mark.parametrize("given", ["", "nonsense", "person-token", "%00", "a" * 5000])
 def test_codes_that_are_none(desk: Desk, given: str) -> None:
     answer = desk.stranger.get(f"/login?code={given}")
     assert (answer.headers.get("location"), "set-cookie" in answer.headers) == ("/?login=expired", False)
@@ -120,11 +132,64 @@ def test_a_browser_reads_no_secrets(desk: Desk) -> None:
     assert desk.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
 
 
-def test_a_browser_gets_no_back_up_and_lets_nobody_else_in(desk: Desk) -> None:
-    given = cookie(log_in(desk))
-    origin = {"Origin": f"http://{desk.stranger.host}"} if hasattr(desk.stranger, "host") else {}
-    assert desk.stranger.get("/api/backup", headers=given).status == 403
-    assert desk.stranger.post("/api/sessions", headers={**given, **origin}).status == 403
+def test_a_session_does_what_the_table_says_and_nothing_else(desk: Desk) -> None:
+    """Every route of the server, asked with a session and the right Origin."""
+    headers = {**cookie(log_in(desk)), "Origin": desk.url}
+    run = submit(desk.house)
+    walked, opened = routes(desk), set()
+    for method, path, access in walked:
+        answer = desk.stranger.call(method, address(path, run.id), headers=headers)
+        if access is Access.OPEN:
+            continue
+        if browsing.may(method, path):
+            opened.add((method, path))
+            assert answer.status not in (401, 403), (method, path)
+        else:
+            assert (answer.status, answer.error["code"]) == (403, "forbidden"), (method, path)
+            assert "A browser's session may not" in answer.error["message"], (method, path)
+    assert opened == {("GET", path) for path in browsing.READS} | browsing.CHANGES, (
+        "the table names routes that are none"
+    )
+    assert not desk.server.should_exit
+
+
+def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() -> None:
+    """The few changes that a page makes, written out here a second time: a new one is a decision (docs/decisions/008)."""
+    assert {
+        ("POST", "/api/runs/{run_id}/cancel"),
+        ("PATCH", "/api/runs/{run_id}"),
+        ("POST", "/api/workspaces/{workspace}/datasets/items"),
+    } == browsing.CHANGES
+    closed = ("values", "keys", "token", "records", "backup", "commands", "agents", "archives", "shutdown")
+    assert [path for path in browsing.READS if path.rpartition("/")[2] in closed] == []
+
+
+def test_a_session_cannot_submit_a_run_that_prints_the_token(desk: Desk) -> None:
+    headers = {**cookie(log_in(desk)), "Origin": desk.url}
+    wanted = codec.encode(submission(desk.house))
+    for path in ("/api/workspaces/vision/runs", f"/api/runs/{submit(desk.house).id}/children"):
+        assert desk.stranger.post(path, wanted, headers=headers).status == 403
+    settings = {"kind": "folder", "settings": {"path": "/tmp"}}
+    assert desk.stranger.put("/api/workspaces/vision/datastores/x", settings, headers=headers).status == 403
+    assert desk.person.post("/api/workspaces/vision/runs", wanted).status == 201
+
+
+def test_pages_ask_for_nothing_that_a_session_may_not_have() -> None:
+    """The addresses in the scripts of the pages, with what stands for a variable as a part of a path."""
+    asked = set()
+    for script in (Path(pages.__file__).parent / "files").glob("*.js"):
+        text = re.sub(r"//.*", "", script.read_text())
+        for verb, path in re.findall(r"\b(get|post|patch)\(\s*`([^`?]+)", text):
+            asked.add((verb.upper(), path))
+    assert len(asked) > 15
+    known = [*(("GET", path) for path in browsing.READS), *browsing.CHANGES]
+    for method, path in asked:
+        meant = path
+        for name, place in STANDS_FOR.items():
+            meant = re.sub(rf"\$\{{(this\.)?{name}\}}", place, meant)
+        meant = re.sub(r"\$\{[^{}]*\}", "x", meant)
+        shapes = [re.sub(r"\{\w+(:path)?\}", "[^/]+", each) for verb, each in known if verb == method]
+        assert any(re.fullmatch(shape, f"/api/{meant}") for shape in shapes), (method, path)
 
 
 def test_codes_last_a_minute_and_sessions_a_week(tmp_path: Path) -> None:

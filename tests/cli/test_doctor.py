@@ -38,6 +38,11 @@ class TestWithoutAControlPlane:
         assert sys.executable.rpartition("/")[0] in found["roost"]["fact"]
         assert not home.exists()
 
+    def test_it_says_whose_processes_runs_are(self, home: Path) -> None:
+        found = findings()["jobs"]
+        assert "a script can read its token, its database and the key of all secrets" in found["fact"]
+        assert found["level"] == "ok" and "docs/guides/secrets.md" in found["hint"]
+
     def test_a_foreign_package_is_explained(self, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         tree(tmp_path, {"site/azureml_core-1.57.0.dist-info/METADATA": "", "site/azureml/__init__.py": ""})
         monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))

@@ -118,7 +118,8 @@ def test_train_register_deploy_score_update_under_load_delete(
     )
     assert service.state == "Transitioning"
     service.wait_for_deployment(show_output=True)
-    said = capsys.readouterr().out
+    said, told = capsys.readouterr()
+    assert "asks for no key: whoever reaches its address can use it. Give auth_enabled=True to AciWeb" in told
     assert "Request submitted, please run wait_for_deployment(show_output=True)" in said
     assert "Running" in said
     assert said.endswith('\nSucceeded\nACI service creation operation finished, operation "Succeeded"\n')
@@ -356,7 +357,9 @@ def test_trying_out_on_this_machine(ws: Workspace, capsys: pytest.CaptureFixture
     Path("serve/score.py").write_text(SCORE.replace("slope * x", "-slope * x"))
     service.reload(wait=True)
     assert service.run({"data": [1]}) == [-2.0]
-    assert capsys.readouterr().out.endswith(f"Local webservice is running at http://localhost:{service.port}\n")
+    said = capsys.readouterr()
+    assert said.out.endswith(f"Local webservice is running at http://localhost:{service.port}\n")
+    assert "Service 'line-svc' asks for no key: whoever reaches its address can use it. Local services have" in said.err
     port = service.port
     again: Any = Model.deploy(ws, "line-svc", [brought(ws, 5.0)], config, LocalWebservice.deploy_configuration())
     again.wait_for_deployment()

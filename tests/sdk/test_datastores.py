@@ -10,8 +10,8 @@ from tests.sdk.folders import tree
 
 from roost import Dataset, Datastore, ScriptRunConfig, Workspace
 from roost.data import fetching
-from roost.domain.datastores import PART
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, InvalidInput, NotFound
+from roost.domain.names import PART
 from roost.sdk import datastore_files, telling
 from roost.sdk.connections import Bytes
 from roost_job import local_files
@@ -132,7 +132,7 @@ def test_registered_ones(workspace: Workspace, tmp_path: Path) -> None:
     tree(tmp_path / "mine", {"x.txt": "1"})
     store = Datastore.register_folder(workspace, "mine", tmp_path / "mine")
     with pytest.raises(UserErrorException, match="already") as caught:
-        Datastore.register_folder(workspace, "mine", tmp_path)
+        Datastore.register_folder(workspace, "mine", tree(tmp_path / "other", {"y.txt": "2"}))
     assert isinstance(caught.value, DataConflict)
     assert (
         Datastore.get(workspace, "mine") == store == Datastore(workspace, name="mine") == workspace.datastores["mine"]
@@ -358,5 +358,5 @@ def test_a_copy_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        datastore_files._copy(tmp_path / "x", tmp_path / "store/x", look)
+        datastore_files._copy(tmp_path / "x", tmp_path / "store/x", look, private=False)
     assert list((tmp_path / "store").iterdir()) == []

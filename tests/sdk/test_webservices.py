@@ -41,6 +41,13 @@ class TestConfigurations:
         assert "k" * 16 not in repr(config) + shown
         assert "k" * 16 not in repr(spec), "a key is no part of what is asked for, which is shown to everybody"
 
+    def test_a_service_that_is_open_because_nobody_said_otherwise_says_so(self) -> None:
+        assert "auth_enabled=True" in AciWebservice.deploy_configuration().openness()
+        assert "auth_enabled=True" in LocalWebservice.deploy_configuration().openness()
+        for said in (True, False):
+            assert AciWebservice.deploy_configuration(auth_enabled=said).openness() == ""
+        assert AksWebservice.deploy_configuration().openness() == ""
+
     def test_aks_grows_by_itself_and_wants_keys(self) -> None:
         config = AksWebservice.deploy_configuration(autoscale_max_replicas=3, autoscale_target_utilization=50)
         limits = config.limits()

@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from roost.blobs.hashing import hash_bytes
 from roost.domain.errors import InvalidInput, NotFound
 from roost.services import blobs
 from roost.services.house import House
@@ -27,6 +28,13 @@ def test_a_batch_that_is_cut_short_stores_nothing(house: House) -> None:
     for cut in (1, 35, len(whole) - 1):
         with pytest.raises(InvalidInput):
             blobs.put_batch(house, whole[:cut])
+
+
+def test_a_batch_holds_a_limited_number_and_none_of_too_many_is_stored(house: House) -> None:
+    name = hash_bytes(b"new")
+    with pytest.raises(InvalidInput, match="more than 10000 blobs"):
+        blobs.put_batch(house, _frame(name, b"new") * 10_001)
+    assert blobs.missing(house, [name]) == [name]
 
 
 def test_content_of_another_hash_is_refused(house: House) -> None:

@@ -1,7 +1,6 @@
 """Datasets: versions, the files that a definition means, lineage both ways; what a run may hand on."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from tests.services.houses import ANN, submission, submit
@@ -38,7 +37,9 @@ def register(house: House, definition: Definition, name: str = "birds", caller: 
     return datasets.register(house, caller, "vision", name, new)[0]
 
 
-def test_names_are_relative_to_the_folder_that_all_sources_share(house: House, tmp_path: Path) -> None:
+def test_names_are_relative_to_the_folder_that_all_sources_share(
+    house: House, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     put(house, "d/train/a.csv", "d/train/b.csv", "d/test/a.csv", "e.txt")
     assert names(house, of("d/train/*.csv")) == ["a.csv", "b.csv"]
     assert names(house, of("d/train")) == ["a.csv", "b.csv"]
@@ -48,8 +49,8 @@ def test_names_are_relative_to_the_folder_that_all_sources_share(house: House, t
     assert names(house, of("e.txt", "d/test")) == ["e.txt", "d/test/a.csv"]
     assert names(house, of("d/train/*.csv", "d/train/a.csv")) == ["a.csv", "b.csv"]
     assert names(house, of("gone/*")) == []
-    (tmp_path / "x").mkdir()
-    new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(tmp_path / "x")}, credential={})
+    folder = tmp_path_factory.mktemp("more")
+    new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(folder)}, credential={})
     datastores.register(house, ANN, "vision", "more", new)
     put(house, "d/train/a.csv", name="more")
     both = Definition(sources=(Source(datastore=OWN, path="d/train/a.csv"), Source(datastore="more", path="d/train")))
@@ -180,7 +181,7 @@ def test_a_script_declares_by_asking(house: House) -> None:
     assert len(places(house, own)) == 1
 
 
-def test_a_script_writes_where_it_said(house: House, tmp_path: Path) -> None:
+def test_a_script_writes_where_it_said(house: House, tmp_path_factory: pytest.TempPathFactory) -> None:
     own = Caller(user="ann", run_id=submit(house).id)
     declare(house, own, "output", "made")
     declare(house, own, "output", "made/below")
@@ -196,7 +197,8 @@ def test_a_script_writes_where_it_said(house: House, tmp_path: Path) -> None:
     assert len(places(house, own)) == 2, "that it read it too is told"
     with pytest.raises(InvalidInput, match="cannot be written to"):
         declare(house, own, "output", "made/*")
-    new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(tmp_path)}, credential={}, read_only=True)
+    folder = tmp_path_factory.mktemp("looked")
+    new = NewDatastore(kind=DatastoreKind.FOLDER, settings={"path": str(folder)}, credential={}, read_only=True)
     datastores.register(house, ANN, "vision", "looked", new)
     with pytest.raises(Conflict, match="'looked' is read only"):
         declare(house, own, "output", "x", name="looked")

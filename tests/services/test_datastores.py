@@ -7,17 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.domain.test_object_hosts import OTHER_HOSTS
 from tests.services.houses import ANN, make_house, submit
 
 from roost.blobs import batches
 from roost.domain import codec
 from roost.domain.datasets import Definition, Input, Output, Source
-from roost.domain.datastores import DatastoreKind, Item
+from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.workspaces import Workspace
 from roost.objects.folder import FolderPlace
-from roost.services import datastores, secrets, stored_files
+from roost.services import datasets, datastores, models, secrets, stored_files
 from roost.services.datastores import NewDatastore
 from roost.services.house import House
 
@@ -254,6 +255,19 @@ def test_a_shared_server_goes_to_known_hosts_only(house: House) -> None:
         datastores.register(shared, ANN, "vision", "x", new)
 
 
+@pytest.mark.parametrize("endpoint", OTHER_HOSTS)
+def test_an_address_that_two_clients_read_differently_is_refused_and_never_asked(house: House, endpoint: str) -> None:
+    """Registered, and registered by an older version that took it."""
+    shared = replace(house, data_roots=(), data_endpoints=("minio.local:9000",))
+    new = NewDatastore(kind=DatastoreKind.S3, settings={"bucket": "b", "endpoint": endpoint}, credential={})
+    with pytest.raises((InvalidInput, Forbidden)):
+        datastores.register(shared, ANN, "vision", "x", new)
+    older = Datastore(workspace="vision", name="old", kind=DatastoreKind.S3, settings=dict(new.settings))
+    house.store.datastores.put(older, None, overwrite=True)
+    with pytest.raises((InvalidInput, Forbidden)):
+        found(shared, name="old")
+
+
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
@@ -272,6 +286,65 @@ def test_no_name_leads_to_another_host(house: House, kind: DatastoreKind, settin
     for fine in ({"account": "acc1", "container": "$web"}, {"account": "acc1-secondary", "container": "my-box"}):
         new = NewDatastore(kind=DatastoreKind.AZURE_BLOB, settings=fine, credential={}, overwrite=True)
         datastores.register(shared, ANN, "vision", "x", new)
+
+
+def test_the_home_is_no_datastore_nor_are_folders_around_it_and_links_into_it(house: House, tmp_path: Path) -> None:
+    home = Path(house.facts.home)
+    (tmp_path / "to_home").symlink_to(home)
+    (tmp_path / "to_blobs").symlink_to(home / "blobs")
+    around = (home, home / "blobs", home / "data", tmp_path, Path("/"), tmp_path / "to_home", tmp_path / "to_blobs")
+    for path in (*around, home / "x" / "..", tmp_path / "to_home" / "blobs"):
+        with pytest.raises(Forbidden, match="the control plane's home"):
+            datastores.register(house, ANN, "vision", "x", folder(path))
+
+
+def test_a_link_into_the_home_that_was_made_later_leads_nowhere(house: House, tmp_path: Path) -> None:
+    home, data = Path(house.facts.home), tmp_path / "data"
+    (home / "token").write_text("the token")
+    data.mkdir()
+    (data / "fine").write_text("x")
+    datastores.register(house, ANN, "vision", "x", folder(data))
+    (data / "token").symlink_to(home / "token")
+    (data / "home").symlink_to(home)
+    inputs = (Input(name="i", definition=Definition(sources=(Source(datastore="x", path=""),))),)
+    for caller in (ANN, Caller(user="ann", run_id=submit(house, inputs=inputs).id)):
+        assert [item.name for item in found(house, "**", caller, name="x")] == ["fine"]
+        for path in ("token", "home/token"):
+            with pytest.raises(Forbidden, match="outside"):
+                content(house, path, caller, name="x")
+            with pytest.raises(Forbidden, match="outside"):
+                found(house, path, caller, name="x", shared=True)
+    with pytest.raises(Forbidden, match="outside"):
+        put(house, "home/planted", b"x", name="x")
+    assert not (home / "planted").exists()
+
+
+def test_a_folder_around_the_home_that_was_registered_before_shows_nothing_of_it(house: House, tmp_path: Path) -> None:
+    (Path(house.facts.home) / "token").write_text("the token")
+    (tmp_path / "fine").write_text("x")
+    older = Datastore(workspace="vision", name="old", kind=DatastoreKind.FOLDER, settings={"path": str(tmp_path)})
+    house.store.datastores.put(older, None, overwrite=True)
+    assert [item.name for item in found(house, name="old") if "/" in item.name] == []
+    with pytest.raises(Forbidden, match="outside"):
+        content(house, "h/token", name="old")
+
+
+def test_a_link_that_is_set_between_the_look_and_the_reading_leads_nowhere(house: House, tmp_path: Path) -> None:
+    home, data = Path(house.facts.home), tmp_path / "data"
+    (home / "token").write_text("the token")
+    (data / "sub").mkdir(parents=True)
+    (data / "sub" / "token").write_text("the other")
+    place = FolderPlace(data, home=home)
+    place._place = lambda path: data / path  # type: ignore[method-assign] # what it saw before the link was there
+    file = place.head("sub/token")
+    (data / "sub").rename(data / "old")
+    (data / "sub").symlink_to(home)
+    assert file is not None
+    with pytest.raises(Forbidden, match="outside"):
+        place.read(file, 0, 9)
+    with pytest.raises(Forbidden, match="outside"):
+        place.write("sub/planted", [b"x"])
+    assert not (home / "planted").exists()
 
 
 def test_a_circle_of_links_ends(house: House, tmp_path: Path) -> None:
@@ -353,6 +426,43 @@ def test_what_a_broken_upload_left_is_never_shown_and_goes_when_it_is_old(house:
     assert left.exists()
     assert [each.name for each in found(house, name="mine")] == ["a.txt"]
     assert (going.exists(), left.exists()) == (True, False)
+
+
+def test_names_of_files_that_are_being_written_are_for_nobody_else(house: House) -> None:
+    for path in (".roost-part-1", "a/.roost-part-b", ".roost-part-x/y"):
+        with pytest.raises(InvalidInput, match="files that are being written"):
+            put(house, path, b"x")
+        with pytest.raises(InvalidInput, match="files that are being written"):
+            stored_files.write_batch(house, ANN, "vision", OWN, batches.named(path, b"x"), overwrite=True)
+    assert list((Path(house.facts.home) / "data").rglob("*part*")) == []
+
+
+def test_a_run_is_told_the_same_of_what_is_not_there_and_of_what_is_not_its_own(house: House, tmp_path: Path) -> None:
+    house.store.workspaces.ensure(Workspace(name="other", user="ann", created_at=1.0))
+    (tmp_path / "d").mkdir()
+    datastores.register(house, ANN, "other", "theirs", folder(tmp_path / "d"))
+    own = Caller(user="ann", run_id=submit(house).id)
+
+    def refusal(deed: object) -> tuple[type, str]:
+        with pytest.raises(Exception, match="does not reach") as caught:
+            deed()  # type: ignore[operator]
+        return type(caught.value), str(caught.value).replace("nowhere", "other").replace("none", "theirs")
+
+    def asked(workspace: str, name: str) -> list[tuple[type, str]]:
+        definition = Definition(sources=(Source(datastore=name, path="x"),))
+        deeds = (
+            lambda: stored_files.items(house, own, workspace, name, "x", shared=False),
+            lambda: stored_files.head(house, own, workspace, name, "x"),
+            lambda: stored_files.read_batch(house, own, workspace, name, {"x": ""}),
+            lambda: stored_files.may_write(house, own, workspace, name, ["x"], overwrite=True),
+            lambda: datasets.items(house, own, workspace, definition, shared=False),
+            lambda: datasets.register(house, own, workspace, "d", datasets.NewDataset(definition=definition)),
+            lambda: datasets.get(house, own, workspace, "d"),
+            lambda: models.get(house, own, workspace, "m"),
+        )
+        return [refusal(deed) for deed in deeds]
+
+    assert asked("other", "theirs") == asked("other", "none") == asked("nowhere", "none")
 
 
 def test_many_small_files_at_once(house: House) -> None:

@@ -102,12 +102,33 @@ def _deliver(folder: Folder, link: Link, ended_at: float) -> list[str]:
 def remove(root: Path) -> None:
     """Deletes the run's folder, with folders in it that the script has made read-only."""
 
+    tried: set[str] = set()
+
     def again(function: Callable[..., object], path: str, _: object) -> None:
         try:
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700)
-            function(path)
+            _open_up(root, os.path.dirname(path))
+            _open_up(root, path)
+            if function in (os.unlink, os.rmdir):
+                function(path)
+            elif path not in tried:  # a folder that could not be read
+                tried.add(path)
+                shutil.rmtree(path, onerror=again)
         except OSError as problem:
             log.warning("%s cannot be deleted: %s", path, problem.strerror)
 
     shutil.rmtree(root, onerror=again)
+
+
+def _open_up(root: Path, path: str) -> None:
+    """Gives back the rights on a folder inside the root; what a link leads to stays as it is. Through its descriptor: nobody can
+    set a link in its place meanwhile."""
+    try:
+        folder = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except NotADirectoryError:  # a file or a link, which needs no rights of its own to be deleted
+        return
+    try:
+        held = f"/proc/self/fd/{folder}"
+        if Path(os.readlink(held)).is_relative_to(os.path.realpath(root)):
+            os.chmod(held, 0o700)
+    finally:
+        os.close(folder)

@@ -46,7 +46,7 @@ def ensure(home: Path) -> Path:
             file = part / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-        part.chmod(0o755)
+        part.chmod(0o700)
         os.rename(part, folder)
     except OSError:
         if not folder.is_dir():  # else another agent was quicker: its copy is as good

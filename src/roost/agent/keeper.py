@@ -18,6 +18,7 @@ from typing import NoReturn
 from roost.agent import build, main, salvage
 from roost.agent.folder import Folder, write
 from roost.agent.processes import Tree, known
+from roost.blobs import umasks
 from roost.domain.plans import Errand
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -29,6 +30,7 @@ log = logging.getLogger("roost.agent")
 def keep(root: Path, *, daemon: bool = True) -> NoReturn:
     """Does the errand of the plan in this folder, and exits. The caller holds the folder's lock and has no threads."""
     folder = Folder(root)
+    umasks.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     # A control plane that was started in the background ignores these two; the script must not inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,8 +7,8 @@ from nothing, gives the same bytes. A log that has something to hide is sent fro
 
 import contextlib
 import hashlib
+import heapq
 import json
-import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from roost.agent import together
 from roost.agent.folder import Folder, write
-from roost.domain.secrets import patterns
+from roost.domain.secret_forms import patterns
 
 MASK = b"***"
 _PIECE = 1024 * 1024
@@ -27,19 +27,28 @@ class Mask:
     where several fit, the first and then the longest counts."""
 
     def __init__(self, words: tuple[bytes, ...]) -> None:
+        """`words`: the longest first."""
         self._words = words
-        self._search = re.compile(b"|".join(re.escape(word) for word in words)).search
         self._held = b""
 
     def feed(self, data: bytes, *, last: bool = False) -> bytes:
         text, at, out = self._held + data, 0, []
-        while True:
-            hold = len(text) if last else self._unclear_from(text, at)
-            found = self._search(text, at)
-            if found is None or found.start() >= hold:
-                break
-            out += [text[at : found.start()], MASK]
-            at = found.end()
+        hold = len(text) if last else self._unclear_from(text, 0)
+        # To look for one word after another is several times as fast as a regular expression of all.
+        places = [(place, number) for number, word in enumerate(self._words) if (place := text.find(word)) >= 0]
+        heapq.heapify(places)
+        while places and places[0][0] < hold:
+            start, number = places[0]
+            if start >= at:
+                out += [text[at:start], MASK]
+                at = start + len(self._words[number])
+                if at > hold:
+                    hold = self._unclear_from(text, at)
+            following = text.find(self._words[number], at)
+            if following >= 0:
+                heapq.heapreplace(places, (following, number))
+            else:
+                heapq.heappop(places)
         out.append(text[at:hold])
         self._held = text[hold:]
         return b"".join(out)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from roost.blobs import umasks
+
 MARK = "ROOST_MARK"
 POLITE_SECONDS = 5.0
 """How long a process has after SIGTERM."""
@@ -219,6 +221,7 @@ class Started:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                umask=umasks.users(),
             )
         self.pid = self._process.pid
         self.fd = os.pidfd_open(self.pid)

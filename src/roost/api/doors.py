@@ -1,4 +1,5 @@
-"""Who may enter: each route declares its access when it is made, and a route that does not cannot be served.
+"""Who may enter: each route declares its access when it is made, and a route that does not cannot be served. What a browser's
+session may do of it: `browsing.py`.
 
 A Desk holds the routes of one noun; each carries an Access and the records of its body and answer (for OpenAPI).
 """
@@ -11,8 +12,9 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 
+from roost.api import browsing
 from roost.api.cookies import session_of
-from roost.domain.errors import Unauthorized
+from roost.domain.errors import Forbidden, Unauthorized
 from roost.domain.people import Caller, TokenKind
 from roost.services import lineage, people
 from roost.services.house import House
@@ -126,6 +128,19 @@ _CHECKS: dict[Access, Callable[[Request], Awaitable[None]]] = {
 }
 
 
+def _entry(sign: Sign, method: str, path: str) -> Callable[[Request], Awaitable[None]]:
+    check, for_sessions = _CHECKS[sign.access], browsing.may(method, path)
+
+    async def enter(request: Request) -> None:
+        await check(request)
+        if sign.access is not Access.OPEN and not for_sessions and (await caller_of(request)).by_browser:
+            raise Forbidden(
+                f"A browser's session may not {method} {path}.", hint="Do it with the SDK or the `roost` command."
+            )
+
+    return enter
+
+
 class Desk:
     """The routes of one noun, declared when its module is loaded and mounted when an app is made."""
 
@@ -151,7 +166,7 @@ class Desk:
                 path,
                 endpoint,
                 methods=[method],
-                dependencies=[Depends(_CHECKS[sign.access])],
+                dependencies=[Depends(_entry(sign, method, path))],
                 response_model=None,
                 tags=[self._noun],
             )

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roost.api.answers import failure
-from roost.domain.errors import Forbidden, RoostError
+from roost.domain import names
+from roost.domain.errors import Forbidden, InvalidInput, RoostError
 
 log = logging.getLogger("roost.api")
 
@@ -64,6 +65,8 @@ class Guard:
             if origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):
                 shown = origin.decode("latin-1")[:100]
                 return failure(Forbidden(f"Requests from the origin {shown!r} are not taken."))
+        if wrong := names.address_problem(scope["raw_path"], scope["query_string"]):
+            return failure(InvalidInput(f"The address of the request is not allowed: {wrong}."))
         return None
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:

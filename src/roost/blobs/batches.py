@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from roost.domain.errors import InvalidInput
 
+MAX_COUNT = 10_000
+"""So many come in one body: heads alone, without a byte of content, would keep a thread and the memory for long."""
 _HEAD = struct.Struct("<32sI")
 _NAMED = struct.Struct("<HI")
 

@@ -28,7 +28,7 @@ from roost.domain.errors import DiskFull, InvalidInput, NotFound
 
 _SMALL = 1024 * 1024  # read at once, hashed, and written only if new
 _PIECE = 1024 * 1024
-_READ_ONLY = 0o444
+_READ_ONLY = 0o400
 _STALE_SECONDS = 3600.0
 _USED_AGAIN_SECONDS = 600.0  # a use within this time of the last one is not written down
 _SHELF = 2
@@ -44,7 +44,8 @@ class FolderBlobs:
         self._root = str(root)
         self._tmp = os.path.join(self._root, "tmp")
         self._word, self._counter = secrets.token_hex(4), itertools.count()
-        Path(self._tmp).mkdir(parents=True, exist_ok=True)
+        os.makedirs(self._root, mode=0o700, exist_ok=True)
+        Path(self._tmp).mkdir(mode=0o700, exist_ok=True)
         self._sweep()
 
     def put(self, data: bytes) -> str:
@@ -226,7 +227,7 @@ class FolderBlobs:
         try:
             os.rename(temporary, target)
         except FileNotFoundError:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
             os.rename(temporary, target)
 
     def _sweep(self) -> None:

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.domain.datastores import Item
 
 BLOCK = 4 * 1024 * 1024
@@ -322,7 +323,7 @@ def empty(file: int) -> None:
 
 def seal(file: int, modified_at: float | None) -> None:
     """Read-only, and of the time that its server gave it: `untouched` knows it by that."""
-    os.fchmod(file, 0o444)
+    os.fchmod(file, 0o400)
     os.utime(file, (time.time(), time_of(modified_at)))
 
 
@@ -363,7 +364,7 @@ def _open(path: str, how: int = 0) -> int:
     try:
         return os.open(path, flags, 0o600)
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        umasks.make_folder(Path(path).parent, private=True)
         return os.open(path, flags, 0o600)
 
 

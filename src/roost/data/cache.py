@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.blobs.copying import write_all
 from roost.data import blocks
 from roost.domain.datastores import Item
@@ -42,7 +43,7 @@ class Cache:
         self.limit = limit_of(os.environ) if limit is None else limit
         self.root = home / "cache" / "data"
         self._root = str(self.root)
-        (self.root / "holds").mkdir(parents=True, exist_ok=True)
+        umasks.make_folder(self.root / "holds", private=True)
         self._nonce = secrets.token_hex(8)
         self._hold = -1
         self._holding = threading.Lock()
@@ -152,7 +153,7 @@ class Cache:
         with contextlib.suppress(FileNotFoundError):
             if path.read_text() == facts:
                 return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        umasks.make_folder(path.parent, private=True)
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         temporary.write_text(facts)
         temporary.replace(path)

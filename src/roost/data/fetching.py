@@ -16,6 +16,7 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.blobs.copying import copy
 from roost.data import blocks
 from roost.data.addresses import Addresses, Again, Locate
@@ -27,7 +28,7 @@ from roost.data.parcels import AT_ONCE, Carter, packed
 from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
 from roost.domain import names
-from roost.domain.datastores import PART, Item
+from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
 from roost.transport.landing import held
 
@@ -107,7 +108,7 @@ def _alone(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> 
 def _claim(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> int:
     own, waits = target / _OWN, False
     while True:
-        own.mkdir(parents=True, exist_ok=True)
+        umasks.make_folder(own, private=False)
         try:
             file = os.open(own / "alone", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:  # who was there before removes it just now
@@ -143,7 +144,7 @@ def _straight(
                 if item.path or last[path] != item.name:
                     _copy(path, place, meanwhile)
                 else:
-                    place.parent.mkdir(parents=True, exist_ok=True)
+                    umasks.make_folder(place.parent, private=False)
                     path.chmod(0o644)
                     if blocks.time_of(item.modified_at) == blocks.UNDATED:
                         os.utime(path)
@@ -342,7 +343,7 @@ class _Large:
 def _copy(source: Path, place: Path, meanwhile: Meanwhile, links: bool = True) -> Path:
     """A copy of its own, whole or not at all. Two may make the same one at once."""
     if links:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        umasks.make_folder(place.parent, private=False)
     try:
         with nullcontext(place.parent) if links else held(place.parent) as folder:
             _copy_to(folder, source, place.name, meanwhile)
@@ -352,9 +353,10 @@ def _copy(source: Path, place: Path, meanwhile: Meanwhile, links: bool = True) -
 
 
 def _copy_to(folder: Path, source: Path, name: str, meanwhile: Meanwhile) -> None:
-    part = folder / f"{PART}{secrets.token_hex(8)}"
+    part = folder / f"{names.PART}{secrets.token_hex(8)}"
     try:
         with open(source, "rb") as reading, open(part, "xb") as writing:
+            umasks.open_up(writing.fileno(), 0o666)
             seen = os.fstat(reading.fileno())
             copy(reading.fileno(), writing.fileno(), seen.st_size, lambda _: meanwhile())
             if seen.st_mtime != blocks.UNDATED:

@@ -16,8 +16,6 @@ from roost.domain.errors import Conflict, InvalidInput
 DEFAULT = "workspaceblobstore"
 OWN = (DEFAULT, "workspacefilestore")
 """Those that every workspace has, under Azure's names: folders of the control plane's own."""
-PART = ".roost-part-"
-"""How names of files begin that are being written to a folder. Nobody is shown them, and old ones are swept."""
 MAX_SETTING = 1024
 _NAME = re.compile(r"[a-zA-Z0-9_]{1,255}", re.ASCII)
 _SHAPES = {

@@ -4,6 +4,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Sequence
+from urllib.parse import unquote_to_bytes
 
 from roost.domain.errors import InvalidCompute, InvalidInput
 
@@ -13,6 +14,9 @@ _RUN = re.compile(r"[a-zA-Z0-9][\w-]{0,299}", re.ASCII)
 _COMPUTE = re.compile(r"[a-zA-Z]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?", re.ASCII)
 _SPOOL = re.compile(r"[a-zA-Z0-9][\w.-]{0,127}", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{64}")
+PART = ".roost-part-"
+"""How names of files begin that are being written to a folder. Nobody is shown them, old ones are swept, and no other file may
+have such a name."""
 MAX_PATH = 1024
 MAX_PART = 255
 _NAMED = 5
@@ -86,7 +90,8 @@ def path(name: object) -> str:
 
 
 _BACKSLASH, _NOT_TEXT, _CONTROL = "it has a backslash", "it is not UTF-8", "it has a control character"
-ODD = (_BACKSLASH, _NOT_TEXT, _CONTROL)
+_BEING_WRITTEN = f"names that begin with `{PART}` are for files that are being written"
+ODD = (_BACKSLASH, _NOT_TEXT, _CONTROL, _BEING_WRITTEN)
 """What a file of a folder may be called, and is passed over for; anything else of a name is a mistake of whoever gives it."""
 
 
@@ -103,6 +108,8 @@ def problem(name: str) -> str:
         return _BACKSLASH
     if parts[0][1:2] == ":":
         return "it begins with a drive letter"
+    if PART in name and any(part.startswith(PART) for part in parts):
+        return _BEING_WRITTEN
     odd = () if name.isprintable() else {unicodedata.category(c) for c in name}
     if "Cs" in odd:
         return _NOT_TEXT
@@ -110,6 +117,20 @@ def problem(name: str) -> str:
         return _CONTROL
     if len(name) > MAX_PATH or any(len(p.encode("utf-8")) > MAX_PART for p in parts):
         return f"it is too long ({MAX_PATH} characters, {MAX_PART} bytes a part)"
+    return ""
+
+
+def address_problem(path: bytes, query: bytes) -> str:
+    """Why no request may have this path and query, as they were sent; empty when it may. The framework reads bytes that are not
+    UTF-8 as one same letter, and drops a line break at the end: two addresses would mean one file."""
+    if b"%" in path or b"%" in query:
+        try:
+            text = unquote_to_bytes(path).decode()
+            unquote_to_bytes(query).decode()
+        except UnicodeDecodeError:
+            return _NOT_TEXT
+        if not text.isprintable() and any(unicodedata.category(letter) == "Cc" for letter in text):
+            return _CONTROL
     return ""
 
 

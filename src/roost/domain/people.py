@@ -35,7 +35,8 @@ class Caller:
             raise Forbidden(f"The token of run {self.run_id} may not do this.", hint="Use a person's token.")
 
     def require_program(self, deed: str) -> None:
-        """Not a browser: what it holds, a page may come to hold."""
+        """Not a browser: what it holds, a page may come to hold. Said again by those who hand out secrets; which routes a session
+        may use at all is a table of the API's."""
         if self.by_browser:
             raise Forbidden(f"A browser's session may not {deed}.", hint="Do it with the SDK or the `roost` command.")
 

@@ -1,15 +1,12 @@
-"""Secrets of a workspace: what is known of one without its value, and what of a text must not be shown once it was read."""
+"""Secrets of a workspace: what is known of one without its value. What of a text must not be shown: `secret_forms.py`."""
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from roost.domain.errors import InvalidInput
 
 MAX_VALUE = 25_000
 """Bytes of a value, as Azure's key vault has it."""
-SHORTEST_MASKED = 4
-"""A shorter value would stand in every second word of a log."""
 _NAME = re.compile(r"[0-9a-zA-Z-]{1,127}", re.ASCII)
 
 
@@ -44,10 +41,3 @@ def checked_value(name: str, value: object) -> str:
     if size > MAX_VALUE:
         raise InvalidInput(f"The value of secret {name!r} has {size} bytes; at most {MAX_VALUE} are kept.")
     return value
-
-
-def patterns(values: Iterable[str]) -> tuple[bytes, ...]:
-    """What to look for in a log: each line of each value that is long enough, the longest first."""
-    lines = {line.strip() for value in values for line in value.splitlines()}
-    found = {line.encode() for line in lines if len(line) >= SHORTEST_MASKED}
-    return tuple(sorted(found, key=lambda pattern: (-len(pattern), pattern)))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from roost.blobs import umasks
 from roost.domain.codec import decode
 from roost.domain.errors import InvalidInput, RoostError, as_wire
 from roost.domain.plans import Access, Plan
@@ -50,6 +51,7 @@ def main() -> None:
         print(json.dumps({"version": VERSION}), file=out)
         return
     logging.basicConfig(stream=sys.stderr, level=logging.INFO)
+    umasks.close()
     home = given.home.expanduser().absolute()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["ROOST_HOME"] = str(home)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from roost.blobs import umasks
 from roost.domain import hosts as hosts_file
 from roost.domain.codec import encode
 from roost.domain.errors import InvalidInput, Unavailable, raise_for
@@ -133,7 +134,9 @@ class _Channel:
         host, self._read = self._host, b""
         argv = [*host.command, host.python, "-P", "-m", "roost.engines.host", host.home]
         # A session of its own: Ctrl-C in a terminal is not meant for it.
-        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self._process = subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, umask=umasks.users()
+        )
         version = self._line(_HELLO_SECONDS).get("version")
         if version != VERSION:
             raise ValueError(f"it has Roost {version}, and the control plane {VERSION}")

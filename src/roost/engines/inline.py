@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
+from roost.blobs import umasks
 from roost.domain.errors import Unavailable
 from roost.domain.plans import Access, Plan
 from roost.engines import folders
@@ -40,7 +41,9 @@ class InlineEngine:
         handle = json.dumps({"run_id": folder.name})
         try:
             command = [sys.executable, "-P", "-m", "roost.agent", str(folder), "--lock", str(lock)]
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[lock], start_new_session=True)
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[lock], start_new_session=True, umask=umasks.users()
+            )
         except OSError as error:
             raise Unavailable(f"No process can be started for {plan.run_id}: {error.strerror}.") from error
         finally:

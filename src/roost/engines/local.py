@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from roost.blobs import umasks
 from roost.domain.errors import Unavailable
 from roost.domain.plans import Access, Errand, Plan, seat
 from roost.engines import folders
@@ -153,6 +154,7 @@ class _Warm:
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
+            umask=umasks.users(),
         )
         theirs.close()
 

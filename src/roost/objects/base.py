@@ -30,7 +30,7 @@ class Place(Protocol):
         """Makes or replaces a file: whole or not at all. Its size."""
 
     def local(self, path: str) -> str:
-        """Where the file is on the control plane's machine; empty when it is not on it."""
+        """Where a file that was listed is on the control plane's machine; empty when it is not on it."""
 
     def addresses(self, paths: Sequence[str]) -> Sequence[str]:
         """Where each can be had by anybody for a while; empty for one that only the control plane can have."""

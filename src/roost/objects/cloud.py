@@ -54,6 +54,8 @@ class CloudPlace:
         with self._told(path):
             for page in obstore.list(self._store, (self._prefix + path).rstrip("/") or None, chunk_size=1000):
                 for each in page:
+                    if names.PART in each["path"] and each["path"].rpartition("/")[2].startswith(names.PART):
+                        continue  # in a folder that was copied here: shown nowhere, here neither
                     if each["size"] or not each["path"].endswith("/"):  # an empty "a/" stands for a folder
                         yield self._found(each)
 

@@ -1,4 +1,5 @@
-"""A folder of the control plane's machine. On a shared server nothing outside the allowed roots is reached, be it by a link.
+"""A folder of the control plane's machine. On a shared server nothing outside the allowed roots is reached, be it by a link; on
+any server nothing of its home, which holds its token, database and key. Looked at when a file is open: a link may change.
 
 A file is written beside its place and then renamed. What a killed writer left goes with the next listing of its folder once it
 is a day old; the control plane's own folders are swept too.
@@ -11,10 +12,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.blobs.copying import write_all
 from roost.blobs.pieces import FilePieces
-from roost.domain.datastores import PART, missing_folder
+from roost.domain.datastores import missing_folder
 from roost.domain.errors import Conflict, Forbidden, NotFound
+from roost.domain.names import PART
 from roost.objects.base import Found
 
 LEFT_SECONDS = 24 * 3600.0
@@ -23,12 +26,21 @@ LEFT_SECONDS = 24 * 3600.0
 
 class FolderPlace:
     def __init__(
-        self, root: Path, roots: Sequence[Path] | None = None, *, own: bool = False, read_only: bool = False
+        self,
+        root: Path,
+        roots: Sequence[Path] | None = None,
+        *,
+        home: Path | None = None,
+        own: bool = False,
+        read_only: bool = False,
     ) -> None:
-        """`roots`: folders that links may lead into; None for everywhere. `own`: the control plane's, which makes it when
-        something is written; any other has to be there. `read_only`: nothing in it is touched."""
+        """`roots`: folders that links may lead into; None for everywhere. `home`: the control plane's, closed but for what this
+        place itself has in it. `own`: the control plane's, which makes it when something is written; any other has to be
+        there. `read_only`: nothing in it is touched."""
         self._root, self._own, self._read_only = root, own, read_only
         self._roots = None if roots is None else [Path(os.path.realpath(each)) for each in roots]
+        self._home = None if home is None else Path(os.path.realpath(home))
+        self._real_root = Path(os.path.realpath(root))
 
     def list(self, path: str) -> Iterator[Found]:
         start = self._place(path)
@@ -52,6 +64,8 @@ class FolderPlace:
             if entry.is_symlink() and not self._allowed(entry.path):
                 continue
             if entry.is_dir():
+                if self._is_home(entry):
+                    continue
                 yield from self._walk(entry.path, f"{prefix}{entry.name}/", above | {(seen.st_dev, seen.st_ino)})
             elif entry.name.startswith(PART):
                 if not self._read_only:
@@ -73,6 +87,9 @@ class FolderPlace:
             raise NotFound(f"There is no file {found.path!r} any more.") from None
         except OSError as error:
             raise Conflict(f"File {found.path!r} cannot be read: {error.strerror}.") from None
+        if not self._allowed(f"/proc/self/fd/{file}"):  # a link was set since its path was looked at
+            os.close(file)
+            raise self._outside(found.path)
         if _found(found.path, os.fstat(file)) != found:
             os.close(file)
             raise Conflict(f"File {found.path!r} became another while it was read.")
@@ -83,19 +100,24 @@ class FolderPlace:
         self._require_root()
         size = 0
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            part = target.with_name(f"{PART}{secrets.token_hex(8)}")
-            file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            umasks.make_folder(target.parent, private=self._own)
+            parent = self._open_folder(target.parent, path)
+            part = f"{PART}{secrets.token_hex(8)}"
             try:
-                for piece in pieces:
-                    write_all(file, piece)
-                    size += len(piece)
-                part.replace(target)
-            except BaseException:
-                part.unlink(missing_ok=True)
-                raise
+                file = umasks.make_file(part, private=self._own, folder=parent)
+                try:
+                    for piece in pieces:
+                        write_all(file, piece)
+                        size += len(piece)
+                    os.replace(part, target.name, src_dir_fd=parent, dst_dir_fd=parent)
+                except BaseException:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(part, dir_fd=parent)
+                    raise
+                finally:
+                    os.close(file)
             finally:
-                os.close(file)
+                os.close(parent)
         except (NotADirectoryError, IsADirectoryError, FileExistsError):
             raise Conflict(f"{path!r} cannot be written: a file is where a folder has to be, or the reverse.") from None
         except PermissionError as error:
@@ -103,7 +125,7 @@ class FolderPlace:
         return size
 
     def local(self, path: str) -> str:
-        return str(self._place(path))
+        return str(self._root / path)
 
     def addresses(self, paths: Sequence[str]) -> Sequence[str]:
         """None: nobody else can have a file of this machine."""
@@ -116,14 +138,34 @@ class FolderPlace:
     def _place(self, path: str) -> Path:
         place = self._root / path if path else self._root
         if not self._allowed(str(place)):
-            raise Forbidden(f"{path!r} leads outside the folders that this server may read.")
+            raise self._outside(path)
         return place
 
+    def _open_folder(self, folder: Path, path: str) -> int:
+        """The folder that a file is written to, held open: a link that is set in its place meanwhile leads nowhere."""
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if not self._allowed(f"/proc/self/fd/{opened}"):
+            os.close(opened)
+            raise self._outside(path)
+        return opened
+
     def _allowed(self, path: str) -> bool:
-        if self._roots is None:
-            return True
         real = Path(os.path.realpath(path))
-        return any(real.is_relative_to(root) for root in self._roots)
+        own = self._own and real.is_relative_to(self._real_root)
+        if self._home is not None and real.is_relative_to(self._home) and not own:
+            return False
+        return self._roots is None or any(real.is_relative_to(root) for root in self._roots)
+
+    def _is_home(self, entry: os.DirEntry[str]) -> bool:
+        """A folder around the home was registered before that was refused, or the home is bound to a second place."""
+        if self._home is None or self._own:
+            return False
+        with contextlib.suppress(OSError):
+            return os.path.samestat(entry.stat(), os.stat(self._home))
+        return False
+
+    def _outside(self, path: str) -> Forbidden:
+        return Forbidden(f"{path!r} leads outside the folders that this server may read.")
 
 
 def left(root: Path, before: float, *, keep: bool = False) -> Iterator[int]:

@@ -99,6 +99,16 @@ def _home() -> Iterator[Check]:
         yield Check("home", OK, f"{home} ({kind or 'unknown file system'})")
 
 
+def _jobs() -> Iterator[Check]:
+    yield Check(
+        "jobs",
+        OK,
+        "Runs are processes of the user who runs the control plane: a script can read its token, its database and the key of "
+        "all secrets.",
+        "Submit code that you trust with them (docs/guides/secrets.md).",
+    )
+
+
 def _file_system(path: Path) -> str:
     best, kind = "", ""
     try:
@@ -275,4 +285,4 @@ def _conda() -> Iterator[Check]:
         )
 
 
-CHECKS = (_versions, _packages, _home, _places, _disk, _control_plane, _service, _git, _containers, _conda)
+CHECKS = (_versions, _packages, _home, _jobs, _places, _disk, _control_plane, _service, _git, _containers, _conda)

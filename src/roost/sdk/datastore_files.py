@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roost.blobs import umasks
 from roost.blobs.copying import copy
 from roost.domain import codec, globs, names
-from roost.domain.datastores import OWN, PART, DatastoreKind, Item, missing_folder
+from roost.domain.datastores import OWN, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.sdk import telling
 from roost.transport import storing
@@ -132,17 +133,17 @@ def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_To
         raise missing_folder(str(root))
 
     def one(file: tuple[Path, str], look: Look) -> None:
-        told.add(_copy(file[0], root / file[1], look))
+        told.add(_copy(file[0], root / file[1], look, private=datastore.name in OWN))
 
     abreast(one, files, _AT_ONCE, "roost-upload")
 
 
-def _copy(source: Path, target: Path, look: Look) -> int:
+def _copy(source: Path, target: Path, look: Look, *, private: bool) -> int:
     """A whole file or none; its size."""
-    part = target.with_name(f"{PART}{secrets.token_hex(8)}")
+    part = target.with_name(f"{names.PART}{secrets.token_hex(8)}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with source.open("rb") as given, part.open("xb") as made:
+        umasks.make_folder(target.parent, private=private)
+        with source.open("rb") as given, open(umasks.make_file(part, private=private), "wb") as made:
             size = os.fstat(given.fileno()).st_size
             copy(given.fileno(), made.fileno(), size, lambda _: look())
         part.replace(target)

@@ -276,6 +276,8 @@ def _ask(
     said = (beyond(each.cpu, each.memory_gb, each.gpu, machine) for each in limits)
     for line in dict.fromkeys(filter(None, said)):
         print(line, file=sys.stderr)
+    if step := config.openness():
+        print(f"Service {name!r} asks for no key: whoever reaches its address can use it. {step}", file=sys.stderr)
     for which, value in config.keys().items():
         endpoints.renew_key(workspace, name, which, value)
     if show_output:

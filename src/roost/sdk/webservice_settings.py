@@ -116,6 +116,10 @@ class WebserviceDeploymentConfiguration:
     def auth(self) -> Auth:
         return Auth.NONE
 
+    def openness(self) -> str:
+        """How to get a service that asks for a key, when this one does not and nobody said so; else empty."""
+        return ""
+
     def spec(self) -> EndpointSpec:
         """The service without its version."""
         return EndpointSpec(
@@ -183,6 +187,11 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
 
     def auth(self) -> Auth:
         return auth_of(self.auth_enabled, None, Auth.NONE)
+
+    def openness(self) -> str:
+        if self.auth_enabled is not None:
+            return ""
+        return "Give auth_enabled=True to AciWebservice.deploy_configuration for one that does."
 
 
 @dataclass(kw_only=True)
@@ -274,6 +283,9 @@ class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         if self.port is not None and not (whole and 0 < self.port < 65536):
             raise InvalidEndpoint(f"port must be a number from 1 to 65535, got {self.port!r}.")
         super().validate_configuration()
+
+    def openness(self) -> str:
+        return "Local services have no keys; AciWebservice.deploy_configuration(auth_enabled=True) makes one that has."
 
     def spec(self) -> EndpointSpec:
         return replace(super().spec(), port=self.port or 0)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from roost.blobs import umasks
 from roost.domain.errors import Conflict, DiskFull, RoostError
 from roost.server import ending, home
 from roost.server.settings import Settings, read
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(settings: Settings, starter: Starter) -> int:
+    umasks.close()
     home.prepare(settings)
     try:
         home.lock(settings)

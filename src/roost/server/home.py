@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,19 @@ def prepare(settings: Settings) -> None:
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.home.chmod(0o700)
     for folder in (settings.home / "logs", settings.blob_folder):
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True, mode=0o700)
+    _close(settings.home)
+
+
+def _close(home: Path) -> None:
+    """What an older version left open to others: each file and folder of the home itself. Below a closed folder nobody gets
+    anywhere, and to walk through all of it would take long."""
+    with os.scandir(home) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+                if mode & 0o077 and not entry.is_symlink():
+                    os.chmod(entry.path, mode & 0o700)
 
 
 def lock(settings: Settings) -> int:

@@ -1,6 +1,7 @@
 """Blobs over the wire: which are missing, one by one, and many small ones in one body."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from roost.blobs import batches
 from roost.blobs.base import Inflow
@@ -34,7 +35,9 @@ def put_unnamed(house: House, chunks: Inflow | Iterable[bytes | memoryview]) -> 
 
 def put_batch(house: House, body: bytes) -> int:
     """Stores the framed blobs of one body; nothing of it when the framing is damaged."""
-    frames = list(batches.read(body))
+    frames = list(islice(batches.read(body), batches.MAX_COUNT + 1))
+    if len(frames) > batches.MAX_COUNT:
+        raise InvalidInput(f"The batch has more than {batches.MAX_COUNT} blobs.", hint="Send them in several.")
     for name, data in frames:
         house.blobs.put_stream((data,), expected=name)
     return len(frames)

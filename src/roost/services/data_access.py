@@ -5,12 +5,13 @@ declaring: `datasets.declare`), and what it fills.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NoReturn
 
-from roost.domain import globs
+from roost.domain import globs, names
 from roost.domain.datasets import DataUse, Direction, Source, destination
 from roost.domain.datastores import DEFAULT, Datastore
 from roost.domain.errors import Forbidden
 from roost.domain.people import Caller
 from roost.domain.runs import Run
+from roost.services import datastores
 from roost.services.house import House
 
 
@@ -60,6 +61,16 @@ def require_workspace(house: House, caller: Caller, workspace: str) -> None:
     """A person, or the token of a run in that workspace."""
     if caller.is_run and house.store.runs.get(caller.run_id).workspace != workspace:
         raise Forbidden(f"The token of run {caller.run_id} does not reach workspace {workspace!r}.")
+
+
+def workspace_of(house: House, caller: Caller, workspace: str) -> str:
+    """The name of a workspace that is there. A run is told the same of one that is not there and of one that is not its own."""
+    require_workspace(house, caller, workspace)
+    return house.store.workspaces.get(names.workspace(workspace)).name
+
+
+def datastore_of(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
+    return datastores.get(house, workspace_of(house, caller, workspace), name)
 
 
 def reach(house: House, caller: Caller, datastore: Datastore) -> Reach:

@@ -82,9 +82,8 @@ def register(house: House, caller: Caller, workspace: str, name: str, new: NewDa
 
 
 def _register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
-    place = house.store.workspaces.get(names.workspace(workspace)).name
+    place = data_access.workspace_of(house, caller, workspace)
     definition = _known(house, place, new.definition)
-    data_access.require_workspace(house, caller, place)
     _require_sources(house, caller, place, definition)
     submissions.check_labels(new.tags, {})
     _check_description(new.description)
@@ -104,21 +103,18 @@ def _register(house: House, caller: Caller, workspace: str, name: str, new: NewD
 
 def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Dataset:
     """The newest version when none is named. A run that asks has read it from then on, and may list it."""
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    data_access.require_workspace(house, caller, place)
+    place = data_access.workspace_of(house, caller, workspace)
     return _read_by(house, caller, house.store.datasets.get(place, checked_name(name), version))
 
 
 def by_id(house: House, caller: Caller, workspace: str, dataset_id: str) -> Dataset:
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    data_access.require_workspace(house, caller, place)
+    place = data_access.workspace_of(house, caller, workspace)
     return _read_by(house, caller, house.store.datasets.by_id(place, dataset_id))
 
 
 def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
     """The newest of each by name, or all versions of one name, newest first. Those that were only saved have no name to list."""
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    data_access.require_workspace(house, caller, place)
+    place = data_access.workspace_of(house, caller, workspace)
     if name is not None:
         return house.store.datasets.list(place, checked_name(name))
     return [each for each in house.store.datasets.list(place) if not is_saved(each.name)]
@@ -154,8 +150,7 @@ def items(
     """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
     its sources are in; of several, below a folder of each datastore's name. InvalidInput where some of it is there and a path
     that it names is not: a part would be taken for the whole. With a `limit` only so many are handed out."""
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    data_access.require_workspace(house, caller, place)
+    place = data_access.workspace_of(house, caller, workspace)
     wanted = _known(house, place, definition)
     named = dict.fromkeys(source.datastore for source in wanted.sources if source.datastore)
     stores = {name: datastores.get(house, place, name) for name in named}

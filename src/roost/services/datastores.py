@@ -5,9 +5,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from roost.domain import names
+from roost.domain import names, object_hosts
 from roost.domain.datasets import checked_url, masked
 from roost.domain.datastores import (
     DEFAULT,
@@ -26,7 +25,6 @@ from roost.services.house import House
 
 DATA = "data"
 """In the home folder: what is in the datastores that every workspace has."""
-_PROVIDERS = (".amazonaws.com", ".windows.net", ".googleapis.com")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,16 +113,18 @@ def place_of(house: House, datastore: Datastore) -> Place:
 
 def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> Place:
     if datastore.kind is DatastoreKind.FOLDER:
-        own = Path(house.facts.home) / DATA
-        roots = None if house.data_roots is None else [own, *map(Path, house.data_roots)]
-        return FolderPlace(
-            Path(datastore.settings["path"]), roots, own=datastore.name in OWN, read_only=datastore.read_only
-        )
+        home = Path(house.facts.home)
+        roots = None if house.data_roots is None else [home / DATA, *map(Path, house.data_roots)]
+        own, path = datastore.name in OWN, Path(datastore.settings["path"])
+        return FolderPlace(path, roots, home=home, own=own, read_only=datastore.read_only)
     if datastore.kind is DatastoreKind.HTTP:
         return FolderPlace(Path(os.devnull), [])  # nothing is ever asked of it here
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
 
-    return open_place(datastore.name, datastore.kind, datastore.settings, credential)
+    settings = dict(datastore.settings)
+    if settings.get("endpoint"):  # again: an older version may have let it in, or the list have changed since
+        settings["endpoint"] = _checked_endpoint(house, settings["endpoint"])
+    return open_place(datastore.name, datastore.kind, settings, credential)
 
 
 def _own(house: House, workspace: str, name: str) -> Datastore:
@@ -167,9 +167,15 @@ def _checked_folder(house: House, path: str) -> str:
     folder = os.path.normpath(os.path.expanduser(path))
     if not os.path.isabs(folder):
         raise InvalidInput(f"The folder of a datastore is an absolute path, got {path!r}.")
+    real, home = Path(os.path.realpath(folder)), Path(os.path.realpath(house.facts.home))
+    if real.is_relative_to(home) or home.is_relative_to(real):
+        where = "lies in" if real.is_relative_to(home) else "holds"
+        raise Forbidden(
+            f"Folder {path!r} {where} the control plane's home {house.facts.home}, which has its token and its key.",
+            hint="Give a folder of its own to the data.",
+        )
     if house.data_roots is None:
         return _existing(folder)
-    real = Path(os.path.realpath(folder))
     if not any(real.is_relative_to(os.path.realpath(root)) for root in house.data_roots):
         allowed = ", ".join(house.data_roots) or "none"
         raise Forbidden(
@@ -190,13 +196,12 @@ def _existing(folder: str) -> str:
 
 def _checked_endpoint(house: House, endpoint: str) -> str:
     """On a shared server only the providers' own and those that its settings name: it goes there with its own network."""
-    checked = checked_url(endpoint).rstrip("/")
-    host = urlsplit(checked).hostname or ""
+    address = object_hosts.read(endpoint)
     known = house.data_endpoints
-    if known is None or host in known or urlsplit(checked).netloc in known or host.endswith(_PROVIDERS):
-        return checked
+    if known is None or address.of_a_provider or address.among(known):
+        return str(address)
     raise Forbidden(
-        f"The endpoint {masked(checked)!r} is not one that this server may ask.",
+        f"The endpoint '{address}' is not one that this server may ask.",
         hint="Its administrator can add the host to ROOST_DATA_ENDPOINTS.",
     )
 

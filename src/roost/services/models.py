@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from roost.domain import names
+from roost.domain import labels, names
 from roost.domain.errors import (
     Forbidden,
     InvalidInput,
@@ -89,7 +89,7 @@ class ModelQuery:
 
 def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tuple[Model, bool]:
     """The registered version and whether it is new."""
-    place = _place(house, caller, workspace)
+    place = data_access.workspace_of(house, caller, workspace)
     name = checked_name(new.name)
     _check_words(new)
     submissions.check_labels(new.tags, new.properties)
@@ -97,11 +97,11 @@ def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tup
     _check_resources(new.resources)
     parent = resolve(house, place, new.parent).id if new.parent else ""
     run_id = new.run_id or caller.run_id
+    if run_id:  # before it is looked for: a run is not told which others there are
+        caller.require_run(names.run_id(run_id), lineage.above(house, run_id))
     run = house.store.runs.get(names.run_id(run_id)) if run_id else None
-    if run is not None:
-        caller.require_run(run.id, lineage.above(house, run.id))
-        if run.workspace != place:
-            raise InvalidModel(f"Run {run.id} is in workspace {run.workspace!r}, not in {place!r}.")
+    if run is not None and run.workspace != place:
+        raise InvalidModel(f"Run {run.id} is in workspace {run.workspace!r}, not in {place!r}.")
     if bool(new.manifest) == bool(new.run_path):
         raise InvalidModel("A model is made of files that were put, or of a run's: one of the two.")
     if new.run_path and run is None:
@@ -135,7 +135,7 @@ def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tup
 
 def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Model:
     """The newest version when none is named. A run that asks has used it from then on."""
-    place = _place(house, caller, workspace)
+    place = data_access.workspace_of(house, caller, workspace)
     model = house.store.models.get(place, checked_name(name), None if version is None else _version(version))
     if caller.is_run and caller.run_id != model.run_id:
         _note_use(house, caller.run_id, model.id)
@@ -160,7 +160,7 @@ def files(house: House, workspace: str, model_id: str) -> list[Entry]:
 
 
 def listing(house: House, caller: Caller, workspace: str, query: ModelQuery) -> list[Model]:
-    place = _place(house, caller, workspace)
+    place = data_access.workspace_of(house, caller, workspace)
     name = None if query.name is None else checked_name(query.name)
     found = house.store.models.list(
         place, name=name, run_id=query.run_id, framework=query.framework, latest=query.latest
@@ -170,8 +170,8 @@ def listing(house: House, caller: Caller, workspace: str, query: ModelQuery) -> 
 
 
 def _fits(model: Model, query: ModelQuery) -> bool:
-    for wanted, labels in ((query.tags, model.tags), (query.properties, model.properties)):
-        if any(key not in labels or value not in (None, labels[key]) for key, value in wanted.items()):
+    for wanted, held in ((query.tags, model.tags), (query.properties, model.properties)):
+        if any(key not in held or value not in (None, held[key]) for key, value in wanted.items()):
             return False
     given = {dataset_id for _, dataset_id in model.datasets} | {model.sample_input, model.sample_output}
     return query.dataset_id is None or query.dataset_id in given
@@ -179,7 +179,7 @@ def _fits(model: Model, query: ModelQuery) -> bool:
 
 def change(house: House, caller: Caller, workspace: str, name: str, version: int, changes: ModelChanges) -> Model:
     """A run may change what it, or one below it, has registered."""
-    place = _place(house, caller, workspace)
+    place = data_access.workspace_of(house, caller, workspace)
     _version(version)
     submissions.check_labels(changes.tags, changes.properties)
     _check_description(changes.description or "")
@@ -207,7 +207,8 @@ def _changed(model: Model, changes: ModelChanges, now: float) -> Model:
             )
     kept = {} if changes.replace_tags else {k: v for k, v in model.tags.items() if k not in changes.remove_tags}
     tags, properties = {**kept, **changes.tags}, {**model.properties, **changes.properties}
-    submissions.check_labels(tags, properties)
+    labels.check_merged("tag", model.tags, tags)
+    labels.check_merged("property", model.properties, properties)
     datasets = tuple(dict.fromkeys((*model.datasets, *((purpose, each) for purpose, each in changes.datasets))))
     if len(datasets) > MAX_DATASETS:
         raise InvalidModel(f"Model {model.id} would have {len(datasets)} datasets; at most {MAX_DATASETS} are kept.")
@@ -301,12 +302,6 @@ def _segment(entries: Sequence[Entry]) -> str:
 
 
 # ---- rules
-
-
-def _place(house: House, caller: Caller, workspace: str) -> str:
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    data_access.require_workspace(house, caller, place)
-    return place
 
 
 def _version(version: int) -> int:

@@ -21,8 +21,6 @@ from roost.services.data_access import Reach
 from roost.services.house import House
 
 MAX_ITEMS = 500_000
-MAX_BATCH = 10_000
-"""So many files come in one body: names alone, without a byte of content, would fill the memory."""
 MAX_ASKED = 1000
 _BATCH_BYTES = 8 * 1024 * 1024
 """So many bytes of files go out in one body."""
@@ -39,7 +37,7 @@ class Listed:
 
 def items(house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> Listed:
     """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files."""
-    datastore = datastores.get(house, workspace, name)
+    datastore = data_access.datastore_of(house, caller, workspace, name)
     return items_in(house, data_access.reach(house, caller, datastore), datastore, path, shared=shared)
 
 
@@ -94,7 +92,7 @@ def matching(place: Place, path: str) -> list[Found]:
 
 def head(house: House, caller: Caller, workspace: str, name: str, path: str) -> tuple[Place, Found]:
     """A file that may be read, and the place it is in; NotFound."""
-    datastore = datastores.get(house, workspace, name)
+    datastore = data_access.datastore_of(house, caller, workspace, name)
     checked = names.path(path)
     data_access.reach(house, caller, datastore).require_file(checked)
     place = datastores.place_of(house, datastore)
@@ -114,7 +112,7 @@ def read_batch(house: House, caller: Caller, workspace: str, name: str, wanted: 
     if len(wanted) > MAX_ASKED:
         raise InvalidInput(f"More than {MAX_ASKED} files are asked for.", hint="Ask for them in several requests.")
     wanted = {names.path(path): etag for path, etag in wanted.items()}
-    datastore = datastores.get(house, workspace, name)
+    datastore = data_access.datastore_of(house, caller, workspace, name)
     reach = data_access.reach(house, caller, datastore)
     for path in wanted:
         reach.require_file(path)
@@ -147,7 +145,7 @@ def may_write(
     house: House, caller: Caller, workspace: str, name: str, paths: Sequence[str], *, overwrite: bool
 ) -> Place:
     """The place to write to; refused before a byte is written. Conflict when one is there and not to be replaced."""
-    datastore = datastores.get(house, workspace, name)
+    datastore = data_access.datastore_of(house, caller, workspace, name)
     checked = [names.path(path) for path in paths]
     data_access.require_write(house, caller, datastore, checked)
     if datastore.read_only:
@@ -170,9 +168,9 @@ def write_batch(
     house: House, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
 ) -> tuple[int, int]:
     """Many small files, each whole or not at all; how many, and their bytes. None is written when one may not be."""
-    files = list(islice(batches.read_named(body), MAX_BATCH + 1))
-    if len(files) > MAX_BATCH:
-        raise InvalidInput(f"The batch has more than {MAX_BATCH} files.", hint="Send them in several.")
+    files = list(islice(batches.read_named(body), batches.MAX_COUNT + 1))
+    if len(files) > batches.MAX_COUNT:
+        raise InvalidInput(f"The batch has more than {batches.MAX_COUNT} files.", hint="Send them in several.")
     place = may_write(house, caller, workspace, name, [path for path, _ in files], overwrite=overwrite)
     return len(files), sum(write(place, path, [data]) for path, data in files)
 

@@ -4,16 +4,13 @@ import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from roost.domain import environments, names, recipes, topology
+from roost.domain import environments, labels, names, recipes, topology
 from roost.domain.compute import Compute, ComputeKind
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
 from roost.services import archives
 from roost.services.house import House
 
-MAX_TAGS = 1000
-MAX_KEY = 255
-MAX_VALUE = 8192
 MAX_DISPLAY_NAME = 255
 MAX_DESCRIPTION = 8192
 MAX_PRIORITY = 1_000_000
@@ -53,17 +50,8 @@ def check_labels(
     display_name: str | None = None,
     description: str | None = None,
 ) -> None:
-    for word, labels in (("tag", tags), ("property", properties)):
-        if len(labels) > MAX_TAGS:
-            raise InvalidInput(f"{len(labels)} of kind {word} were given; at most {MAX_TAGS} are kept.")
-        for key, value in labels.items():
-            if not key or len(key) > MAX_KEY:
-                raise InvalidInput(f"The name of a {word} has 1 to {MAX_KEY} characters, got {len(key)}: {key[:80]!r}.")
-            if value is not None and len(value) > MAX_VALUE:
-                raise InvalidInput(
-                    f"The value of {word} {key!r} has {len(value)} characters; at most {MAX_VALUE} are kept.",
-                    hint="Keep long text in a file.",
-                )
+    for word, given in (("tag", tags), ("property", properties)):
+        labels.check(word, given)
     if display_name is not None and len(display_name) > MAX_DISPLAY_NAME:
         raise InvalidInput(f"The display name has {len(display_name)} characters; at most {MAX_DISPLAY_NAME} are kept.")
     if description is not None and len(description) > MAX_DESCRIPTION:

@@ -193,7 +193,7 @@ def _batches(small: Sequence[tuple[str, Path]]) -> Iterator[bytes]:
         data = path.read_bytes()
         batch.append(batches.head(name, len(data)) + data)
         size += len(data)
-        if size >= _BATCH:
+        if size >= _BATCH or len(batch) == batches.MAX_COUNT:
             yield b"".join(batch)
             batch, size = [], 0
     if batch:

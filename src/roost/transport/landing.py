@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from roost.blobs import umasks
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import DiskFull, InvalidInput
 from roost.domain.files import Entry, EntryKind
@@ -86,6 +87,7 @@ def _step(parent: int, part: str, *, make: bool) -> int:
             return os.open(part, _LOOK, dir_fd=parent)
         with contextlib.suppress(FileExistsError):
             os.mkdir(part, dir_fd=parent)
+            umasks.open_up(f"/proc/self/fd/{parent}/{part}", 0o777)
     return os.open(part, _LOOK, dir_fd=parent)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from roost.domain import codec
+from roost.domain import codec, labels
 from roost.domain.datasets import Dataset, DataUse, Definition, Direction, Mode
 from roost.domain.errors import DataConflict, DataNotFound
 from roost.store.sql import rows
@@ -32,7 +32,7 @@ class SqlDatasets:
         def work(connection: sa.Connection) -> tuple[Dataset, bool]:
             newest = connection.execute(versions.limit(1)).one_or_none()
             if newest is not None and newest.definition == definition:
-                changed = _labels(dataset.description or None, {**json.loads(newest.tags), **dataset.tags})
+                changed = _labels(dataset.description or None, _merged(newest, dataset.tags))
                 connection.execute(t.datasets.update().where(_D.id == newest.id).values(changed))
                 return _dataset(connection.execute(versions.where(_D.id == newest.id)).one()), False
             if newest is not None and not new_version:
@@ -108,8 +108,7 @@ class SqlDatasets:
             row = connection.execute(wanted).one_or_none()
             if row is None:
                 raise _no_id(workspace, dataset_id)
-            kept = {key: value for key, value in json.loads(row.tags).items() if key not in set(remove_tags)}
-            changed = _labels(description, {**kept, **(tags or {})})
+            changed = _labels(description, _merged(row, tags or {}, remove_tags))
             connection.execute(t.datasets.update().where(_D.id == dataset_id).values(changed))
             return _dataset(connection.execute(wanted).one())
 
@@ -166,9 +165,16 @@ def _versions(workspace: str, name: str) -> sa.Select[*tuple[object, ...]]:
     return wanted.order_by(_D.version.desc())
 
 
+def _merged(row: rows.Row, added: Mapping[str, str], removed: Sequence[str] = ()) -> dict[str, str]:
+    before, gone = json.loads(row.tags), frozenset(removed)
+    after = {**{key: value for key, value in before.items() if key not in gone}, **added}
+    labels.check_merged("tag", before, after)
+    return after
+
+
 def _labels(description: str | None, tags: Mapping[str, str]) -> dict[str, str]:
-    labels = {"tags": rows.dumps(tags)}
-    return labels if description is None else {**labels, "description": description}
+    made = {"tags": rows.dumps(tags)}
+    return made if description is None else {**made, "description": description}
 
 
 def _no_id(workspace: str, dataset_id: str) -> DataNotFound:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
+from roost.domain import labels
 from roost.domain.errors import Conflict, NotFound
 from roost.domain.workspaces import Experiment
 from roost.store.sql import rows
@@ -68,7 +69,9 @@ class SqlExperiments:
     ) -> Experiment:
         def work(connection: sa.Connection) -> Experiment:
             before = _get(connection, workspace, name)
-            after = {key: v for key, v in {**before.tags, **(tags or {})}.items() if key not in remove_tags}
+            gone = frozenset(remove_tags)
+            after = {key: v for key, v in {**before.tags, **(tags or {})}.items() if key not in gone}
+            labels.check_merged("tag", before.tags, after)
             connection.execute(_this(workspace, name).values(tags=rows.dumps(after)))
             return replace(before, tags=after)
 

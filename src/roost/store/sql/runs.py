@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
+from roost.domain import labels
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.runs import (
     HOLDS_NODE,
@@ -199,15 +200,18 @@ class SqlRuns:
                         f"Property {key!r} of run {run_id} is {before.properties[key]!r} already.",
                         hint="Properties cannot be changed once set; tags can.",
                     )
+            gone = frozenset(remove_tags)
             after = replace(
                 before,
-                tags={key: v for key, v in {**before.tags, **(tags or {})}.items() if key not in remove_tags},
+                tags={key: v for key, v in {**before.tags, **(tags or {})}.items() if key not in gone},
                 properties={**before.properties, **(properties or {})},
                 display_name=before.display_name if display_name is None else display_name,
                 description=before.description if description is None else description,
             )
             if after == before:
                 return before
+            labels.check_merged("tag", before.tags, after.tags)
+            labels.check_merged("property", before.properties, after.properties)
             after = replace(after, revision=before.revision + 1)
             _annotated(connection, row.seq, before, after)
             return after
@@ -357,8 +361,8 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "lease_until": 0.0,
     }
     seq = _ADD_RUN.all(connection, **values)[0].seq
-    labels = rows.labels(seq, "tag", run.tags) + rows.labels(seq, "property", run.properties)
-    _ADD_LABELS.many(connection, labels)
+    made = rows.labels(seq, "tag", run.tags) + rows.labels(seq, "property", run.properties)
+    _ADD_LABELS.many(connection, made)
     first = RunEvent(to=run.status, at=run.created_at, reason=Reason.SUBMITTED)
     _ADD_EVENT.run(connection, **rows.event_values(seq, first))
 
