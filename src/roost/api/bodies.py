@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, NoReturn, TypeVar
 
@@ -58,7 +59,7 @@ BatchBytes = Annotated[bytes, Depends(_limited(BATCH_LIMIT))]
 def record(cls: type[T], body: bytes) -> T:
     """The record that a JSON body holds; an empty body is an empty object."""
     try:
-        data = json.loads(body or b"{}", parse_constant=_no_constant)
+        data = json.loads(body or b"{}", parse_constant=_no_constant, parse_float=_finite)
         if b"\\ud" in body.lower():  # half of a character that takes two is no text, and cannot be stored
             json.dumps(data, ensure_ascii=False).encode()
     except InvalidInput:
@@ -66,6 +67,13 @@ def record(cls: type[T], body: bytes) -> T:
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"The body is not JSON: {error}.") from None
     return codec.decode(cls, data)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise InvalidInput(f"The body holds a number that is too large: {digits[:40]}.")
+    return number
 
 
 def _no_constant(word: str) -> NoReturn:

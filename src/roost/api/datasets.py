@@ -8,6 +8,7 @@ from fastapi import Response
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.numbers import Whole
 from roost.domain.datasets import Dataset, DataUse, Definition
 from roost.services import datasets
 from roost.services.datasets import Declared, Listing, NewDataset, Written
@@ -69,7 +70,7 @@ def listing(house: TheHouse, caller: TheCaller, workspace: str, name: str | None
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, answer=Dataset)
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int | None = None) -> Response:
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(datasets.get(house, caller, workspace, name, version))
 
 

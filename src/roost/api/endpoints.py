@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.numbers import Finite, Seconds, Whole
 from roost.api.waiting import LONGEST, flushed, until
 from roost.domain.endpoints import Endpoint, Keys, Replica
 from roost.services import endpoints
@@ -18,8 +19,8 @@ from roost.services.signals import endpoint_topic
 
 desk = Desk("endpoints")
 
-After = Annotated[int | None, Query(description="Wait until the endpoint's revision passes this one.")]
-Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
+After = Annotated[Whole | None, Query(description="Wait until the endpoint's revision passes this one.")]
+Wait = Annotated[Seconds, Query(description="Seconds to wait at most.")]
 _ALL = "/api/workspaces/{workspace}/endpoints"
 _ONE = _ALL + "/{name}"
 
@@ -100,7 +101,7 @@ def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Resp
 
 
 @desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
-async def logs(house: TheHouse, workspace: str, name: str, lines: int = 5000, replica: str = "") -> Response:
+async def logs(house: TheHouse, workspace: str, name: str, lines: Whole = 5000, replica: str = "") -> Response:
     """With what was written by the time of the call, as far as the agents of the replicas answer."""
     writing = await run_in_threadpool(endpoints.writes, house, workspace, name, replica=replica)
     await asyncio.gather(*(flushed(house, run_id) for run_id in writing))
@@ -119,7 +120,7 @@ def status(house: TheHouse, workspace: str, name: str) -> Response:
 
 @desk.route("GET", _ONE + "/records", Access.PERSON)
 def records(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: int = 100, before: float | None = None
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
 ) -> Response:
     found: list[dict[str, Any]] = endpoints.records(house, caller, workspace, name, limit=limit, before=before)
     return _private(plain_answer({"records": found}))
