@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from roost.blobs.pieces import FilePieces
 from roost.domain import codec
-from roost.domain.errors import RoostError, as_wire
+from roost.domain.errors import Busy, RoostError, as_wire
 
 _WHOLE = 1024 * 1024
 """Up to this size an answer is sent in one piece."""
@@ -55,6 +55,8 @@ def word(value: float) -> str:
 def failure(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
     """An error in the wire's shape."""
     text = json.dumps(as_wire(error))
+    if isinstance(error, Busy):
+        headers = {**(headers or {}), "retry-after": "1"}
     return Response(text, status_code=status or error.http_status, headers=headers, media_type="application/json")
 
 
