@@ -58,7 +58,14 @@ def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -
     return response
 
 
-@desk.route("PUT", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, body=NewDataset, answer=Dataset)
+@desk.route(
+    "PUT",
+    "/api/workspaces/{workspace}/datasets/{name}",
+    Access.ANY,
+    body=NewDataset,
+    answer=Dataset,
+    statuses=(200, 201),
+)
 def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     dataset, new = datasets.register(house, caller, workspace, name, record(NewDataset, body))
     return answer(dataset, 201 if new else 200)

@@ -36,6 +36,11 @@ class ReplicaList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Records:
+    records: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gone:
     gone: bool
     """Whether all of it has ended; else it ends by itself."""
@@ -53,7 +58,7 @@ def listing(house: TheHouse, workspace: str) -> Response:
     return answer(EndpointList(endpoints=tuple(endpoints.listing(house, workspace))))
 
 
-@desk.route("PUT", _ONE, Access.PERSON, body=Wish, answer=Endpoint)
+@desk.route("PUT", _ONE, Access.PERSON, body=Wish, answer=Endpoint, statuses=(200, 201))
 def put(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     endpoint, new = endpoints.put(house, caller, workspace, name, record(Wish, body))
     return answer(endpoint, 201 if new else 200)
@@ -113,12 +118,12 @@ def replicas(house: TheHouse, workspace: str, name: str) -> Response:
     return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(house, workspace, name))))
 
 
-@desk.route("GET", _ONE + "/status", Access.PERSON)
+@desk.route("GET", _ONE + "/status", Access.PERSON, answer=dict)
 def status(house: TheHouse, workspace: str, name: str) -> Response:
     return plain_answer(endpoints.status(house, workspace, name))
 
 
-@desk.route("GET", _ONE + "/records", Access.PERSON)
+@desk.route("GET", _ONE + "/records", Access.PERSON, answer=Records)
 def records(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
 ) -> Response:

@@ -34,7 +34,7 @@ def put(house: TheHouse, run_id: str, body: FilesBytes, node: Whole = 0) -> Resp
     return answer(Count(count=files.put(house, run_id, record(FileList, body).files, node_rank=node)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/files/{path:path}", Access.RUN, answer=bytes)
+@desk.route("GET", "/api/runs/{run_id}/files/{path:path}", Access.RUN, answer=bytes, statuses=(200, 206))
 def get(request: Request, house: TheHouse, run_id: str, path: str) -> Response:
     size = files.size(house, run_id, path)
     return content(request, size, lambda offset, length: files.read(house, run_id, path, offset, length))

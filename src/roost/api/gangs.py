@@ -34,6 +34,12 @@ class CommandList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Numbered:
+    number: int
+    """Of the command."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandEnd:
     exit_code: int
     attempt: int = 0
@@ -82,9 +88,11 @@ def report(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes, cloc
     return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body), clock))
 
 
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order)
+@desk.route(
+    "POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order, answer=Numbered, statuses=(201,)
+)
 def send(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
-    return answer({"number": gangs.send(house, run_id, node_rank, record(Order, body))}, 201)
+    return answer(Numbered(number=gangs.send(house, run_id, node_rank, record(Order, body))), 201)
 
 
 @desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, answer=CommandList)
@@ -111,8 +119,8 @@ async def command(house: TheHouse, run_id: str, number: Whole, wait: Wait = 0) -
     return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, enough)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd)
+@desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd, answer=Numbered)
 def end_command(house: TheHouse, run_id: str, number: Whole, body: JsonBytes) -> Response:
     said = record(CommandEnd, body)
     gangs.end_command(house, run_id, number, said.exit_code, said.attempt)
-    return answer({"number": number})
+    return answer(Numbered(number=number))

@@ -44,7 +44,7 @@ class ModelsOfRun:
     """Ids of models."""
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/models", Access.ANY, body=NewModel, answer=Model)
+@desk.route("POST", "/api/workspaces/{workspace}/models", Access.ANY, body=NewModel, answer=Model, statuses=(200, 201))
 def register(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     model, new = models.register(house, caller, workspace, record(NewModel, body))
     return answer(model, 201 if new else 200)

@@ -1,6 +1,6 @@
 """Numbers of addresses and headers, one type for each kind: whole ones fit into a column of the database, others are finite.
 
-Every parameter that is a number has one of these types (`tests/api/test_openapi.py` looks at all of them).
+Every parameter that is a number has one of these types (`tests/api/test_numbers.py` looks at all of them).
 """
 
 from typing import Annotated

@@ -52,7 +52,7 @@ class Deleted:
     deleted: tuple[str, ...]
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run)
+@desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run, statuses=(200, 201))
 def submit(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     run, new = runs.submit(house, caller, workspace, record(Submission, body))
     return answer(run, 201 if new else 200)
