@@ -4,6 +4,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.api.clients import Client
 from tests.sdk.folders import tree
 
 from roost import (
@@ -74,6 +75,7 @@ def make(home: Path, folder: Path) -> Things:
     service.wait_for_deployment()
     record = discovery.read_record(home)
     assert record is not None
+    token = (home / "token").read_text().strip()
     words = {
         "/computes/": {"name": "cpu", "node": "cpu-1"},
         "/environments/": {"name": "birds"},
@@ -87,7 +89,7 @@ def make(home: Path, folder: Path) -> Things:
         "/outputs/": {"name": "out"},
         "/studio/": {"name": "list.js"},
         "/data/": {"name": "points"},
-        "/blobs/": {"name": run.get_details()["properties"].get("azureml.none", "0" * 64)},
+        "/blobs/": {"name": _blob(record.url, token, run.id)},
         "": {
             "workspace": workspace.name,
             "name": workspace.name,
@@ -99,8 +101,13 @@ def make(home: Path, folder: Path) -> Things:
             "lock": "0" * 64,
         },
     }
-    token = (home / "token").read_text().strip()
     return Things(record.url, token, _token_of_run(home, run.id), words)
+
+
+def _blob(url: str, token: str, run_id: str) -> str:
+    """The name of the content of a file that the run wrote."""
+    name: str = Client(url, token).get(f"/api/runs/{run_id}/files?prefix=outputs/").json["files"][0]["blob"]
+    return name
 
 
 def _token_of_run(home: Path, run_id: str) -> str:

@@ -2,6 +2,7 @@
 the owner's token and with a run's. No answer is a server error, and none is outside the description.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -44,12 +45,18 @@ LAST = ("POST /api/sweep", "GET /api/backup", "POST /api/server/shutdown")
 ODD = ["a\0b", "é" * 300, "x" * 9000, "\U0001f600\u202e", "a/../b", "%ff\n\x7f"]
 
 
+class _Enough(BaseException):
+    """The time of an operation is over. No Exception: that would be a finding."""
+
+
 @dataclass
 class Report:
     operations: int = 0
     requests: int = 0
     problems: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
+    bodies: dict[str, object] = field(default_factory=dict)
+    """By operation, the largest that fits its description."""
 
     @property
     def server_errors(self) -> list[str]:
@@ -92,14 +99,14 @@ def test_every_answer_is_in_the_description(things: Things, who: str) -> None:
         report.operations += 1
         if operation.label == LAST[-1]:
             continue  # it is asked for once, in another test
-        share = time.monotonic() + SECONDS / 2 / len(operations)
+        share = SECONDS / 2 / 3 / len(operations)
         real = things.path_parameters(operation.path, [each.name for each in operation.path_parameters])
         for ask in (
             {"generation_mode": GenerationMode.POSITIVE, "path_parameters": real},
             {"generation_mode": GenerationMode.NEGATIVE, "path_parameters": real},
             {"generation_mode": GenerationMode.POSITIVE},
         ):
-            _explore(session, things.url, operation, ask, report, share)
+            _explore(session, things.url, operation, ask, report, time.monotonic() + share)
         _odd_words(session, things.url, operation, real, report)
     print(f"\n{who}: {report}")
     for problem, count in report.problems.items():
@@ -125,13 +132,12 @@ def _explore(session: requests.Session, url: str, operation: Any, ask: Any, repo
     )
     @given(case=operation.as_strategy(**ask))
     def explore(case: Case) -> None:
-        if time.monotonic() < end:
-            _send(session, url, case, report)
+        _send(session, url, case, report)
+        if time.monotonic() > end:
+            raise _Enough
 
-    try:
+    with contextlib.suppress(Unsatisfiable, _Enough):  # nothing of this operation can be wrong; its time is over
         explore()
-    except Unsatisfiable:
-        pass  # nothing of this operation can be wrong
 
 
 def _send(session: requests.Session, url: str, case: Case, report: Report) -> None:
@@ -143,6 +149,9 @@ def _send(session: requests.Session, url: str, case: Case, report: Report) -> No
         return  # no client could send that
     report.requests += 1
     report.statuses[response.status_code] += 1
+    known = report.bodies.get(case.operation.label)
+    if response.status_code < 300 or len(str(case.body)) > len(str(known or "")):
+        report.bodies[case.operation.label] = case.body
     try:
         case.validate_response(response, checks=CHECKS)
     except (FailureGroup, Failure) as problem:
@@ -152,8 +161,11 @@ def _send(session: requests.Session, url: str, case: Case, report: Report) -> No
 
 
 def _odd_words(session: requests.Session, url: str, operation: Any, real: dict[str, str], report: Report) -> None:
-    """Strings that trip programs, at each place of the address where one can stand."""
+    """Strings that trip programs, at each place of the address where one can stand, and everywhere in a body."""
     for word in ODD:
+        if isinstance(body := report.bodies.get(operation.label), dict):
+            path = operation.path.format(**{name: quote(value, safe="") for name, value in real.items()})
+            _ask(session, operation, url + path, {}, json.dumps(_with(body, word)), f"body {word[:20]!r}", report)
         places = [("path", name) for name in real]
         places += [("query", each.name) for each in operation.query if each.name != "wait"]
         for place, name in places:
@@ -161,15 +173,31 @@ def _odd_words(session: requests.Session, url: str, operation: Any, real: dict[s
             for each, value in real.items():
                 path = path.replace(f"{{{each}}}", quote(word if (place, name) == ("path", each) else value, safe=""))
             query = {name: word} if place == "query" else {}
-            query |= {"wait": "0"} if any(each.name == "wait" for each in operation.query) else {}
-            body = b"{}" if operation.body else None
-            response = session.request(operation.method, url + path, params=query, data=body, timeout=60)
-            report.requests += 1
-            report.statuses[response.status_code] += 1
-            if response.status_code >= 500 and response.status_code != 503:
-                report.problems[f"{operation.label} → {response.status_code} Server error: {name}={word[:20]!r}"] += 1
-            elif response.status_code >= 400:
-                assert set(json.loads(response.content)) == {"error"}
+            _ask(session, operation, url + path, query, "{}", f"{name} {word[:20]!r}", report)
+
+
+def _with(value: Any, word: str) -> Any:
+    """The same with that word for every string."""
+    if isinstance(value, dict):
+        return {key: _with(each, word) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with(each, word) for each in value]
+    return word if isinstance(value, str) else value
+
+
+def _ask(
+    session: requests.Session, operation: Any, url: str, query: dict[str, str], body: str, what: str, report: Report
+) -> None:
+    if any(each.name == "wait" for each in operation.query):
+        query = {"wait": "0", **query}
+    data = body.encode() if operation.body else None
+    response = session.request(operation.method, url, params=query, data=data, timeout=60)
+    report.requests += 1
+    report.statuses[response.status_code] += 1
+    if response.status_code >= 500:
+        report.problems[f"{operation.label} → {response.status_code} Server error: {what}"] += 1
+    elif response.status_code >= 400:
+        assert set(json.loads(response.content)) == {"error"}
 
 
 def test_the_server_ends_when_it_is_asked(things: Things, tmp_path: Path) -> None:
