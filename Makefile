@@ -32,7 +32,7 @@ SYSTEM := $(BIN)/python -m tests.debian
 CODE := src tests bench examples tools
 
 # The parts of `make test-real`, each the files tests/real/test_<part>.py and test_<part>_*.py, with the seconds it may take; half of them are usual.
-REAL_PARTS := wheel:600 notebooks:600 studio:900 postgres:600 data:900 tables:1200 conda:1200 environments:2400 archive:1800 distributed:1800 hosts:600 serving:900 containers:1500 kills:1200 curated:1800 examples:1800 horovod:1800 articles:2400 bench:1800
+REAL_PARTS := wheel:600 notebooks:600 studio:900 postgres:600 data:900 tables:1200 conda:1200 environments:2400 archive:1800 distributed:1800 hosts:600 serving:900 schema:900 containers:1500 kills:1200 curated:1800 examples:1800 horovod:1800 articles:2400 bench:1800
 PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
 
 .PHONY: help demo test check bench install system lint quick test-real soak format clean

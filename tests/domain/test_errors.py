@@ -41,6 +41,8 @@ def test_each_class_has_its_own_code_and_stands_in_the_tree_drawn() -> None:
         "endpoint_conflict": 409,
         "conflict": 409,
         "too_large": 413,
+        "too_slow": 408,
+        "busy": 503,
         "disk_full": 507,
         "unavailable": 503,
         "incompatible": 426,

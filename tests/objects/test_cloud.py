@@ -129,3 +129,13 @@ def test_errors_show_nothing() -> None:
     with pytest.raises(InvalidInput, match="do not fit together") as refused:
         open_place("cloud", DatastoreKind.AZURE_BLOB, AZURE, {"account_key": f"not base64 {KEY}!"})
     assert KEY not in str(refused.value)
+
+
+def test_a_panic_of_the_library_is_an_error_in_words(capfd: pytest.CaptureFixture[str]) -> None:
+    settings = {"bucket": "birds", "endpoint": "http://127.0.0.1:9"}
+    place = cloud.open_place("odd", DatastoreKind.S3, settings, {"access_key_id": "a\nb", "secret_access_key": "cdef"})
+    with pytest.raises(Unavailable, match="Datastore 'odd', at 'x', cannot be used: the object-store library"):
+        place.head("x")
+    with pytest.raises(Unavailable, match="object-store library"):
+        list(place.list(""))
+    assert "InvalidHeaderValue" in capfd.readouterr().err  # as the library itself writes it

@@ -246,6 +246,8 @@ def test_more_connections_than_there_may_be(served: Host, monkeypatch: pytest.Mo
         for connection in (one, two):
             connection.sendall(post(b"{}"))
             assert statuses(read_until(connection, answers(1))) == [200]
+            connection.sendall(post(b"{}")[:-1])  # the next request is under way
+        assert served.ask("status")["connections"] == 2
         assert statuses(served.raw(post(b"{}"))) == [503]
 
 

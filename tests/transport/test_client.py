@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.certificates import self_signed
 
-from roost.domain.errors import DiskFull, InvalidInput, NotFound, RoostError, Unavailable
+from roost.domain.errors import Busy, DiskFull, InvalidInput, NotFound, RoostError, Unavailable
 from roost.transport.client import Client, Endpoint, path_of
 
 Reply = Callable[["Handler"], None]
@@ -311,3 +311,30 @@ def test_after_a_fork_parent_and_child_do_not_share_a_connection(server: Server,
 
 def test_paths_are_quoted() -> None:
     assert path_of("runs", "a/b", "files", "outputs/a b#c%2e.txt") == "/api/runs/a%2Fb/files/outputs/a%20b%23c%252e.txt"
+
+
+def _error(code: str) -> bytes:
+    return json.dumps({"error": {"code": code, "message": "m", "hint": ""}}).encode()
+
+
+def test_a_call_that_came_at_the_wrong_moment_is_made_again(server: Server, client: Client, tmp_path: Path) -> None:
+    server.script = [
+        lambda h: h.reply(503, _error("busy"), retry_after="1"),
+        lambda h: h.reply(408, _error("too_slow")),
+        lambda h: h.reply(200, b'{"ok": 2}'),
+    ]
+    assert client.call("PUT", "/api/x", body=b"all of it") == {"ok": 2}
+    assert [body for *_, body in server.seen] == [b"all of it"] * 3
+    server.script = [lambda h: h.reply(503, _error("busy"), retry_after="1"), lambda h: h.reply(200, b"data")]
+    assert client.download("/api/x", tmp_path / "x") == 4
+
+
+def test_a_call_whose_moment_never_comes_says_why(server: Server, client: Client) -> None:
+    server.script = [lambda h: h.reply(503, _error("busy"), retry_after="1")]
+    with closing(Client(lambda: Endpoint(server.url, "secret"), patience=0.1)) as hurried, pytest.raises(Busy):
+        hurried.call("GET", "/api/x")
+    server.seen.clear()
+    server.script = [lambda h: h.reply(503, _error("unavailable"))]
+    with pytest.raises(Unavailable):
+        client.call("GET", "/api/x")
+    assert len(server.seen) == 1

@@ -13,12 +13,14 @@ from starlette.types import Receive, Scope, Send
 
 from roost.blobs.pieces import FilePieces
 from roost.domain import codec
-from roost.domain.errors import RoostError, as_wire
+from roost.domain.errors import Busy, RoostError, as_wire
 
 _WHOLE = 1024 * 1024
 """Up to this size an answer is sent in one piece."""
 _BY_FILE = "http.response.zerocopysend"
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
+_DIGITS = 19
+"""A number of so many is past the end of every file, and Python takes no number of thousands."""
 
 
 def answer(value: object, status: int = 200) -> Response:
@@ -53,6 +55,8 @@ def word(value: float) -> str:
 def failure(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
     """An error in the wire's shape."""
     text = json.dumps(as_wire(error))
+    if isinstance(error, Busy):
+        headers = {**(headers or {}), "retry-after": "1"}
     return Response(text, status_code=status or error.http_status, headers=headers, media_type="application/json")
 
 
@@ -64,7 +68,9 @@ def content(request: Request, size: int, read: Callable[[int, int], Iterator[byt
     if span is not None:
         start, length = span
         if length <= 0:
-            problem = RoostError(f"The range {request.headers['range']!r} lies outside the {size} bytes there are.")
+            problem = RoostError(
+                f"The range {request.headers['range'][:100]!r} lies outside the {size} bytes there are."
+            )
             return failure(problem, 416, {"content-range": f"bytes */{size}"})
         headers["content-range"] = f"bytes {start}-{start + length - 1}/{size}"
         status = 206
@@ -97,10 +103,14 @@ def _span(header: str, size: int) -> tuple[int, int] | None:
     if not found or not (found[1] or found[2]):
         return None
     if not found[1]:
-        length = min(int(found[2]), size)
+        length = min(_number(found[2]), size)
         return size - length, length
-    start = int(found[1])
-    end = min(int(found[2]), size - 1) if found[2] else size - 1
-    if found[2] and int(found[2]) < start:
+    start = _number(found[1])
+    end = min(_number(found[2]), size - 1) if found[2] else size - 1
+    if found[2] and _number(found[2]) < start:
         return None
     return start, end - start + 1
+
+
+def _number(digits: str) -> int:
+    return int(digits.lstrip("0")[:_DIGITS] or "0")

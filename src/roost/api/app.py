@@ -29,6 +29,7 @@ from roost.api import (
     workspaces,
 )
 from roost.api.answers import failure
+from roost.api.bodies import Crowd
 from roost.api.doors import Desk, served
 from roost.api.guard import Guard
 from roost.domain.errors import DiskFull, InvalidInput, NotFound, RoostError
@@ -65,12 +66,13 @@ def create_app(house: House, *, hosts: frozenset[str], stop: Callable[[], None],
     )
     app.state.house = house
     app.state.stop = stop
+    app.state.crowd = Crowd()
     for desk in (*DESKS, *pages):
         desk.mount(app)
     served(app)
     for kind in (RoostError, RequestValidationError, HTTPException, OSError):
         app.add_exception_handler(kind, _explain)
-    app.add_middleware(Guard, hosts=hosts)
+    app.add_middleware(Guard, hosts=hosts, crowd=app.state.crowd)
     return app
 
 

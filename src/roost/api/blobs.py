@@ -68,7 +68,7 @@ async def put(request: Request, house: TheHouse, name: str) -> Response:
     return answer(BlobSize(size=await hand_over(request, lambda pieces: blobs.put(house, name, pieces))))
 
 
-@desk.route("GET", "/api/blobs/{name}", Access.ANY, answer=bytes)
+@desk.route("GET", "/api/blobs/{name}", Access.ANY, answer=bytes, statuses=(200, 206))
 def get(request: Request, house: TheHouse, name: str) -> Response:
     size = blobs.size(house, name)
     return content(request, size, lambda offset, length: house.blobs.open(name, offset, length))

@@ -1,17 +1,25 @@
-"""Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused."""
+"""Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused.
+
+A body that comes slowly waits on the event loop, or in a thread that is of no use for anything else: never in one that answers
+requests. All bodies together have a limit too (`Crowd`). How slowly one may come is the server's (`server/pace.py`).
+"""
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Annotated, NoReturn, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
+from starlette.types import Scope
 
 from roost.domain import codec
-from roost.domain.errors import InvalidInput, TooLarge
+from roost.domain.errors import Busy, InvalidInput, TooLarge, TooSlow
+from roost.domain.people import Caller
 
 T = TypeVar("T")
 MEGABYTE = 1024 * 1024
@@ -20,18 +28,79 @@ FILES_LIMIT = 32 * MEGABYTE
 SPOOL_LIMIT = 16 * MEGABYTE
 STREAM_LIMIT = 16 * MEGABYTE
 BATCH_LIMIT = 64 * MEGABYTE
+HELD_LIMIT = 512 * MEGABYTE
+"""Bytes in memory, of all bodies together."""
+MOST_STORED = 512
+"""Bodies that are stored as they come, each with a thread that mostly waits for its sender."""
+MOST_STORED_OF_RUN = 64
+QUEUE_SECONDS = 20.0
+"""That one more waits for its thread: by then those that came too slowly have ended."""
 _GATHER = 256 * 1024
+_HELD = "roost.held"
+
+
+class Crowd:
+    """What all bodies that are on their way take together. Belongs to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(MOST_STORED)
+        self._threads = CapacityLimiter(MOST_STORED)
+        self._of_run: Counter[str] = Counter()
+        self._held = 0
+
+    def hold(self, scope: Scope, size: int) -> None:
+        """Memory for so many bytes more, until `release`; Busy when all bodies together have too many."""
+        if self._held + size > HELD_LIMIT:
+            raise Busy(
+                f"The control plane holds {self._held} bytes of bodies, and takes no more than {HELD_LIMIT} at once.",
+                hint="Send it again in a moment.",
+            )
+        self._held += size
+        scope[_HELD] = scope.get(_HELD, 0) + size
+
+    def release(self, scope: Scope) -> None:
+        """The request is answered."""
+        self._held -= scope.pop(_HELD, 0)
+
+    @contextlib.asynccontextmanager
+    async def place(self, caller: Caller) -> AsyncIterator[CapacityLimiter]:
+        """A place among those whose bodies are stored, with its thread; Busy when there is none for too long."""
+        run = caller.run_id if caller.is_run else ""
+        if run and self._of_run[run] >= MOST_STORED_OF_RUN:
+            problem = f"Run {run!r} sends {MOST_STORED_OF_RUN} bodies at once, as many as it may."
+            raise Busy(problem, hint="Send fewer at a time.")
+        self._of_run[run] += 1
+        try:
+            await self._wait_for_place()
+            try:
+                yield self._threads
+            finally:
+                self._places.release()
+        finally:
+            self._of_run[run] -= 1
+            if not self._of_run[run]:
+                del self._of_run[run]
+
+    async def _wait_for_place(self) -> None:
+        try:
+            async with asyncio.timeout(QUEUE_SECONDS):
+                await self._places.acquire()
+        except TimeoutError:
+            problem = f"The control plane stores {MOST_STORED} bodies, as many as it can at once."
+            raise Busy(problem, hint="Send it again in a moment.") from None
 
 
 def _limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
     async def read(request: Request) -> bytes:
         _check_length(request, limit)
+        crowd: Crowd = request.app.state.crowd
         pieces: list[bytes] = []
         size = 0
         async for piece in request.stream():
             size += len(piece)
             if size > limit:
                 _refuse(limit)
+            crowd.hold(request.scope, len(piece))
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -58,7 +127,7 @@ BatchBytes = Annotated[bytes, Depends(_limited(BATCH_LIMIT))]
 def record(cls: type[T], body: bytes) -> T:
     """The record that a JSON body holds; an empty body is an empty object."""
     try:
-        data = json.loads(body or b"{}", parse_constant=_no_constant)
+        data = json.loads(body or b"{}", parse_constant=_no_constant, parse_float=_finite)
         if b"\\ud" in body.lower():  # half of a character that takes two is no text, and cannot be stored
             json.dumps(data, ensure_ascii=False).encode()
     except InvalidInput:
@@ -68,6 +137,13 @@ def record(cls: type[T], body: bytes) -> T:
     return codec.decode(cls, data)
 
 
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise InvalidInput(f"The body holds a number that is too large: {digits[:40]}.")
+    return number
+
+
 def _no_constant(word: str) -> NoReturn:
     raise InvalidInput(f"The body holds {word}, which JSON has no word for.")
 
@@ -75,21 +151,23 @@ def _no_constant(word: str) -> NoReturn:
 async def hand_over(request: Request, take: Callable[[Iterable[bytes | memoryview]], T]) -> T:
     """Gives a body, as it arrives, to `take` in a thread: piece by piece, each good until the next is asked for, never the whole
     in memory. Where the server can (`server/protocol.py`), that thread reads it from the socket itself."""
-    short_cut = request.scope.get("extensions", {}).get("roost.body")
-    pieces = (short_cut["take"]() if short_cut else None) or _gathered(request)
+    crowd: Crowd = request.app.state.crowd
+    async with crowd.place(request.state.caller) as threads:
+        short_cut = request.scope.get("extensions", {}).get("roost.body")
+        pieces = (short_cut["take"]() if short_cut else None) or _gathered(request)
 
-    def work() -> T:
+        def work() -> T:
+            try:
+                return take(pieces)
+            finally:  # an answer would not reach a client that is still sending
+                with contextlib.suppress(ClientDisconnect, TooSlow):
+                    for _ in pieces:
+                        pass
+
         try:
-            return take(pieces)
-        finally:  # an answer would not reach a client that is still sending
-            with contextlib.suppress(ClientDisconnect):
-                for _ in pieces:
-                    pass
-
-    try:
-        return await run_in_threadpool(work)
-    except ClientDisconnect:
-        raise InvalidInput("The body ended before all of it had come.") from None
+            return await to_thread.run_sync(work, limiter=threads)
+        except ClientDisconnect:
+            raise InvalidInput("The body ended before all of it had come.") from None
 
 
 def _gathered(request: Request) -> Iterator[bytes]:

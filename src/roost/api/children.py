@@ -15,7 +15,7 @@ from roost.services.children import Newborn, Wanted
 desk = Desk("children")
 
 
-@desk.route("POST", "/api/runs/{run_id}/children", Access.RUN, body=Newborn, answer=RunList)
+@desk.route("POST", "/api/runs/{run_id}/children", Access.RUN, body=Newborn, answer=RunList, statuses=(201,))
 def create(house: TheHouse, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
     return answer(RunList(runs=tuple(children.create(house, caller, run_id, record(Newborn, body)))), 201)
 

@@ -22,7 +22,19 @@ class ComputeList:
     computes: tuple[ComputeStatus, ...]
 
 
-@desk.route("PUT", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, body=ComputeSpec, answer=Compute)
+@dataclass(frozen=True, kw_only=True)
+class Deleted:
+    deleted: str
+
+
+@desk.route(
+    "PUT",
+    "/api/workspaces/{workspace}/computes/{name}",
+    Access.PERSON,
+    body=ComputeSpec,
+    answer=Compute,
+    statuses=(200, 201),
+)
 def create(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     made, new = compute.create(house, caller, workspace, name, record(ComputeSpec, body))
     return answer(made, 201 if new else 200)
@@ -50,10 +62,10 @@ def update(house: TheHouse, workspace: str, name: str, body: JsonBytes) -> Respo
     return answer(compute.update(house, workspace, name, record(ComputeChanges, body)))
 
 
-@desk.route("DELETE", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON)
+@desk.route("DELETE", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, answer=Deleted)
 def delete(house: TheHouse, workspace: str, name: str) -> Response:
     compute.delete(house, workspace, name)
-    return answer({"deleted": name})
+    return answer(Deleted(deleted=name))
 
 
 @desk.route("POST", "/api/workspaces/{workspace}/computes/{name}/nodes/{node}/preempt", Access.PERSON, answer=Node)

@@ -8,6 +8,7 @@ from fastapi import Response
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.numbers import Whole
 from roost.domain.datasets import Dataset, DataUse, Definition
 from roost.services import datasets
 from roost.services.datasets import Declared, Listing, NewDataset, Written
@@ -57,7 +58,14 @@ def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -
     return response
 
 
-@desk.route("PUT", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, body=NewDataset, answer=Dataset)
+@desk.route(
+    "PUT",
+    "/api/workspaces/{workspace}/datasets/{name}",
+    Access.ANY,
+    body=NewDataset,
+    answer=Dataset,
+    statuses=(200, 201),
+)
 def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     dataset, new = datasets.register(house, caller, workspace, name, record(NewDataset, body))
     return answer(dataset, 201 if new else 200)
@@ -69,7 +77,7 @@ def listing(house: TheHouse, caller: TheCaller, workspace: str, name: str | None
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, answer=Dataset)
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int | None = None) -> Response:
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(datasets.get(house, caller, workspace, name, version))
 
 

@@ -109,7 +109,13 @@ def items(
     return _private(plain_answer(told))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, answer=bytes)
+@desk.route(
+    "GET",
+    "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}",
+    Access.ANY,
+    answer=bytes,
+    statuses=(200, 206),
+)
 def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
     """With the file's ETag; `If-Match` and `If-Range` are honoured, so that no answer mixes two versions of a file."""
     place, found = stored_files.head(house, caller, workspace, name, path)

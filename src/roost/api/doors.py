@@ -56,6 +56,11 @@ class Sign:
     access: Access
     body: type | None
     answer: type | None
+    """None for an answer without a body."""
+    statuses: tuple[int, ...] = (200,)
+    """Of what is no error."""
+    media: str = "application/octet-stream"
+    """Of an answer that is bytes."""
 
 
 async def house_of(request: Request) -> House:
@@ -149,12 +154,21 @@ class Desk:
         self._routes: list[tuple[str, str, Callable[..., object], Sign]] = []
 
     def route(
-        self, method: str, path: str, access: Access, *, body: type | None = None, answer: type | None = None
+        self,
+        method: str,
+        path: str,
+        access: Access,
+        *,
+        body: type | None = None,
+        answer: type | None = None,
+        statuses: tuple[int, ...] = (200,),
+        media: str = "application/octet-stream",
     ) -> Callable[[F], F]:
         """Declares a route."""
+        sign = Sign(access=access, body=body, answer=answer, statuses=statuses, media=media)
 
         def declare(endpoint: F) -> F:
-            self._routes.append((method, path, endpoint, Sign(access=access, body=body, answer=answer)))
+            self._routes.append((method, path, endpoint, sign))
             return endpoint
 
         return declare

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.numbers import Finite, Seconds, Whole
 from roost.api.waiting import LONGEST, flushed, until
 from roost.domain.endpoints import Endpoint, Keys, Replica
 from roost.services import endpoints
@@ -18,8 +19,8 @@ from roost.services.signals import endpoint_topic
 
 desk = Desk("endpoints")
 
-After = Annotated[int | None, Query(description="Wait until the endpoint's revision passes this one.")]
-Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
+After = Annotated[Whole | None, Query(description="Wait until the endpoint's revision passes this one.")]
+Wait = Annotated[Seconds, Query(description="Seconds to wait at most.")]
 _ALL = "/api/workspaces/{workspace}/endpoints"
 _ONE = _ALL + "/{name}"
 
@@ -32,6 +33,11 @@ class EndpointList:
 @dataclass(frozen=True, kw_only=True)
 class ReplicaList:
     replicas: tuple[Replica, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    records: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +58,7 @@ def listing(house: TheHouse, workspace: str) -> Response:
     return answer(EndpointList(endpoints=tuple(endpoints.listing(house, workspace))))
 
 
-@desk.route("PUT", _ONE, Access.PERSON, body=Wish, answer=Endpoint)
+@desk.route("PUT", _ONE, Access.PERSON, body=Wish, answer=Endpoint, statuses=(200, 201))
 def put(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     endpoint, new = endpoints.put(house, caller, workspace, name, record(Wish, body))
     return answer(endpoint, 201 if new else 200)
@@ -100,7 +106,7 @@ def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Resp
 
 
 @desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
-async def logs(house: TheHouse, workspace: str, name: str, lines: int = 5000, replica: str = "") -> Response:
+async def logs(house: TheHouse, workspace: str, name: str, lines: Whole = 5000, replica: str = "") -> Response:
     """With what was written by the time of the call, as far as the agents of the replicas answer."""
     writing = await run_in_threadpool(endpoints.writes, house, workspace, name, replica=replica)
     await asyncio.gather(*(flushed(house, run_id) for run_id in writing))
@@ -112,14 +118,14 @@ def replicas(house: TheHouse, workspace: str, name: str) -> Response:
     return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(house, workspace, name))))
 
 
-@desk.route("GET", _ONE + "/status", Access.PERSON)
+@desk.route("GET", _ONE + "/status", Access.PERSON, answer=dict)
 def status(house: TheHouse, workspace: str, name: str) -> Response:
     return plain_answer(endpoints.status(house, workspace, name))
 
 
-@desk.route("GET", _ONE + "/records", Access.PERSON)
+@desk.route("GET", _ONE + "/records", Access.PERSON, answer=Records)
 def records(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: int = 100, before: float | None = None
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
 ) -> Response:
     found: list[dict[str, Any]] = endpoints.records(house, caller, workspace, name, limit=limit, before=before)
     return _private(plain_answer({"records": found}))

@@ -43,8 +43,18 @@ class ArchiveList:
     archives: tuple[Archive, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    deleted: str
+
+
 @desk.route(
-    "PUT", "/api/workspaces/{workspace}/environments/{name}", Access.PERSON, body=Definition, answer=Environment
+    "PUT",
+    "/api/workspaces/{workspace}/environments/{name}",
+    Access.PERSON,
+    body=Definition,
+    answer=Environment,
+    statuses=(200, 201),
 )
 def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     made, new = environments.register(house, caller, workspace, name, record(Definition, body).definition)
@@ -87,7 +97,7 @@ def get_archive(house: TheHouse, lock: str) -> Response:
     return answer(archives.get(house, lock))
 
 
-@desk.route("DELETE", "/api/archives/{lock}", Access.PERSON)
+@desk.route("DELETE", "/api/archives/{lock}", Access.PERSON, answer=Dropped)
 def drop_archive(house: TheHouse, lock: str) -> Response:
     archives.drop(house, lock)
-    return answer({"deleted": lock})
+    return answer(Dropped(deleted=lock))

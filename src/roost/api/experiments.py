@@ -36,7 +36,7 @@ def change(house: TheHouse, workspace: str, name: str, body: JsonBytes) -> Respo
     return answer(experiments.change(house, workspace, name, record(Changes, body)))
 
 
-@desk.route("DELETE", ONE, Access.PERSON)
+@desk.route("DELETE", ONE, Access.PERSON, statuses=(204,))
 def delete(house: TheHouse, workspace: str, name: str) -> Response:
     experiments.delete(house, workspace, name)
     return Response(status_code=204)

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheHouse
+from roost.api.numbers import Whole
 from roost.api.runs import After, Clock, Wait, changed
 from roost.api.waiting import LONGEST_HEARTBEAT, until
 from roost.domain.gangs import Member, all_met, may_deliver
@@ -33,6 +34,12 @@ class CommandList:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Numbered:
+    number: int
+    """Of the command."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CommandEnd:
     exit_code: int
     attempt: int = 0
@@ -40,7 +47,7 @@ class CommandEnd:
 
 
 @desk.route("GET", "/api/runs/{run_id}/agents", Access.RUN, answer=MemberList)
-async def listing(house: TheHouse, run_id: str, before: int | None = None, wait: Wait = 0) -> Response:
+async def listing(house: TheHouse, run_id: str, before: Whole | None = None, wait: Wait = 0) -> Response:
     """With `before`, once the node of that rank may deliver its data or need not any more, or when `wait` seconds are over."""
 
     def read() -> tuple[Member, ...]:
@@ -53,7 +60,7 @@ async def listing(house: TheHouse, run_id: str, before: int | None = None, wait:
 
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Access.RUN, body=Meeting, answer=MemberList)
-async def meet(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes, wait: Wait = 0) -> Response:
+async def meet(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0) -> Response:
     said = record(Meeting, body)
     everyone = await run_in_threadpool(gangs.meet, house, run_id, node_rank, said)
     if not all_met(everyone):
@@ -67,7 +74,7 @@ def _list(members: tuple[Member, ...]) -> MemberList:
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Access.RUN, answer=Run)
 async def heartbeat(
-    house: TheHouse, run_id: str, node_rank: int, after: After = None, wait: Wait = 0, attempt: int = 0
+    house: TheHouse, run_id: str, node_rank: Whole, after: After = None, wait: Wait = 0, attempt: Whole = 0
 ) -> Response:
     run = await run_in_threadpool(gangs.heartbeat, house, run_id, node_rank, attempt)
     if after is None or run.revision > after or wait <= 0:
@@ -77,17 +84,19 @@ async def heartbeat(
 
 
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/events", Access.RUN, body=MemberReport, answer=Run)
-def report(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes, clock: Clock = None) -> Response:
+def report(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None) -> Response:
     return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body), clock))
 
 
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order)
-def send(house: TheHouse, run_id: str, node_rank: int, body: JsonBytes) -> Response:
-    return answer({"number": gangs.send(house, run_id, node_rank, record(Order, body))}, 201)
+@desk.route(
+    "POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order, answer=Numbered, statuses=(201,)
+)
+def send(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
+    return answer(Numbered(number=gangs.send(house, run_id, node_rank, record(Order, body))), 201)
 
 
 @desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, answer=CommandList)
-async def commands(house: TheHouse, run_id: str, node_rank: int, after: int = 0, wait: Wait = 0) -> Response:
+async def commands(house: TheHouse, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0) -> Response:
     """Those for one node with a larger number than `after`, as soon as there is one."""
 
     def look() -> tuple[Command, ...]:
@@ -97,7 +106,7 @@ async def commands(house: TheHouse, run_id: str, node_rank: int, after: int = 0,
 
 
 @desk.route("GET", "/api/runs/{run_id}/commands/{number}", Access.RUN, answer=CommandList)
-async def command(house: TheHouse, run_id: str, number: int, wait: Wait = 0) -> Response:
+async def command(house: TheHouse, run_id: str, number: Whole, wait: Wait = 0) -> Response:
     """That command, as soon as it has ended."""
 
     def look() -> tuple[Command, ...]:
@@ -110,8 +119,8 @@ async def command(house: TheHouse, run_id: str, number: int, wait: Wait = 0) -> 
     return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, enough)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd)
-def end_command(house: TheHouse, run_id: str, number: int, body: JsonBytes) -> Response:
+@desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd, answer=Numbered)
+def end_command(house: TheHouse, run_id: str, number: Whole, body: JsonBytes) -> Response:
     said = record(CommandEnd, body)
     gangs.end_command(house, run_id, number, said.exit_code, said.attempt)
-    return answer({"number": number})
+    return answer(Numbered(number=number))

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roost.api.answers import failure
+from roost.api.bodies import Crowd
 from roost.domain import names
 from roost.domain.errors import Forbidden, InvalidInput, RoostError
 
@@ -34,8 +35,9 @@ def host_headers(names: Iterable[str], port: int) -> frozenset[str]:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, *, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], crowd: Crowd) -> None:
         self._app = app
+        self._crowd = crowd
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,3 +94,5 @@ class Guard:
                     "The control plane failed at this request.", hint="Its log, ROOST_HOME/logs/server.log, says why."
                 )
                 await failure(problem)(scope, receive, send)
+        finally:
+            self._crowd.release(scope)

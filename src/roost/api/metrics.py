@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Response
 
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import SpoolBytes
 from roost.api.doors import Access, Desk, TheHouse
+from roost.api.numbers import AtLeastOne, Offset
 from roost.domain.metrics import Space
 from roost.domain.runs import RunKind
 from roost.services import metrics
@@ -44,9 +44,7 @@ class Points:
 
 
 @desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Access.RUN, body=bytes, answer=Mark)
-def take_in(
-    house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Annotated[int, Query(ge=0, le=2**62)]
-) -> Response:
+def take_in(house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Offset) -> Response:
     return answer(metrics.take_in(house, run_id, spool, offset, data))
 
 
@@ -69,7 +67,7 @@ def points(
     house: TheHouse,
     run_id: str,
     name: str,
-    buckets: Annotated[int, Query(ge=1)] = 1000,
+    buckets: AtLeastOne = 1000,
     space: Space = Space.USER,
 ) -> Response:
     chart = metrics.chart(house, run_id, name, buckets, space)

@@ -8,6 +8,7 @@ from fastapi import Query, Response
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.numbers import Whole
 from roost.api.runs import pairs
 from roost.domain.models import Model
 from roost.services import models
@@ -43,7 +44,7 @@ class ModelsOfRun:
     """Ids of models."""
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/models", Access.ANY, body=NewModel, answer=Model)
+@desk.route("POST", "/api/workspaces/{workspace}/models", Access.ANY, body=NewModel, answer=Model, statuses=(200, 201))
 def register(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     model, new = models.register(house, caller, workspace, record(NewModel, body))
     return answer(model, 201 if new else 200)
@@ -61,7 +62,7 @@ def listing(
     dataset_id: str | None = None,
     framework: str | None = None,
     latest: bool = False,
-    limit: int | None = None,
+    limit: Whole | None = None,
 ) -> Response:
     query = ModelQuery(
         name=name,
@@ -77,22 +78,22 @@ def listing(
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/models/{name}", Access.ANY, answer=Model)
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int | None = None) -> Response:
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(models.get(house, caller, workspace, name, version))
 
 
 @desk.route("PATCH", _ONE, Access.ANY, body=ModelChanges, answer=Model)
-def change(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: int, body: JsonBytes) -> Response:
+def change(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole, body: JsonBytes) -> Response:
     return answer(models.change(house, caller, workspace, name, version, record(ModelChanges, body)))
 
 
 @desk.route("DELETE", _ONE, Access.PERSON, answer=ModelCount)
-def delete(house: TheHouse, workspace: str, name: str, version: int) -> Response:
+def delete(house: TheHouse, workspace: str, name: str, version: Whole) -> Response:
     return answer(ModelCount(count=int(models.delete(house, workspace, name, version))))
 
 
 @desk.route("GET", _ONE + "/users", Access.PERSON, answer=ModelUsers)
-def users(house: TheHouse, workspace: str, name: str, version: int) -> Response:
+def users(house: TheHouse, workspace: str, name: str, version: Whole) -> Response:
     runs, services = models.users(house, workspace, name, version)
     return answer(ModelUsers(runs=tuple(runs), services=tuple(services)))
 

@@ -1,6 +1,10 @@
-"""The API's description, made when it is first asked for: paths from the routes, schemas from the domain's records."""
+"""The API's description, made when it is first asked for: paths from the routes, schemas from the domain's records.
 
-from typing import Any
+Each operation names every status that it answers with: its own, and those of errors, which are the same for all.
+"""
+
+from http import HTTPStatus
+from typing import Any, Literal
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -10,31 +14,94 @@ from roost.api.doors import Access, Sign, served
 from roost.version import VERSION
 
 _REFERENCE = "#/components/schemas/{model}"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_ERRORS = (400, 403, 404, 408, 409, 413, 503, 507)
+"""Any operation may end with; those that need a token with 401 too."""
+_LOGGED = {"MetricSummary"}
+"""Records whose numbers are what people logged."""
+_ODD_NUMBER: dict[str, Any] = {
+    "type": "object",
+    "required": ["float"],
+    "properties": {"float": {"enum": ["NaN", "Infinity", "-Infinity"]}},
+}
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "hint"],
+            "properties": {name: {"type": "string"} for name in ("code", "message", "hint", "cli_hint")},
+        }
+    },
+}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
     document = get_openapi(title="Roost", version=VERSION, routes=app.routes)
-    parts = document.setdefault("components", {})
-    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    for method, path, sign in served(app):
-        _sign(document["paths"][path.replace(":path}", "}")][method.lower()], sign, parts.setdefault("schemas", {}))
+    doors = served(app)
+    contents, schemas = _contents([sign for _, _, sign in doors])
+    document["components"] = {
+        "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        "schemas": {"Error": _ERROR, "OddNumber": _ODD_NUMBER, **schemas},
+        "responses": {f"Error{status}": _failure(status) for status in (401, 412, 416, *_ERRORS)},
+    }
+    for method, path, sign in doors:
+        _sign(document["paths"][path.replace(":path}", "}")][method.lower()], sign, contents)
     return document
 
 
-def _sign(operation: dict[str, Any], sign: Sign, schemas: dict[str, Any]) -> None:
+def _sign(operation: dict[str, Any], sign: Sign, contents: dict[type, Any]) -> None:
     operation["x-access"] = sign.access.value
+    errors: tuple[int, ...] = _ERRORS
     if sign.access is not Access.OPEN:
         operation["security"] = [{"token": []}]
+        errors = (401, *errors)
+    if 206 in sign.statuses:
+        errors = (*errors, 412, 416)
     if sign.body is not None:
-        operation["requestBody"] = {"required": True, "content": _content(sign.body, schemas)}
-    if sign.answer is not None:
-        operation["responses"]["200"] = {"description": "Done", "content": _content(sign.answer, schemas)}
+        operation["requestBody"] = {"required": True, "content": contents[sign.body]}
+    operation["responses"] = {
+        **{str(status): _done(status, sign, contents) for status in sign.statuses},
+        **{str(status): {"$ref": f"#/components/responses/Error{status}"} for status in sorted(errors)},
+    }
 
 
-def _content(kind: type, schemas: dict[str, Any]) -> dict[str, Any]:
-    if kind is bytes:
-        return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-    schema = TypeAdapter(kind).json_schema(ref_template=_REFERENCE)
-    schemas.update(schema.pop("$defs", {}))
-    schemas[kind.__name__] = schema
-    return {"application/json": {"schema": {"$ref": _REFERENCE.format(model=kind.__name__)}}}
+def _done(status: int, sign: Sign, contents: dict[type, Any]) -> dict[str, Any]:
+    response: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    if sign.answer is bytes and status != 304:
+        response["content"] = {sign.media: _BINARY}
+    elif sign.answer is not None and status != 304:
+        response["content"] = contents[sign.answer]
+    return response
+
+
+def _failure(status: int) -> dict[str, Any]:
+    schema = {"$ref": _REFERENCE.format(model="Error")}
+    return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}
+
+
+def _contents(signs: list[Sign]) -> tuple[dict[type, Any], dict[str, Any]]:
+    """The content of each body and answer, and the schemas that they refer to: records of one name in different modules are kept
+    apart."""
+    kinds = {kind for sign in signs for kind in (sign.body, sign.answer) if kind is not None}
+    made: dict[type, Any] = {bytes: {"application/octet-stream": _BINARY}}
+    inputs: list[tuple[type, Literal["validation"], TypeAdapter[Any]]] = [
+        (kind, "validation", TypeAdapter(kind)) for kind in sorted(kinds - {bytes}, key=str)
+    ]
+    found, definitions = TypeAdapter.json_schemas(inputs, ref_template=_REFERENCE)
+    for kind, mode, _ in inputs:
+        made[kind] = {"application/json": {"schema": found[kind, mode]}}
+    schemas: dict[str, Any] = definitions.get("$defs", {})
+    for name in _LOGGED & schemas.keys():
+        schemas[name] = _with_odd_numbers(schemas[name])
+    return made, schemas
+
+
+def _with_odd_numbers(schema: Any) -> Any:
+    """The same, with the numbers that JSON has no word for (`answers.spell`)."""
+    if isinstance(schema, dict) and schema.get("type") == "number":
+        return {"anyOf": [schema, {"$ref": _REFERENCE.format(model="OddNumber")}]}
+    if isinstance(schema, dict):
+        return {key: _with_odd_numbers(value) for key, value in schema.items()}
+    return [_with_odd_numbers(value) for value in schema] if isinstance(schema, list) else schema

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.numbers import Count, Finite, Seconds, Whole
 from roost.api.waiting import LONGEST_HEARTBEAT, until
 from roost.domain.codec import encode
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
@@ -21,9 +22,9 @@ from roost.store.base import MetricSummary, Order, RunColumns, RunQuery
 
 desk = Desk("runs")
 
-After = Annotated[int | None, Query(description="Wait until the run's revision passes this one.")]
-Wait = Annotated[float, Query(ge=0, description="Seconds to wait at most.")]
-Clock = Annotated[float | None, Header(alias="roost-clock", description="The sender's own time, when it sends this.")]
+After = Annotated[Whole | None, Query(description="Wait until the run's revision passes this one.")]
+Wait = Annotated[Seconds, Query(description="Seconds to wait at most.")]
+Clock = Annotated[Finite | None, Header(alias="roost-clock", description="The sender's own time, when it sends this.")]
 Flushed = Annotated[
     str | None, Query(description="The wish that was answered; empty for none, yet such wishes are heard.")
 ]
@@ -51,7 +52,7 @@ class Deleted:
     deleted: tuple[str, ...]
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run)
+@desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run, statuses=(200, 201))
 def submit(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     run, new = runs.submit(house, caller, workspace, record(Submission, body))
     return answer(run, 201 if new else 200)
@@ -68,7 +69,7 @@ class Selection:
     include_children: bool = False
     tag: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None
     property: Annotated[list[str] | None, Query(description="`k` or `k=v`; repeated")] = None
-    since: Annotated[float | None, Query(description="Submitted at that time or later.")] = None
+    since: Annotated[Finite | None, Query(description="Submitted at that time or later.")] = None
 
     def query(self, workspace: str, limit: int = 100, before: str | None = None) -> RunQuery:
         return RunQuery(
@@ -94,10 +95,10 @@ def listing(
     house: TheHouse,
     workspace: str,
     chosen: Chosen,
-    limit: int = 100,
+    limit: Whole = 100,
     before: str | None = None,
     sort: Annotated[str, Query(description="A column, after `-` the highest first; else the newest first.")] = "",
-    skip: Annotated[int, Query(ge=0, le=2**31, description="With `sort`: so many are left out.")] = 0,
+    skip: Annotated[Count, Query(description="With `sort`: so many are left out.")] = 0,
     metric: Annotated[list[str] | None, Query(description="Summaries to send along; `*` for all.")] = None,
 ) -> Response:
     order = Order(column=sort.removeprefix("-"), descending=sort.startswith("-"), skip=skip) if sort else None

@@ -58,13 +58,18 @@ def server_facts(house: TheHouse) -> Response:
     )
 
 
-@desk.route("POST", "/api/server/shutdown", Access.PERSON)
+@dataclass(frozen=True, kw_only=True)
+class Stopping:
+    stopping: bool
+
+
+@desk.route("POST", "/api/server/shutdown", Access.PERSON, answer=Stopping, statuses=(202,))
 async def shutdown(request: Request) -> Response:
-    done = answer({"stopping": True}, 202)
+    done = answer(Stopping(stopping=True), 202)
     done.background = BackgroundTask(request.app.state.stop)
     return done
 
 
-@desk.route("GET", "/api/openapi.json", Access.ANY)
+@desk.route("GET", "/api/openapi.json", Access.ANY, answer=dict)
 def openapi(request: Request) -> Response:
     return answer(describe(request.app))

@@ -24,12 +24,12 @@ class Invitation:
     """How long."""
 
 
-@desk.route("POST", "/api/sessions", Access.PERSON, answer=Invitation)
+@desk.route("POST", "/api/sessions", Access.PERSON, answer=Invitation, statuses=(201,))
 def invite(house: TheHouse, caller: TheCaller) -> Response:
     return answer(Invitation(code=people.new_code(house, caller), seconds=people.CODE_SECONDS), 201)
 
 
-@desk.route("GET", "/login", Access.OPEN)
+@desk.route("GET", "/login", Access.OPEN, statuses=(303,))
 def log_in(request: Request, house: TheHouse, code: str = "", run: str = "") -> Response:
     """Exchanges a code for a session and shows the run that the link was made for, or the list."""
     session = people.begin_session(house, code)

@@ -1,20 +1,18 @@
 """Routes: live text of a run."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import StreamBytes
 from roost.api.doors import Access, Desk, TheHouse
+from roost.api.numbers import AtLeastOne, Offset, Seconds
 from roost.api.waiting import until
 from roost.services import streams
 from roost.services.signals import run_topic
 
 desk = Desk("streams")
-
-Offset = Annotated[int, Query(ge=0, le=2**62)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +31,8 @@ async def read(
     run_id: str,
     name: str,
     offset: Offset = 0,
-    wait: Annotated[float, Query(ge=0)] = 0,
-    limit: Annotated[int, Query(ge=1)] = streams.MAX_READ,
+    wait: Seconds = 0,
+    limit: AtLeastOne = streams.MAX_READ,
 ) -> Response:
     piece = await until(
         house,

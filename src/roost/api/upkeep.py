@@ -33,7 +33,7 @@ def sweep(house: TheHouse, body: JsonBytes) -> Response:
     return answer(upkeep.sweep(house, dry_run=asked.dry_run, without=asked.without))
 
 
-@desk.route("GET", "/api/backup", Access.PERSON, answer=bytes)
+@desk.route("GET", "/api/backup", Access.PERSON, answer=bytes, media="application/x-tar")
 def backup(house: TheHouse) -> Response:
     made = backups.make(house)
     headers = {"content-length": str(made.size)}

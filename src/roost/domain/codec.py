@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 from roost.domain.errors import InvalidInput
 
 T = TypeVar("T")
+LARGEST = 2**63 - 1
+"""The largest whole number that a database has a column for; the least is one further from zero."""
 
 
 def encode(value: Any) -> Any:
@@ -53,9 +55,15 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return _decode_record(typing.cast(type, kind), data, where)
     if kind is float and type(data) is int:
-        return float(data)
+        return float(_bounded(data, where))
     _expect(type(data) is kind, getattr(kind, "__name__", str(kind)), data, where)
-    return data
+    return _bounded(data, where) if kind is int else data
+
+
+def _bounded(number: int, where: str) -> int:
+    if not -LARGEST - 1 <= number <= LARGEST:
+        raise InvalidInput(f"{where} must be between -2^63 and 2^63 - 1, got a number of {number.bit_length()} bits.")
+    return number
 
 
 def _decode_union(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
@@ -64,7 +72,7 @@ def _decode_union(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
     real = [k for k in kinds if k is not type(None)]
     for kind in real:
         if kind is type(data):
-            return data
+            return _decode(kind, data, where)
     problem: InvalidInput | None = None
     for kind in real:
         try:

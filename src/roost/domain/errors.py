@@ -14,6 +14,7 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
 │   ├── ModelNotFound (a ModelNotFoundException)  model_not_found  404
 │   ├── ModelPathNotFound (a ModelPathNotFoundException)  model_path_not_found  404
 │   └── EndpointNotFound (a WebserviceException)  endpoint_not_found  404
+├── TooSlow                              too_slow           408   a request whose bytes come too slowly
 ├── Conflict                             conflict           409
 │   ├── ComputeConflict (a ComputeTargetException)  compute_conflict 409
 │   ├── DataConflict (a UserErrorException)  data_conflict   409
@@ -22,6 +23,7 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
+│   └── Busy                             busy               503   as much at once as it can have: later it will do
 └── Incompatible                         incompatible       426   client and control plane do not speak the same level
 
 The API writes `{"error": {"code", "message", "hint"}}`, with a `cli_hint` where there is one; `raise_for` turns it into the
@@ -161,6 +163,13 @@ class ModelConflict(Conflict, WebserviceException):
     code = "model_conflict"
 
 
+class TooSlow(RoostError):
+    """The bytes of a request come more slowly than the control plane waits for."""
+
+    code = "too_slow"
+    http_status = 408
+
+
 class TooLarge(RoostError):
     """More bytes than this route takes."""
 
@@ -180,6 +189,12 @@ class Unavailable(RoostError, ServiceException):
 
     code = "unavailable"
     http_status = 503
+
+
+class Busy(Unavailable):
+    """The control plane has as many connections or bodies as it can have at once; nothing was changed, and later it will do."""
+
+    code = "busy"
 
 
 class Incompatible(RoostError):

@@ -34,6 +34,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9/._~-]+", re.ASCII)
 _STATUS = re.compile(r"\b([45]\d\d) (?:[A-Z][A-Za-z]+ ?)+")
 _CODE = re.compile(r"<Code>(\w{1,80})</Code>")
 _NO_ANSWER = " - HTTP error: "
+_PANIC = "PanicException"
+"""Its module, pyo3_runtime, cannot be imported."""
 _QUERY = re.compile(r"\?[^\s\"'<>),]+")
 
 
@@ -122,7 +124,8 @@ class CloudPlace:
         """Errors of the library in our words, with nothing in them that is secret."""
         where = f"Datastore {self._name!r}" + (f", at {path!r}," if path else "")
         try:
-            yield
+            with _panics_as_errors(where):
+                yield
         except RoostError:
             raise
         except FileNotFoundError:
@@ -178,7 +181,7 @@ def open_place(
         DatastoreKind.GCS: lambda: _gcs(settings, credential),
     }
     try:
-        with _opening, _without_own_variables():
+        with _opening, _without_own_variables(), _panics_as_errors(f"Datastore {name!r}"):
             store = makers[kind]()
     except (BaseError, ValueError, OSError):  # its words may hold the credential
         raise InvalidInput(
@@ -187,6 +190,21 @@ def open_place(
     signs = bool(credential) and "sas_token" not in credential and settings.get("relay") != "true"
     hidden = [value for value in credential.values() if len(value) >= 4]
     return CloudPlace(name, store, prefix=settings.get("prefix", "").strip("/"), signs=signs, hidden=hidden)
+
+
+@contextmanager
+def _panics_as_errors(where: str) -> Generator[None]:
+    """A panic of the library's Rust code is no Exception, and would pass every handler on its way up. Its words may hold a
+    credential, so they are not repeated."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        raise Unavailable(
+            f"{where} cannot be used: the object-store library broke off at its settings or its credential.",
+            hint="Register it again, with a credential that holds no line breaks or other odd characters.",
+        ) from None
 
 
 @contextmanager

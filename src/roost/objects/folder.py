@@ -6,8 +6,10 @@ is a day old; the control plane's own folders are swept too.
 """
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,6 +24,7 @@ from roost.objects.base import Found
 
 LEFT_SECONDS = 24 * 3600.0
 """A file that is being written and was not for so long is left by somebody who is gone."""
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class FolderPlace:
@@ -50,27 +53,34 @@ class FolderPlace:
                 yield from self._walk(str(start), f"{path}/" if path else "", frozenset())
             elif (found := self.head(path)) is not None:
                 yield found
-        except PermissionError as error:
+        except OSError as error:
             raise Conflict(f"{error.filename} cannot be read: {error.strerror}.") from None
 
     def _walk(self, folder: str, prefix: str, above: frozenset[tuple[int, int]]) -> Iterator[Found]:
-        """Sorted by name; a link that leads to a folder above it ends there."""
-        seen = os.stat(folder)
-        if (seen.st_dev, seen.st_ino) in above:
-            return
-        with os.scandir(folder) as listed:
-            entries = sorted(listed, key=lambda entry: entry.name)
+        """Sorted by name; a link that leads to a folder above it ends there. What is gone by the time it is looked at, or is a
+        link in a circle, is not there."""
+        try:
+            seen = os.stat(folder)
+            if (seen.st_dev, seen.st_ino) in above:
+                return
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            if above and error.errno in _GONE:
+                return
+            raise
         for entry in entries:
             if entry.is_symlink() and not self._allowed(entry.path):
                 continue
-            if entry.is_dir():
+            mode = _mode(entry)
+            if stat.S_ISDIR(mode):
                 if self._is_home(entry):
                     continue
                 yield from self._walk(entry.path, f"{prefix}{entry.name}/", above | {(seen.st_dev, seen.st_ino)})
             elif entry.name.startswith(PART):
                 if not self._read_only:
                     _left(entry.path, time.time() - LEFT_SECONDS)
-            elif entry.is_file():
+            elif stat.S_ISREG(mode):
                 yield _found(f"{prefix}{entry.name}", entry.stat())
 
     def head(self, path: str) -> Found | None:
@@ -82,7 +92,8 @@ class FolderPlace:
 
     def read(self, found: Found, offset: int, length: int) -> Iterator[bytes]:
         try:
-            file = os.open(self._place(found.path), os.O_RDONLY | os.O_CLOEXEC)
+            # What became a pipe meanwhile must not be waited for.
+            file = os.open(self._place(found.path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             raise NotFound(f"There is no file {found.path!r} any more.") from None
         except OSError as error:
@@ -186,5 +197,15 @@ def _left(path: str, before: float, *, keep: bool = False) -> int | None:
     return None
 
 
-def _found(path: str, stat: os.stat_result) -> Found:
-    return Found(path, stat.st_size, f'"{stat.st_mtime_ns:x}-{stat.st_size:x}-{stat.st_ino:x}"', stat.st_mtime)
+def _mode(entry: "os.DirEntry[str]") -> int:
+    """Of what it is or leads to; 0 for nothing. `entry.stat()` answers from memory then."""
+    try:
+        return entry.stat().st_mode
+    except OSError as error:
+        if error.errno in _GONE:
+            return 0
+        raise
+
+
+def _found(path: str, seen: os.stat_result) -> Found:
+    return Found(path, seen.st_size, f'"{seen.st_mtime_ns:x}-{seen.st_size:x}-{seen.st_ino:x}"', seen.st_mtime)

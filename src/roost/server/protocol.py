@@ -2,21 +2,23 @@
 inside the kernel, and a request's body comes from the socket to the file in the thread that stores it.
 
 The first is ASGI's own extension `http.response.zerocopysend`. The second, `roost.body`, is ours: `take()` gives the body as
-an `Inflow` for another thread, or None where it has to come the usual way. `api/answers.py` and `api/bodies.py` use them.
+an `Incoming` for another thread, or None where it has to come the usual way. `api/answers.py` and `api/bodies.py` use them.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
-import select
 import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from typing import Any, NoReturn
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
 
-from starlette.requests import ClientDisconnect
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from roost.blobs.copying import pour, write_all
+from roost.domain.errors import TooSlow
+from roost.server.connections import Connection
+from roost.server.incoming import Incoming
+from roost.server.pace import Pace
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,15 +28,11 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 log = logging.getLogger("roost.server")
 
 _STEP = 4 * 1024 * 1024
-_PIECE = (
-    256 * 1024
-)  # stays in the processor's cache from the socket to the disk: larger ones take several times as long
 _STALLED_SECONDS = 120.0
-"""After which a peer that sends or takes nothing is given up."""
-_LOOK_SECONDS = 0.5
+"""After which a peer that takes nothing is given up."""
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(Connection):
     """Give it to uvicorn as its `http`."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -58,12 +56,42 @@ def _with_short_cuts(cycle: RequestResponseCycle, app: App) -> Any:
         extensions = scope.setdefault("extensions", {})
         extensions["http.response.zerocopysend"] = {}
         extensions["roost.body"] = {"take": lambda: _take_body(cycle)}
-        await app(scope, receive, sending)
+        await app(scope, _at_a_pace(cycle, receive), sending)
         if cycle.response_started and not cycle.response_complete and not cycle.disconnected:
             cycle.disconnected = True  # broken off, and the guard has logged why: uvicorn need not log that it was
             cycle.transport.close()
 
     return with_short_cuts
+
+
+def _at_a_pace(cycle: RequestResponseCycle, receive: Receive) -> Receive:
+    """The body as the event loop receives it; TooSlow when it comes too slowly and nothing was answered yet."""
+    pace, clock = Pace(), asyncio.get_running_loop().time
+
+    async def receiving() -> Message:
+        while cycle.more_body and not cycle.message_event.is_set() and not cycle.response_started:
+            begun = clock()
+            message = None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pace.left):
+                    message = _counted(await receive(), pace)
+                    if not message.get("more_body"):
+                        return message
+            try:
+                pace.waited(clock() - begun)
+            except TooSlow:
+                cycle.keep_alive = False  # what is still to come of it is no next request
+                raise
+            if message is not None:
+                return message
+        return _counted(await receive(), pace)
+
+    return receiving
+
+
+def _counted(message: Message, pace: Pace) -> Message:
+    pace.came(len(message.get("body", b"")))
+    return message
 
 
 async def _send_file(cycle: RequestResponseCycle, file: int, offset: int, count: int) -> int:
@@ -105,7 +133,7 @@ async def _writable(loop: asyncio.AbstractEventLoop, target: int) -> None:
         loop.remove_writer(target)
 
 
-def _take_body(cycle: RequestResponseCycle) -> "Incoming | None":
+def _take_body(cycle: RequestResponseCycle) -> Incoming | None:
     """The rest of a body whose length is known, read past the parser; the connection therefore ends with the answer."""
     length = next((value for name, value in cycle.scope["headers"] if name == b"content-length"), b"")
     if not cycle.more_body or not length.isdigit():
@@ -118,65 +146,3 @@ def _take_body(cycle: RequestResponseCycle) -> "Incoming | None":
     cycle.more_body = cycle.keep_alive = False
     source = socket.socket(fileno=os.dup(cycle.transport.get_extra_info("socket").fileno()))
     return Incoming(source, begun, int(length) - len(begun), cycle.transport.is_closing)
-
-
-class Incoming(Iterator[bytes | memoryview]):
-    """A body on its way: each piece is good until the next is asked for. ClientDisconnect when not all of it came."""
-
-    def __init__(self, source: socket.socket, begun: bytes, left: int, given_up: Callable[[], bool]) -> None:
-        self._source, self._begun, self._left, self._given_up = source, begun, left, given_up
-        self._buffer = memoryview(bytearray(_PIECE))
-        self._ready = select.poll()
-        self._ready.register(source, select.POLLIN)
-        source.setblocking(False)
-
-    def __next__(self) -> bytes | memoryview:
-        if self._begun:
-            begun, self._begun = self._begun, b""
-            return begun
-        if not self._left:
-            self.close()
-            raise StopIteration
-        while True:
-            try:
-                got = self._source.recv_into(self._buffer[: min(self._left, _PIECE)])
-            except BlockingIOError:
-                self._wait()
-                continue
-            if not got:
-                self._give_up()
-            self._left -= got
-            return self._buffer[:got]
-
-    def pour(self, target: int, progress: Callable[[int], object]) -> int:
-        """All that has not been asked for yet, to the end of an open file; how many bytes."""
-        count = len(self._begun) + self._left
-        if self._begun:
-            write_all(target, self._begun)
-            progress(len(self._begun))
-        self._begun = b""
-
-        def taken(got: int) -> None:  # written or not: who waits for them later waits in vain
-            self._left -= got
-
-        pour(self._source, target, self._left, self._wait, progress, taken)
-        if self._left:
-            self._give_up()
-        self.close()
-        return count
-
-    def close(self) -> None:
-        self._source.close()
-        self._left = 0
-
-    def _wait(self) -> None:
-        quiet = 0.0
-        while quiet < _STALLED_SECONDS and not self._given_up():
-            if self._ready.poll(_LOOK_SECONDS * 1000):
-                return
-            quiet += _LOOK_SECONDS
-        self._give_up()
-
-    def _give_up(self) -> NoReturn:
-        self.close()
-        raise ClientDisconnect

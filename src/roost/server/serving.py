@@ -24,6 +24,7 @@ from roost.control.watching import Finding
 from roost.domain.plans import Access
 from roost.engines.base import Engine
 from roost.server import ending, home, logs, wiring
+from roost.server.connections import Connection, State, room_for_connections
 from roost.server.protocol import Protocol
 from roost.server.settings import Settings
 from roost.server.starter import Starter
@@ -37,6 +38,8 @@ GRACE_SECONDS = 1
 """How long requests that are under way may take once the server is asked to end."""
 
 CLOSE_SECONDS = 0.5
+_TICKS_OF_A_SWEEP = 10
+"""Tenths of a second between two looks at all connections."""
 
 
 def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
@@ -136,9 +139,18 @@ class Server(uvicorn.Server):
                 backlog=2048,
             )
         )
+        self.server_state = State(room_for_connections())
         self._house = house
         self._listening = listening
         self._ends = ends
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_OF_A_SWEEP == 0:
+            now = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.sweep(now)
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:

@@ -43,7 +43,8 @@ class Front:
         self.closing = False
         self.date = b""
         self.port = 0
-        self.clients: set[Client] = set()
+        self.clients: dict[Client, None] = {}
+        """The oldest first."""
         self.counts: dict[str, Counts] = defaultdict(Counts)
         self.turned_away = Counts()
         """Requests that no version got to see: without a key, to no such path, too large, …"""
@@ -118,11 +119,20 @@ class Front:
     # What connections ask
 
     def connected(self, client: Client) -> bool:
-        self.clients.add(client)
+        if len(self.clients) >= MOST_CONNECTIONS:
+            self._make_way()
+        self.clients[client] = None
         return len(self.clients) <= MOST_CONNECTIONS and not self.closing
 
+    def _make_way(self) -> None:
+        """Closes the oldest connection that has no request under way, if any: who does nothing keeps nobody out."""
+        idle = next((client for client in self.clients if client.is_idle), None)
+        if idle is not None:
+            del self.clients[idle]
+            idle.make_way()
+
     def disconnected(self, client: Client) -> None:
-        self.clients.discard(client)
+        self.clients.pop(client, None)
 
     def request_id(self, headers: dict[bytes, bytes]) -> bytes:
         """The client's own where it gave one, else one that no other request has."""

@@ -368,6 +368,18 @@ class Client(asyncio.Protocol):
         elif waited > IDLE_SECONDS or self._desk.closing:
             self._end(linger=False)
 
+    @property
+    def is_idle(self) -> bool:
+        """No request of it is whole yet, not even its head, and it is owed nothing."""
+        return self._current is None and not self._early and not self._over and not self._head_done
+
+    def make_way(self) -> None:
+        """Closes it for another."""
+        if self._in_message:
+            self._last(busy("The service has as many connections as it can have."))
+        else:
+            self._end(linger=False)
+
     def drain(self) -> None:
         """The service is about to end: an idle connection is closed, a busy one with its answer."""
         if self._current is None and not self._in_message and not self._over:

@@ -20,6 +20,8 @@ _KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_STATUSES = (200, 304)
+_PAGE = "text/html"
 _POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -27,37 +29,37 @@ _POLICY = (
 """Scripts and styles come from here as files, or not at all: what a run wrote can never become one."""
 
 
-@desk.route("GET", "/", Access.OPEN, answer=bytes)
+@desk.route("GET", "/", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def front(request: Request) -> Response:
     return _file(request, "list.html")
 
 
-@desk.route("GET", "/runs/{run_id}", Access.OPEN, answer=bytes)
+@desk.route("GET", "/runs/{run_id}", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def run(request: Request, run_id: str) -> Response:  # noqa: ARG001 the page's script reads it from its own address
     return _file(request, "run.html")
 
 
-@desk.route("GET", "/data", Access.OPEN, answer=bytes)
+@desk.route("GET", "/data", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def data(request: Request) -> Response:
     return _file(request, "data.html")
 
 
-@desk.route("GET", "/data/{name}", Access.OPEN, answer=bytes)
+@desk.route("GET", "/data/{name}", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def dataset(request: Request, name: str) -> Response:  # noqa: ARG001 as above
     return _file(request, "dataset.html")
 
 
-@desk.route("GET", "/models/{name}", Access.OPEN, answer=bytes)
+@desk.route("GET", "/models/{name}", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def model(request: Request, name: str) -> Response:  # noqa: ARG001 as above
     return _file(request, "model.html")
 
 
-@desk.route("GET", "/serving", Access.OPEN, answer=bytes)
+@desk.route("GET", "/serving", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def serving(request: Request) -> Response:
     return _file(request, "serving.html")
 
 
-@desk.route("GET", "/studio/{name}", Access.OPEN, answer=bytes)
+@desk.route("GET", "/studio/{name}", Access.OPEN, answer=bytes, statuses=_STATUSES, media="*/*")
 def asset(request: Request, name: str) -> Response:
     return _file(request, name)
 

@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 from roost.domain.errors import DiskFull, RoostError, Unavailable, raise_for
 
 if TYPE_CHECKING:
-    from http.client import HTTPConnection
+    from http.client import HTTPConnection, HTTPResponse
 
 Body = bytes | memoryview | Path
 """What a request carries: bytes, or a file that is read as it is sent."""
@@ -48,6 +48,23 @@ class Response:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
+
+
+class _Later(Exception):
+    """An answer that the same call may get another of in a moment."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.status)
+        self.response = response
+
+
+def _answered(answer: "HTTPResponse") -> Response:
+    """All of an answer; _Later when the call is to be made again: it was too slow, or there is too much at once for now. What is
+    away for longer, such as an object store, is 503 too, and does not say when to come again."""
+    got = Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+    if got.status == 408 or (got.status == 503 and "retry-after" in got.headers):
+        raise _Later(got)
+    return got
 
 
 def path_of(*parts: str) -> str:
@@ -141,7 +158,7 @@ class Client:
                 answer = exchanges.send(
                     connection, method, target, token, given, json is not None, own, timeout, during
                 )
-                return Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+                return _answered(answer)
 
             response = self._patiently(exchange)
         if response.status >= 400:
@@ -166,7 +183,7 @@ class Client:
         def exchange(connection: "HTTPConnection", token: str) -> int:
             answer = exchanges.send(connection, "GET", _with_params(path, params), token, None, False, None, timeout)
             if answer.status >= 400:
-                fail(answer.status, answer.read())
+                fail(answer.status, _answered(answer).body)
             length = answer.getheader("Content-Length")
             if file.tell():  # of a try that broke
                 file.seek(0)
@@ -213,7 +230,7 @@ class Client:
                     if used and not isinstance(error, TimeoutError):
                         continue  # an idle connection that the server had closed says nothing about the server
                     raise
-                except RoostError:
+                except (RoostError, _Later):
                     self._give_back(endpoint.url, connection)
                     raise
                 except BaseException:
@@ -224,6 +241,10 @@ class Client:
                 return result
             except exchanges.FileFault as fault:
                 raise fault.problem from None
+            except _Later as later:  # it answers, and nothing was changed
+                self._note_away(answers=True)
+                if time.monotonic() + pause > deadline or not self._wanted():
+                    fail(later.response.status, later.response.body)
             except (*exchanges.BROKEN, Unavailable) as error:
                 self._note_away(answers=False)
                 if time.monotonic() + pause > deadline or not self._wanted():

@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar, cast
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from roost.domain.errors import DiskFull, Incompatible, RoostError, Unavailable
+from roost.domain.errors import DiskFull, Incompatible, InvalidInput, RoostError, Unavailable
 from roost.store.sql import marks
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class SqliteDatabase:
         try:
             driver.execute("BEGIN")
             return work(connection)
-        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+        except (sa.exc.DBAPIError, sqlite3.Error, OverflowError) as error:
             raise self._translated(error) from error
         finally:
             if _rolled_back(driver):  # it only read
@@ -295,6 +295,8 @@ class SqliteDatabase:
     def _translated(self, error: Exception) -> Exception:
         """What the driver raised, in words for people."""
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        if isinstance(cause, OverflowError):  # the driver's word for a number of more than 64 bits
+            return InvalidInput(f"The database {self._path} cannot keep this: {cause}.")
         if not isinstance(cause, sqlite3.Error):
             return error
         # An error that the driver raises by itself has no code.
