@@ -6,6 +6,7 @@ from typing import Any
 
 from roost.agent.ship import Ship
 from roost.domain.runs import RunStatus
+from roost.transport.pacing import Pace
 
 
 def test_the_end_of_the_script_has_its_own_time(tmp_path: Path) -> None:
@@ -15,7 +16,7 @@ def test_the_end_of_the_script_has_its_own_time(tmp_path: Path) -> None:
     def say(to: RunStatus, *_: object, at: float, **__: object) -> None:
         said.append((to, at))
 
-    parts: Any = SimpleNamespace(root=tmp_path, say=say, heard=lambda _: None, round=lambda **_: None)
+    parts: Any = SimpleNamespace(root=tmp_path, say=say, heard=lambda _: None, round=lambda **_: None, pace=Pace())
     ship = Ship(parts, parts, parts, parts)
     ship.start()
     ship.finish(1005.6)

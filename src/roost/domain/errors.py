@@ -22,6 +22,7 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
+│   └── Busy                             busy               503   it is there, and has more to do than it can
 └── Incompatible                         incompatible       426   client and control plane do not speak the same level
 
 The API writes `{"error": {"code", "message", "hint"}}`, with a `cli_hint` where there is one; `raise_for` turns it into the
@@ -180,6 +181,12 @@ class Unavailable(RoostError, ServiceException):
 
     code = "unavailable"
     http_status = 503
+
+
+class Busy(Unavailable):
+    """The control plane is there and has more to do than it can: worth another try in a moment."""
+
+    code = "busy"
 
 
 class Incompatible(RoostError):

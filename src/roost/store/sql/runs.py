@@ -158,6 +158,13 @@ class SqlRuns:
     def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
         return self._database.read(lambda connection: [rows.run(row) for row in ranked(connection, query, order)])
 
+    def texts(self, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
+        def work(connection: sa.Connection) -> dict[str, str]:
+            found = search(connection, query) if order is None else ranked(connection, query, order)
+            return {row.id: rows.text(row) for row in found}
+
+        return self._database.read(work)
+
     def columns(self, query: RunQuery) -> RunColumns:
         return self._database.read(lambda connection: columns(connection, query))
 
