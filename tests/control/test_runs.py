@@ -181,6 +181,18 @@ def test_an_agent_that_ships_is_heard_without_a_heartbeat(plane: Plane) -> None:
     assert plane.run(run).status is RunStatus.RUNNING
 
 
+def test_an_agent_whose_heartbeat_waits_is_heard_until_its_connection_breaks(plane: Plane) -> None:
+    run = _running(plane)
+    with plane.house.present.at(run.id):
+        plane.engine.kill(run.id)  # the engine is not asked: the open connection says more
+        for _ in range(20):
+            plane.later(5)
+        assert plane.engine.errands() == [Errand.RUN]
+    runs.missed(plane.house, plane.run(run))
+    plane.later(10)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE], "no need to wait for the next look"
+
+
 def test_an_engine_that_cannot_tell_is_asked_again(plane: Plane) -> None:
     run = _running(plane)
     plane.engine.states[plane.run(run).handle] = AgentState.UNKNOWN

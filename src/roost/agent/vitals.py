@@ -18,8 +18,8 @@ from roost.agent.processes import Known
 from roost_job.spool import Writer
 
 _FIRST = 1.0
-_EVERY, _LATER, _YOUNG = 5.0, 10.0, 60.0
-"""Seconds between samples while a run is young, and after so many seconds: a long run is drawn as well from half as many."""
+_EVERY, _LATER, _YOUNG = 5.0, 15.0, 60.0
+"""Seconds between samples while a run is young, and after so many seconds: a long run is drawn as well from fewer."""
 log = logging.getLogger("roost.agent")
 
 Sample = Iterator[tuple[str, float]]

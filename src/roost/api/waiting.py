@@ -15,7 +15,7 @@ from roost.services.signals import Bell, run_topic
 T = TypeVar("T")
 LONGEST = 30.0
 """Seconds a poll may last."""
-LONGEST_HEARTBEAT = 20.0
+LONGEST_HEARTBEAT = 25.0
 """While it waits its agent counts as heard: the kernel closes the connection of one that is killed."""
 LONGEST_MEMBER_HEARTBEAT = 5.0
 """Of an agent among several, which is heard by what it sends only."""
