@@ -54,10 +54,10 @@ def quiet(bench: Setting) -> list[Line]:
         time.sleep(bench.size(QUIET_AGE, 1))
         home = bench.folder / "home"
         groups = {"control plane": [server(bench)], **usage.agents(home)}
-        took = cores(groups, bench.size(40, 2))
+        took = cores(groups, bench.size(25, 2))
     time.sleep(5)  # the last of them has been taken in
     groups = {"control plane": [server(bench)]}
-    idle = cores(groups, bench.size(20, 2))["control plane"]
+    idle = cores(groups, bench.size(10, 2))["control plane"]
     took["control plane"] = max(took["control plane"] - idle, 0.0)
     names = {"agents": "its agent", "keepers": "its keeper", "control plane": "the control plane"}
     return [
