@@ -1,6 +1,6 @@
 """`make bench`: runs the benchmarks, each in a process of its own, and prints one table.
 
-    python -m bench [NAME …] [--rounds N] [--small] [--without-peers] [--json] [--folder FOLDER]
+    python -m bench [NAME …] [--rounds N] [--running N] [--small] [--without-peers] [--json] [--folder FOLDER]
 
 The peers are started once and are idle while ours are measured. Exits with 1 when a budget is missed.
 """
@@ -35,6 +35,7 @@ NAMES = (
     "environment",
     "distributed",
     "scoring",
+    "load",
 )
 NEEDS_MLFLOW = {"imports", "log_call", "ingest", "read_million", "noop_run", "artefacts"}
 NEEDS_RAY = {"noop_run"}
@@ -73,6 +74,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Roost beside its peers and limits.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(NAMES)}; all when none is named")
     parser.add_argument("--rounds", type=int, default=5, help="each figure is the median of so many")
+    parser.add_argument("--running", type=int, default=200, help="`load`: so many runs at once")
     parser.add_argument("--small", action="store_true", help="small sizes: proves that it runs; budgets do not count")
     parser.add_argument("--without-peers", action="store_true", help="leave out MLflow and Ray")
     parser.add_argument("--json", action="store_true")
@@ -107,7 +109,7 @@ def in_own_process(name: str, asked: argparse.Namespace, found: peer.Peers, fold
     """The lines of one benchmark; None when it failed, with its error printed."""
     folder.mkdir()
     argv = [sys.executable, "-m", "bench", name, "--one", str(folder), "--rounds", str(asked.rounds)]
-    argv += ["--small"] if asked.small else []
+    argv += ["--running", str(asked.running), *(["--small"] if asked.small else [])]
     told = {**os.environ, "ROOST_BENCH_PEERS": json.dumps([found.python, found.mlflow_url, found.ray_url])}
     done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, env=told)
     if done.returncode:
@@ -119,7 +121,9 @@ def one(asked: argparse.Namespace) -> int:
     """Inside that process: measure, and print the lines as JSON."""
     python, mlflow, ray = json.loads(os.environ["ROOST_BENCH_PEERS"])
     found = peer.Peers(python=python, mlflow_url=mlflow, ray_url=ray)
-    setting = Setting(folder=Path(asked.one), rounds=asked.rounds, small=asked.small, peers=found)
+    setting = Setting(
+        folder=Path(asked.one), rounds=asked.rounds, small=asked.small, running=asked.running, peers=found
+    )
     with own_home(setting.folder):
         lines = importlib.import_module(f"bench.{asked.names[0]}").measure(setting)
     print(json.dumps([{k: v for k, v in line.as_json().items() if k not in ("ratio", "met")} for line in lines]))

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench import load as loads
-from bench.load import Load
+from bench import requests as loads
 from bench.peer_scoring import ROWS
 from bench.peers import await_answer, free_port, process
+from bench.requests import Load
 from bench.setting import Setting
 from bench.table import Line, beside, faster_than, median
 from roost import AciWebservice, Environment, InferenceConfig, Model, Webservice, Workspace

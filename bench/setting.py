@@ -26,6 +26,8 @@ class Setting:
     small: bool
     """Sizes that prove the benchmark runs, not that a budget is met."""
     peers: Peers
+    running: int = 200
+    """Runs at once, where a benchmark has many."""
 
     def size(self, full: int, small: int) -> int:
         return small if self.small else full

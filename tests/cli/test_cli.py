@@ -121,6 +121,16 @@ class TestWithoutAControlPlane:
         closed = subprocess.run(["bash", "-c", f"{ROOST} status >&-"], stderr=subprocess.PIPE, text=True, timeout=60)
         assert (closed.returncode, closed.stderr) == (3, "")
 
+    def test_one_that_is_busy_has_an_exit_code_of_its_own(self, home: Path) -> None:
+        told = (
+            "from roost.cli import main\nfrom roost.domain.errors import Busy\n"
+            "def app(): raise Busy('64 reads wait already.', hint='Try again in a moment.')\n"
+            "main.app = app\nmain.main()"
+        )
+        done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, timeout=60)
+        said = "error: 64 reads wait already.\nhint: Try again in a moment.\n"
+        assert (done.returncode, done.stdout, done.stderr) == (4, "", said)
+
     def test_control_c_while_the_commands_are_loaded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -1,13 +1,16 @@
 """What every store promises of runs: making, finding, moving and claiming them (`roost.store.base.Runs`), as tests."""
 
+import json
+
 import pytest
 from tests.contracts.store import HEADER, WS, StoreContract, at_once, event, ids, submission
 
+from roost.domain import codec
 from roost.domain.errors import Conflict, NotFound
 from roost.domain.files import RunFile
-from roost.domain.runs import Reason, RunKind, RunSpec, RunStatus
+from roost.domain.runs import Reason, Run, RunKind, RunSpec, RunStatus
 from roost.domain.spools import decode
-from roost.store.base import RunQuery, Store
+from roost.store.base import Order, RunQuery, Store
 
 
 class RunsContract(StoreContract):
@@ -33,6 +36,22 @@ class RunsContract(StoreContract):
         )
         assert (dict(run.tags), dict(run.properties), run.display_name) == ({"k": None, "v": "1"}, {"p": "q"}, "d")
         assert [e.to for e in store.runs.events("r1")] == [RunStatus.NOT_STARTED]
+
+    def test_a_list_as_text_is_the_same_list(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        spec = RunSpec(script="a.py", arguments=("NaN", "ü"), environment_variables={"A": "b"}, timeout_seconds=3.5)
+        self.make(store, "r1", spec=spec, tags={"k": None, "v": '"1"'}, properties={"p": "q"}, display_name="d")
+        self.make(store, "r2", spec=spec, parent_id="r1")
+        store.runs.apply("r1", event(RunStatus.FAILED, message="It\nfailed.", exit_code=3))
+        query, order = RunQuery(workspace=WS, include_children=True), Order(column="name")
+        listed, by_name = store.runs.list(query), store.runs.ranked(query, order)
+        monkeypatch.setattr("roost.domain.codec.decode", lambda *_: pytest.fail("a specification was decoded"))
+        texts = (store.runs.texts(query), store.runs.texts(query, order))
+        monkeypatch.undo()
+        for found, wanted in zip(texts, (listed, by_name), strict=True):
+            assert [(key, codec.decode(Run, json.loads(text))) for key, text in found.items()] == [
+                (run.id, run) for run in wanted
+            ]
+            assert [json.loads(text) for text in found.values()] == [codec.encode(run) for run in wanted]
 
     def test_a_submission_sent_twice_is_one_run(self, store: Store) -> None:
         first = self.make(store, "r1", tags={"a": "1", "b": "2"})

@@ -112,6 +112,7 @@ def test_what_raises_is_logged_backed_off_and_tried_again(start: Start, caplog: 
 
 def test_a_slow_act_holds_nobody_up_and_keeps_its_lease(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looping, "TICK_SECONDS", 0.01)
+    monkeypatch.setattr(looping, "RENEW_SECONDS", 0.01)
     go_on = threading.Event()
 
     def act(work: str) -> float:

@@ -1,10 +1,13 @@
 """The run's way through the control plane, step by step, with an engine that does as it is told and a clock that stands still."""
 
+from pathlib import Path
+
 import pytest
 from tests.control.engines import ScriptedEngine
-from tests.services.houses import ANN, Clock, submit, submit_interactive
+from tests.services.houses import ANN, Clock, make_house, submit, submit_interactive
 
-from roost.control.runs import RunsControl
+from roost.control.compute import LEAST_STARTS, START_SECONDS
+from roost.control.runs import NEW_AT_ONCE, RunsControl
 from roost.domain.errors import Conflict, DiskFull, Unavailable
 from roost.domain.plans import Access, Errand
 from roost.domain.runs import Reason, Run, RunStatus
@@ -12,6 +15,7 @@ from roost.engines.base import AgentState
 from roost.services import people, runs
 from roost.services.house import House
 from roost.services.runs import Report
+from roost.services.signals import CONTROL
 
 
 def _access(token: str) -> Access:
@@ -179,6 +183,45 @@ def test_an_agent_that_ships_is_heard_without_a_heartbeat(plane: Plane) -> None:
         plane.later(5)
         plane.house.heard.put(run.id, plane.clock())
     assert plane.run(run).status is RunStatus.RUNNING
+
+
+def test_a_few_runs_start_at_once(tmp_path: Path, engine: ScriptedEngine, clock: Clock) -> None:
+    plane = Plane(make_house(tmp_path, clock=clock, slots=50), engine, clock)
+    made = [submit(plane.house) for _ in range(20)]
+    plane.turn()
+    assert len(engine.errands()) == LEAST_STARTS
+    runs.report(plane.house, made[0].id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    plane.turn()
+    assert len(engine.errands()) == LEAST_STARTS + 1
+    for each in made:  # those that started live, and take their time: they keep nobody back for ever
+        plane.house.heard.put(each.id, clock() + 60)
+    plane.later(START_SECONDS * 3)
+    assert len(engine.errands()) == len(made)
+    plane.house.store.close()
+
+
+def test_new_runs_are_queued_in_their_order_however_many(tmp_path: Path, engine: ScriptedEngine, clock: Clock) -> None:
+    plane = Plane(make_house(tmp_path, clock=clock), engine, clock)
+    made = [submit(plane.house) for _ in range(NEW_AT_ONCE + 5)]
+    with plane.house.signals.listen(CONTROL) as bell:
+        plane.control.load()
+        assert bell.wait(0), "the rest is looked at without waiting for a timer"
+    assert [plane.run(each).status for each in made[2:NEW_AT_ONCE]] == [RunStatus.QUEUED] * (NEW_AT_ONCE - 2)
+    plane.turn()
+    assert {plane.run(each).status for each in made[2:]} == {RunStatus.QUEUED}
+    plane.house.store.close()
+
+
+def test_an_agent_whose_heartbeat_waits_is_heard_until_its_connection_breaks(plane: Plane) -> None:
+    run = _running(plane)
+    with plane.house.present.at(run.id):
+        plane.engine.kill(run.id)  # the engine is not asked: the open connection says more
+        for _ in range(20):
+            plane.later(5)
+        assert plane.engine.errands() == [Errand.RUN]
+    runs.missed(plane.house, plane.run(run))
+    plane.later(10)
+    assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE], "no need to wait for the next look"
 
 
 def test_an_engine_that_cannot_tell_is_asked_again(plane: Plane) -> None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from roost import Experiment, ScriptRunConfig, Workspace
 from roost.cli.main import app
-from roost.domain.errors import Incompatible, Unauthorized, Unavailable
+from roost.domain.errors import Busy, Incompatible, Unauthorized, Unavailable
 from roost.sdk import connections, discovery, embedded, holders, waiting
 from roost.version import API_LEVEL, VERSION
 
@@ -97,6 +97,28 @@ def test_one_that_hangs_is_named(home: Path, running: discovery.ServerRecord, mo
         os.kill(running.pid, signal.SIGCONT)
     assert f"process {running.pid}" in raised.value.message
     assert str(discovery.log_path(home)) in raised.value.hint
+
+
+def test_one_that_is_at_work_is_waited_for_and_not_called_dead(
+    home: Path, running: discovery.ServerRecord, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It listens and computes, and has no time to answer."""
+    code = "import socket\ns = socket.create_server(('127.0.0.1', 0))\nprint(s.getsockname()[1], flush=True)\nwhile True: pass"
+    embedded.stop(running, home)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as busy:
+        assert busy.stdout is not None
+        port = busy.stdout.readline().strip()
+        rewrite(home, url=f"http://127.0.0.1:{port}", pid=busy.pid, pid_started=discovery.process_started(busy.pid))
+        monkeypatch.setattr(embedded, "_ANSWER_SECONDS", 0.3)
+        monkeypatch.setattr(embedded, "_BUSY_SECONDS", 0.5)
+        try:
+            with pytest.raises(Busy) as raised:
+                embedded.find(home)
+        finally:
+            busy.kill()
+    assert f"process {busy.pid}" in raised.value.message
+    assert "kill" not in raised.value.message + raised.value.hint
+    assert capsys.readouterr().err.count("is busy; waiting for its answer") == 1
 
 
 def test_one_that_cannot_start_says_why(home: Path) -> None:

@@ -105,6 +105,32 @@ def test_json_travels_both_ways_with_the_token(server: Server, client: Client) -
     assert server.seen == [("POST", "/api/x?a=b+c", "Bearer secret", b'{"k": [1]}')]
 
 
+BUSY = json.dumps({"error": {"code": "busy", "message": "64 reads wait already.", "hint": "Again."}}).encode()
+
+
+def test_one_that_has_no_time_is_asked_again_when_it_says(server: Server, client: Client, tmp_path: Path) -> None:
+    server.script = [lambda h: h.reply(503, BUSY, Retry_After="0"), lambda h: h.reply(200, b'{"ok": 3}')]
+    assert client.call("POST", "/api/x", json={}) == {"ok": 3}
+    server.script = [lambda h: h.reply(503, BUSY, Retry_After="0"), lambda h: h.reply(200, b"bytes")]
+    assert client.download("/api/f", tmp_path / "f") == 5
+    assert len(server.seen) == 4
+
+
+def test_one_that_has_no_time_for_long_is_not_called_dead(server: Server) -> None:
+    server.script = [lambda h: h.reply(503, BUSY, Retry_After="1")]
+    client = Client(lambda: Endpoint(server.url, "secret"), patience=0.1)
+    with closing(client), pytest.raises(Busy, match="64 reads wait already"):
+        client.call("GET", "/api/x")
+    assert client.away == 0
+
+
+def test_one_that_takes_a_request_and_does_not_answer_is_not_called_dead() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        client = Client(lambda: Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", "secret"), patience=0.1)
+        with closing(client), pytest.raises(Busy, match="took the request, and has not answered"):
+            client.call("GET", "/api/x", timeout=0.2)
+
+
 def test_a_file_is_sent_whole(server: Server, client: Client, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b"x" * 300_000)
     client.call("PUT", "/api/f", body=tmp_path / "f")

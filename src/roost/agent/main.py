@@ -202,7 +202,7 @@ def _script(crew: _Crew, prepared: Prepared) -> Outcome:
     crew.ship.start()
     several = crew.plan.spec.node_count > 1
     members = partial(crew.tree.members, marks=crew.tree.everywhere)
-    vitals = Vitals(crew.folder, crew.plan.node_rank, members, several=several)
+    vitals = Vitals(crew.folder, crew.plan.node_rank, members, several=several, written=crew.ship.hurry)
     vitals.start()
     served = Commands(crew.link, partial(_command, crew, prepared, itertools.count()))
     if several:

@@ -16,7 +16,7 @@ from roost.domain.codec import decode
 from roost.domain.errors import NotFound, RoostError, Unauthorized, Unavailable
 from roost.domain.runs import Run, RunStatus
 
-_WAIT_SECONDS = 20
+_WAIT_SECONDS = 25
 _PAUSE = 2.0
 _FIRST_WORD_SECONDS = 0.3
 _FLUSH_SECONDS = 1.5

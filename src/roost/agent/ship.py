@@ -15,6 +15,7 @@ from pathlib import Path
 from roost.agent import ranks, stale, together
 from roost.agent.folder import Folder
 from roost.agent.held import Held
+from roost.agent.growth import Growth, Seen
 from roost.agent.link import Link
 from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
@@ -22,12 +23,12 @@ from roost.agent.staging import Staging
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound, RoostError, Unavailable
 from roost.domain.runs import Reason, RunStatus
+from roost.transport.pacing import LEAST_SECONDS, Pace, Pauses
 from roost.transport.shipping import Shipper
 
-_EVERY = 0.15
 _AFTER_ERROR = 2.0
-_LOGS_SHARE = 20
-"""Looking through `./logs` takes at most one part in so many of the time."""
+_WHOLE_SECONDS = 30.0
+"""A whole round is made at least so often: what a look at sizes does not show is found by it."""
 log = logging.getLogger("roost.agent")
 
 
@@ -39,8 +40,11 @@ class Cargo:
         self._masks = masks
         self._link = link
         self._staging = staging
-        self._shipper = Shipper(link.client, link.run_id)
-        self._logs_due = 0.0
+        self.pace = Pace()
+        self._shipper = Shipper(link.client, link.run_id, self.pace)
+        self._growth = Growth(folder, self._own_logs)
+        self._sent: Seen | None = None
+        self._whole_due = 0.0
         self._refused: set[str] = set()
 
     @cached_property
@@ -50,17 +54,26 @@ class Cargo:
 
     def round(self, *, last: bool = False) -> None:
         """Sends what is new. Raises RoostError when the control plane refuses something that it should take."""
+        whole, seen = last or self.is_due(), self._growth.look()
         for name, path in ranks.logs(self._folder):
             self._stream(name, path, last)
         self._shipper.ship_spools(self._folder.spool)
-        began = time.monotonic()
-        if last or began >= self._logs_due:
+        if whole or self._sent is None or self._sent.logs != seen.logs:
             for name, path in self._own_logs():
                 if not stale.is_stale(self._laid, name, path):
                     self._stream(name, path, last)
-            now = time.monotonic()
-            self._logs_due = now + _LOGS_SHARE * (now - began)
         self._staging.send(self._link)
+        self._sent = seen
+        if whole:
+            self._whole_due = time.monotonic() + _WHOLE_SECONDS
+
+    def has_news(self) -> bool:
+        """Whether a round has something to send, as far as a cheap look tells."""
+        return self._growth.look() != self._sent
+
+    def is_due(self) -> bool:
+        """Whether it is time for a round without a reason."""
+        return time.monotonic() >= self._whole_due
 
     def _own_logs(self) -> Iterator[tuple[str, Path]]:
         """What is in `./logs`. Where all nodes of this machine share it, the first one streams it."""
@@ -125,9 +138,9 @@ class Ship(threading.Thread):
 
     def run(self) -> None:
         self._try(self._say_running)
-        pause = _EVERY
+        pauses, pause, went_well = Pauses(self._cargo.pace), LEAST_SECONDS, True
         while True:
-            self._hurry.wait(pause)
+            hurried = self._hurry.wait(pause)
             self._hurry.clear()
             stopping = self._stopping
             self._hold()
@@ -140,13 +153,19 @@ class Ship(threading.Thread):
                 self._try(self._say_running)
             if stopping:
                 self._try(lambda: self._link.say(RunStatus.FINALIZING, Reason.SCRIPT_ENDED, at=self._ended))
-            went_well = self._try(partial(self._cargo.round, last=stopping))
+            fresh = stopping or self._cargo.has_news()
+            if fresh or hurried or not went_well or self._cargo.is_due():
+                went_well = self._try(partial(self._cargo.round, last=stopping))
             with self._turn:
                 self._done = self._begun if went_well else self._done
                 self._turn.notify_all()
             if stopping:
                 return
-            pause = _EVERY if went_well else _AFTER_ERROR
+            pause = pauses.after(sent=fresh) if went_well else _AFTER_ERROR
+
+    def hurry(self) -> None:
+        """There is something to send that a look does not show. Returns at once."""
+        self._hurry.set()
 
     def flush(self, timeout: float) -> None:
         """Returns when everything written before the call is at the control plane; Unavailable after `timeout` seconds."""

@@ -18,7 +18,8 @@ from roost.agent.processes import Known
 from roost_job.spool import Writer
 
 _FIRST = 1.0
-_EVERY = 5.0
+_EVERY, _LATER, _YOUNG = 5.0, 15.0, 60.0
+"""Seconds between samples while a run is young, and after so many seconds: a long run is drawn as well from fewer."""
 log = logging.getLogger("roost.agent")
 
 Sample = Iterator[tuple[str, float]]
@@ -39,13 +40,23 @@ def load() -> tuple[Any, Any]:
 class Vitals(threading.Thread):
     """Measures until `stop`. `members` gives the run's processes."""
 
-    def __init__(self, folder: Folder, rank: int, members: Callable[[], list[Known]], *, several: bool = False) -> None:
-        """`rank` is the node's; with `several` nodes each has metrics of its own, `node_1/cpu_percent`."""
+    def __init__(
+        self,
+        folder: Folder,
+        rank: int,
+        members: Callable[[], list[Known]],
+        *,
+        several: bool = False,
+        written: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`rank` is the node's; with `several` nodes each has metrics of its own, `node_1/cpu_percent`. `written` is called after
+        each sample."""
         super().__init__(name="vitals", daemon=True)
         self._folder = folder
         self._rank = rank
         self._several = several
         self._members = members
+        self._written = written
         self._over = threading.Event()
 
     def stop(self) -> None:
@@ -63,10 +74,14 @@ class Vitals(threading.Thread):
     def _measure(self) -> None:
         writer = Writer(str(self._folder.spool), self._rank, "system")
         node, run, gpus = _Node(), _Processes(self._members), _Gpus()
-        while not self._over.wait(_EVERY if writer.path else 0.2):  # rates need a first look behind them
+        young_until = time.monotonic() + _YOUNG
+        pause = 0.2  # rates need a first look behind them
+        while not self._over.wait(pause):
             for source in (node, run, gpus):
                 for name, value in source.sample():
                     writer.number(self._named(name), float(value))
+            self._written()
+            pause = _EVERY if time.monotonic() < young_until else _LATER
 
     def _named(self, name: str) -> str:
         return f"node_{self._rank}/{name.removeprefix('node/')}" if self._several else name

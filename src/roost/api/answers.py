@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from fastapi import Request, Response
@@ -17,6 +17,8 @@ from roost.domain.errors import Busy, RoostError, as_wire
 
 _WHOLE = 1024 * 1024
 """Up to this size an answer is sent in one piece."""
+RETRY_SECONDS = 1
+"""After which a request that was refused for lack of time is worth another try."""
 _BY_FILE = "http.response.zerocopysend"
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 _DIGITS = 19
@@ -30,11 +32,20 @@ def answer(value: object, status: int = 200) -> Response:
 
 def plain_answer(plain: object, status: int = 200) -> Response:
     """Values that are plain already: a million numbers need not be looked at one by one."""
+    return Response(_text(plain), status_code=status, media_type="application/json")
+
+
+def joined_answer(name: str, texts: Iterable[str], rest: Mapping[str, object]) -> Response:
+    """A list of values that are JSON text already, and the rest of the answer beside it."""
+    text = f'{{"{name}":[{",".join(texts)}],{_text(rest)[1:]}'
+    return Response(text, media_type="application/json")
+
+
+def _text(plain: object) -> str:
     try:
-        text = json.dumps(plain, allow_nan=False, separators=(",", ":"))
+        return json.dumps(plain, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        text = json.dumps(spell(plain), allow_nan=False, separators=(",", ":"))
-    return Response(text, status_code=status, media_type="application/json")
+        return json.dumps(spell(plain), allow_nan=False, separators=(",", ":"))
 
 
 def spell(value: Any) -> Any:
@@ -55,8 +66,7 @@ def word(value: float) -> str:
 def failure(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
     """An error in the wire's shape."""
     text = json.dumps(as_wire(error))
-    if isinstance(error, Busy):
-        headers = {**(headers or {}), "retry-after": "1"}
+    headers = {"retry-after": str(RETRY_SECONDS), **(headers or {})} if isinstance(error, Busy) else headers
     return Response(text, status_code=status or error.http_status, headers=headers, media_type="application/json")
 
 

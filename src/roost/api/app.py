@@ -32,6 +32,7 @@ from roost.api.answers import failure
 from roost.api.bodies import Crowd
 from roost.api.doors import Desk, served
 from roost.api.guard import Guard
+from roost.api.lanes import Lanes
 from roost.domain.errors import DiskFull, InvalidInput, NotFound, RoostError
 from roost.services.house import House
 from roost.version import VERSION
@@ -67,6 +68,7 @@ def create_app(house: House, *, hosts: frozenset[str], stop: Callable[[], None],
     app.state.house = house
     app.state.stop = stop
     app.state.crowd = Crowd()
+    app.state.lanes = Lanes()
     for desk in (*DESKS, *pages):
         desk.mount(app)
     served(app)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fastapi import Request, Response
-from starlette.concurrency import run_in_threadpool
 
+from roost.api import lanes
 from roost.api.answers import answer, content, failure, plain_answer
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
@@ -145,7 +145,7 @@ def read_batch(house: TheHouse, caller: TheCaller, workspace: str, name: str, bo
 async def write(
     request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str, overwrite: bool = False
 ) -> Response:
-    place = await run_in_threadpool(
+    place = await lanes.run(
         stored_files.may_write, house, caller, workspace, name, [path], overwrite=overwrite
     )  # refused before a byte of it is read
     return answer(FileSize(size=await hand_over(request, lambda pieces: stored_files.write(place, path, pieces))))

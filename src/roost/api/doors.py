@@ -10,9 +10,8 @@ from enum import StrEnum
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, FastAPI, Request
-from starlette.concurrency import run_in_threadpool
 
-from roost.api import browsing
+from roost.api import browsing, lanes
 from roost.api.cookies import session_of
 from roost.domain.errors import Forbidden, Unauthorized
 from roost.domain.people import Caller, TokenKind
@@ -82,10 +81,11 @@ async def _identify(request: Request) -> Caller:
     house = await house_of(request)
     caller = people.remembered(house, token, kind)
     if caller is None:
-        caller = await run_in_threadpool(people.caller, house, token, kind)
+        caller = await lanes.run(people.caller, house, token, kind)
     if caller.is_run:
         house.heard.put(caller.run_id, house.clock())
     request.state.caller = caller
+    request.app.state.lanes.choose(caller, request.method)
     return caller
 
 
@@ -112,7 +112,7 @@ async def _check_person(request: Request) -> None:
 async def _check_run(request: Request) -> None:
     caller, run_id = await _identify(request), request.path_params["run_id"]
     if caller.is_run and caller.run_id != run_id:
-        await run_in_threadpool(_check_kin, await house_of(request), caller, run_id, request.method)
+        await lanes.run(_check_kin, await house_of(request), caller, run_id, request.method)
 
 
 def _check_kin(house: House, caller: Caller, run_id: str, method: str) -> None:
@@ -178,7 +178,7 @@ class Desk:
         for method, path, endpoint, sign in self._routes:
             app.add_api_route(
                 path,
-                endpoint,
+                lanes.in_thread(endpoint),
                 methods=[method],
                 dependencies=[Depends(_entry(sign, method, path))],
                 response_model=None,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Query, Response
-from starlette.concurrency import run_in_threadpool
 
+from roost.api import lanes
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
@@ -78,7 +78,7 @@ async def get(house: TheHouse, workspace: str, name: str, after: After = None, w
 
 @desk.route("DELETE", _ONE, Access.PERSON, answer=Gone)
 async def delete(house: TheHouse, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
-    await run_in_threadpool(endpoints.delete, house, workspace, name)
+    await lanes.run(endpoints.delete, house, workspace, name)
     gone = await until(
         house,
         endpoint_topic(workspace, name),
@@ -108,9 +108,9 @@ def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Resp
 @desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
 async def logs(house: TheHouse, workspace: str, name: str, lines: Whole = 5000, replica: str = "") -> Response:
     """With what was written by the time of the call, as far as the agents of the replicas answer."""
-    writing = await run_in_threadpool(endpoints.writes, house, workspace, name, replica=replica)
+    writing = await lanes.run(endpoints.writes, house, workspace, name, replica=replica)
     await asyncio.gather(*(flushed(house, run_id) for run_id in writing))
-    return answer(await run_in_threadpool(endpoints.logs, house, workspace, name, lines=lines, replica=replica))
+    return answer(await lanes.run(endpoints.logs, house, workspace, name, lines=lines, replica=replica))
 
 
 @desk.route("GET", _ONE + "/replicas", Access.PERSON, answer=ReplicaList)

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from fastapi import Response
-from starlette.concurrency import run_in_threadpool
 
+from roost.api import lanes
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheHouse
 from roost.api.numbers import Whole
 from roost.api.runs import After, Clock, Wait, changed
-from roost.api.waiting import LONGEST_HEARTBEAT, until
+from roost.api.waiting import LONGEST_MEMBER_HEARTBEAT, until
 from roost.domain.gangs import Member, all_met, may_deliver
 from roost.domain.runs import Run
 from roost.services import gangs, runs
@@ -62,7 +62,7 @@ async def listing(house: TheHouse, run_id: str, before: Whole | None = None, wai
 @desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Access.RUN, body=Meeting, answer=MemberList)
 async def meet(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0) -> Response:
     said = record(Meeting, body)
-    everyone = await run_in_threadpool(gangs.meet, house, run_id, node_rank, said)
+    everyone = await lanes.run(gangs.meet, house, run_id, node_rank, said)
     if not all_met(everyone):
         everyone = await until(house, gang_topic(run_id), wait, lambda: gangs.members(house, run_id), all_met)
     return answer(_list(tuple(everyone)))
@@ -76,10 +76,10 @@ def _list(members: tuple[Member, ...]) -> MemberList:
 async def heartbeat(
     house: TheHouse, run_id: str, node_rank: Whole, after: After = None, wait: Wait = 0, attempt: Whole = 0
 ) -> Response:
-    run = await run_in_threadpool(gangs.heartbeat, house, run_id, node_rank, attempt)
+    run = await lanes.run(gangs.heartbeat, house, run_id, node_rank, attempt)
     if after is None or run.revision > after or wait <= 0:
         return answer(run)
-    longest = min(wait, LONGEST_HEARTBEAT)
+    longest = min(wait, LONGEST_MEMBER_HEARTBEAT)
     return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
 
 

@@ -43,9 +43,16 @@ class Points:
     values: tuple[float | None, ...]
 
 
-@desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Access.RUN, body=bytes, answer=Mark)
+@dataclass(frozen=True, kw_only=True)
+class SpoolMark(Mark):
+    pace: float = 0.0
+    """Seconds after which the sender should send again, at the soonest."""
+
+
+@desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Access.RUN, body=bytes, answer=SpoolMark)
 def take_in(house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Offset) -> Response:
-    return answer(metrics.take_in(house, run_id, spool, offset, data))
+    mark = metrics.take_in(house, run_id, spool, offset, data)
+    return answer(SpoolMark(offset=mark.offset, damaged=mark.damaged, pace=house.pacing.sent(run_id)))
 
 
 @desk.route("GET", "/api/runs/{run_id}/metrics", Access.RUN, answer=Values)

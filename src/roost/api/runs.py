@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated
+from inspect import signature
+from typing import Annotated, Any
 
-from fastapi import Depends, Header, Query, Response
-from starlette.concurrency import run_in_threadpool
+from fastapi import Depends, Header, Query, Request, Response
 
-from roost.api.answers import answer, plain_answer
+from roost.api import lanes
+from roost.api.answers import answer, joined_answer, plain_answer
 from roost.api.bodies import JsonBytes, record
 from roost.api.doors import Access, Desk, TheCaller, TheHouse
 from roost.api.numbers import Count, Finite, Seconds, Whole
-from roost.api.waiting import LONGEST_HEARTBEAT, until
+from roost.api.waiting import LONGEST_HEARTBEAT, Departure, until
 from roost.domain.codec import encode
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import metrics, runs
@@ -87,7 +88,13 @@ class Selection:
         )
 
 
-Chosen = Annotated[Selection, Depends()]
+async def _selection(**given: Any) -> Selection:
+    """Made here, not by the framework, which would take a thread for it."""
+    return Selection(**given)
+
+
+setattr(_selection, "__signature__", signature(Selection))  # noqa: B010 - the type of a function has no such attribute
+Chosen = Annotated[Selection, Depends(_selection)]
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/runs", Access.PERSON, answer=RunTable)
@@ -102,9 +109,9 @@ def listing(
     metric: Annotated[list[str] | None, Query(description="Summaries to send along; `*` for all.")] = None,
 ) -> Response:
     order = Order(column=sort.removeprefix("-"), descending=sort.startswith("-"), skip=skip) if sort else None
-    found = runs.listing(house, chosen.query(workspace, limit, before), order)
-    summaries = metrics.summaries_of(house, [run.id for run in found], metric or ())
-    return answer(RunTable(runs=tuple(found), metrics={key: tuple(each) for key, each in summaries.items()}))
+    found = runs.texts(house, chosen.query(workspace, limit, before), order)
+    summaries = metrics.summaries_of(house, list(found), metric or ())
+    return joined_answer("runs", found.values(), {"metrics": encode(summaries)})
 
 
 @desk.route("GET", "/api/workspaces/{workspace}/runs/columns", Access.PERSON, answer=RunColumns)
@@ -126,10 +133,10 @@ async def get(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0)
 
 @desk.route("POST", "/api/runs/{run_id}/heartbeat", Access.RUN, answer=Run)
 async def heartbeat(
-    house: TheHouse, run_id: str, after: After = None, wait: Wait = 0, flushed: Flushed = None
+    request: Request, house: TheHouse, run_id: str, after: After = None, wait: Wait = 0, flushed: Flushed = None
 ) -> Response:
     """With `flushed` the answer may have a `flush` beside the run's own fields: the wish to send what was written by now."""
-    run = await run_in_threadpool(runs.heartbeat, house, run_id)
+    run = await lanes.run(runs.heartbeat, house, run_id)
     if flushed:
         house.flushes.answered(run_id, flushed)
         house.signals.ring(run_topic(run_id))
@@ -141,14 +148,19 @@ async def heartbeat(
         return after is None or found.revision > after or bool(wish())
 
     if not enough(run) and wait > 0:
-        longest = min(wait, LONGEST_HEARTBEAT)
-        run = await until(
-            house,
-            run_topic(run_id),
-            longest,
-            lambda: runs.get(house, run_id),
-            lambda found: enough(found) or found.status.is_terminal,
-        )
+        with house.present.at(run_id):
+            async with Departure(request) as left:
+                run = await until(
+                    house,
+                    run_topic(run_id),
+                    min(wait, LONGEST_HEARTBEAT),
+                    lambda: runs.get(house, run_id),
+                    lambda found: enough(found) or found.status.is_terminal,
+                    left,
+                )
+        house.heard.put(run_id, house.clock())
+        if left.noticed:
+            await lanes.run(runs.missed, house, run)
     return plain_answer({**encode(run), "flush": mark}) if (mark := wish()) else answer(run)
 
 

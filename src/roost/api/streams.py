@@ -18,11 +18,14 @@ desk = Desk("streams")
 @dataclass(frozen=True, kw_only=True)
 class StreamMark:
     offset: int
+    pace: float = 0.0
+    """Seconds after which the sender should send again, at the soonest."""
 
 
 @desk.route("POST", "/api/runs/{run_id}/streams/{name:path}", Access.RUN, body=bytes, answer=StreamMark)
 def append(house: TheHouse, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False) -> Response:
-    return answer(StreamMark(offset=streams.append(house, run_id, name, offset, data, reset=reset)))
+    mark = streams.append(house, run_id, name, offset, data, reset=reset)
+    return answer(StreamMark(offset=mark, pace=house.pacing.sent(run_id)))
 
 
 @desk.route("GET", "/api/runs/{run_id}/streams/{name:path}", Access.RUN, answer=bytes)

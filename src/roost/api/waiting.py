@@ -2,34 +2,76 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Self, TypeVar
 
-from starlette.concurrency import run_in_threadpool
+from fastapi import Request
 
+from roost.api import lanes
 from roost.services import runs
 from roost.services.house import House
-from roost.services.signals import run_topic
+from roost.services.signals import Bell, run_topic
 
 T = TypeVar("T")
 LONGEST = 30.0
 """Seconds a poll may last."""
-LONGEST_HEARTBEAT = 5.0
-"""A heartbeat is answered sooner, so that a living agent is never unheard for long."""
+LONGEST_HEARTBEAT = 25.0
+"""While it waits its agent counts as heard: the kernel closes the connection of one that is killed."""
+LONGEST_MEMBER_HEARTBEAT = 5.0
+"""Of an agent among several, which is heard by what it sends only."""
 FLUSH_SECONDS = 2.0
 """That who reads a log waits for the agent to send the last of it."""
 
 
-async def until(house: House, topic: str, seconds: float, look: Callable[[], T], enough: Callable[[T], bool]) -> T:
-    """What `look` gives as soon as it is `enough`, or when the time is over or the server ends."""
+async def until(
+    house: House,
+    topic: str,
+    seconds: float,
+    look: Callable[[], T],
+    enough: Callable[[T], bool],
+    left: "Departure | None" = None,
+) -> T:
+    """What `look` gives as soon as it is `enough`, or when the time is over, the server ends or the caller has `left`."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + min(seconds, LONGEST)
     with house.signals.listen(topic) as bell:
+        if left is not None:
+            left.tell(bell)
         while True:
-            seen = await run_in_threadpool(look)
-            left = deadline - clock()
-            if enough(seen) or left <= 0 or house.signals.closed:
+            seen = await lanes.run(look)
+            rest = deadline - clock()
+            if enough(seen) or rest <= 0 or house.signals.closed or (left is not None and left.noticed):
                 return seen
-            await bell.wait_async(left)
+            await bell.wait_async(rest)
+
+
+class Departure:
+    """Notices that a caller's connection was closed while it waits."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._bell: Bell | None = None
+        self.noticed = False
+
+    def tell(self, bell: Bell) -> None:
+        """The bell to ring."""
+        self._bell = bell
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def _watch(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.noticed = True
+        if self._bell is not None:
+            self._bell.ring()
 
 
 async def flushed(house: House, run_id: str) -> None:

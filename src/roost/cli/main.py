@@ -1,7 +1,7 @@
 """`roost`: the commands put together, and the one place where an error becomes words and an exit code.
 
-Exit codes: 0 done, 1 the user's error or a run that failed, 2 wrong usage, 3 no control plane, 130 Ctrl-C. What a command
-needs of the SDK it imports when it is called, so that `roost --help` stays quick.
+Exit codes: 0 done, 1 the user's error or a run that failed, 2 wrong usage, 3 no control plane, 4 one that is busy, 130 Ctrl-C.
+What a command needs of the SDK it imports when it is called, so that `roost --help` stays quick.
 """
 
 import io
@@ -32,6 +32,7 @@ from roost.cli import (
     workspaces,
 )
 from roost.cli.groups import WIDEST, Group
+from roost.domain.errors import Busy
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
@@ -111,6 +112,8 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()  # what cannot be written is told below, not by the interpreter at its end
+    except Busy as error:
+        sys.exit(_say(error, 4))
     except ServiceException as error:
         sys.exit(_say(error, 3))
     except AzureMLException as error:

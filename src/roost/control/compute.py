@@ -2,7 +2,8 @@
 gets as many as it asked for, at once.
 
 Turned by the runs' loop between queueing and watching, so that a run which was just queued finds its node in the same turn.
-Every decision is one transaction on what stands in the store; nothing is remembered here, so a restarted control plane goes on.
+Every decision is one transaction on what stands in the store; what is remembered here may be lost, so a restarted control plane
+goes on.
 """
 
 import logging
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roost.domain.compute import HOST_TAG, Adjustment, Compute, ComputeKind, Node, adjust
+from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic, run_topic
@@ -17,10 +19,18 @@ from roost.store.base import Load
 
 log = logging.getLogger("roost.control")
 
+LEAST_STARTS, STARTS_A_CORE = 8, 2
+"""Runs that start on this machine at once: hundreds would leave nobody else a processor, and start no sooner."""
+START_SECONDS = 10.0
+"""One that takes longer waits for something, its data say, and keeps nobody else back."""
+
 
 class ComputeControl:
     def __init__(self, house: House) -> None:
         self._house = house
+        self._starts = max(LEAST_STARTS, STARTS_A_CORE * house.machine.cores)
+        self._starting: dict[str, float] = {}
+        """Runs that were given a place on this machine lately, by when; lost with this process, which harms nothing."""
 
     def turn(self) -> None:
         """Gives every run that can have one its place, and brings every cluster to its size."""
@@ -39,8 +49,24 @@ class ComputeControl:
             what = "a place" if count == 1 else f"{count} places"
             return _given(f"Was given {what} on {run.spec.target}.", house.clock())
 
-        while run := house.store.runs.claim(compute.name, compute.max_nodes, event=given):
+        while self._may_start() and (run := house.store.runs.claim(compute.name, compute.max_nodes, event=given)):
+            self._starting[run.id] = house.clock()
             house.signals.ring(run_topic(run.id))
+
+    def _may_start(self) -> bool:
+        """Whether few enough of those that were given a place are still about to start. One that starts wakes the loop."""
+        if len(self._starting) >= self._starts:
+            since = self._house.clock() - START_SECONDS
+            self._starting = {
+                run_id: at for run_id, at in self._starting.items() if at > since and self._is_starting(run_id)
+            }
+        return len(self._starting) < self._starts
+
+    def _is_starting(self, run_id: str) -> bool:
+        try:
+            return self._house.store.runs.get(run_id).status is RunStatus.PROVISIONING
+        except NotFound:
+            return False
 
     def _scale(self, compute: Compute) -> None:
         store, now = self._house.store.computes, self._house.clock()

@@ -7,6 +7,7 @@ that a slow act holds nobody up, renews leases while they work, and backs off wh
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -18,10 +19,13 @@ TICK_SECONDS = 1.0
 LEASE_SECONDS = 5.0
 """How long the work of a killed control plane stays untouched by others that share its database; one that comes back on its own
 home takes it up at once. Work that takes longer is renewed every tick."""
+RENEW_SECONDS = 1.0
 WORKERS = 8
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 LAST_WORDS_SECONDS = 0.5
+LONGEST_GAP = 0.25
+"""Between two looks for work, while one wake-up follows the other."""
 
 W = TypeVar("W")
 O = TypeVar("O")  # noqa: E741 reads as the outcome it is
@@ -57,6 +61,7 @@ class Loop(Generic[W, O]):
         self._jobs: queue.SimpleQueue[W | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._busy: dict[str, W] = {}
+        self._renewed: dict[str, float] = {}
         self._delays: dict[str, float] = {}
         self._thread: threading.Thread | None = None
         self._complaint = ""
@@ -87,8 +92,12 @@ class Loop(Generic[W, O]):
             for worker in workers:
                 worker.start()
             while not self._stopping.is_set():
+                begun = time.monotonic()
                 self._pass(noun)
+                ended = time.monotonic()
                 bell.wait(TICK_SECONDS)
+                # What comes in quick succession is worked on together: passes take half of the time at the most.
+                self._stopping.wait(max(0.0, ended + min(ended - begun, LONGEST_GAP) - time.monotonic()))
             for worker in workers:
                 worker.join(LAST_WORDS_SECONDS / self._workers)
 
@@ -105,13 +114,11 @@ class Loop(Generic[W, O]):
 
     def _pass(self, noun: Noun[W, O]) -> None:
         try:
-            with self._lock:
-                busy = list(self._busy.values())
-            for work in busy:
-                noun.renew(work)
+            self._renew(noun)
             for work in noun.load():
                 with self._lock:
                     self._busy[noun.key(work)] = work
+                    self._renewed[noun.key(work)] = time.monotonic()
                 self._jobs.put(work)
             self._complaint = ""
         except Exception as error:
@@ -119,6 +126,15 @@ class Loop(Generic[W, O]):
             if not self._stopping.is_set() and self._complaint != (complaint := repr(error)):
                 self._complaint = complaint
                 log.exception("the control loop cannot look for work, and tries again every %.1f s", TICK_SECONDS)
+
+    def _renew(self, noun: Noun[W, O]) -> None:
+        """Each lease once in a while, however often a wake-up comes."""
+        now = time.monotonic()
+        with self._lock:
+            busy = [work for key, work in self._busy.items() if now - self._renewed[key] >= RENEW_SECONDS]
+            self._renewed.update((noun.key(work), now) for work in busy)
+        for work in busy:
+            noun.renew(work)
 
     def _work(self, noun: Noun[W, O]) -> None:
         while (work := self._jobs.get()) is not None:
@@ -137,6 +153,7 @@ class Loop(Generic[W, O]):
             log.error("work on %s failed; again in %.1f s", key, seconds, exc_info=error)
         with self._lock:
             self._busy.pop(key, None)
+            self._renewed.pop(key, None)
         try:
             noun.release(work, seconds)
         except Exception:

@@ -19,6 +19,7 @@ from roost.domain.runs import Reason, Run, RunKind, RunStatus
 from roost.engines.base import Engine
 from roost.services import runs
 from roost.services.house import House
+from roost.services.signals import CONTROL
 from roost.store.base import Lease
 
 log = logging.getLogger("roost.control")
@@ -33,6 +34,8 @@ WATCHED = (
 )
 AT_ONCE = 200
 """Runs leased in one look."""
+NEW_AT_ONCE = 50
+"""New runs that are queued in one look: others wait for the rest of it."""
 CLIENT_SECONDS = 60.0
 """Between looks at an interactive run."""
 
@@ -56,7 +59,9 @@ class RunsControl:
     def _queue_new(self) -> None:
         """In the order of submission, so that nobody is overtaken on the way into the queue."""
         house, now = self._house, self._house.clock()
-        new = house.store.runs.lease(statuses=(RunStatus.NOT_STARTED,), at=now, seconds=LEASE_SECONDS, limit=AT_ONCE)
+        new = house.store.runs.lease(
+            statuses=(RunStatus.NOT_STARTED,), at=now, seconds=LEASE_SECONDS, limit=NEW_AT_ONCE
+        )
         for lease in sorted(new, key=lambda each: each.run.created_at):
             if lease.run.spec.kind is RunKind.INTERACTIVE:
                 self.release(lease, CLIENT_SECONDS)
@@ -66,6 +71,8 @@ class RunsControl:
             except Conflict:  # it was cancelled just now
                 log.info("run %s moved on by itself", lease.run.id)
             self.release(lease, 0)
+        if len(new) == NEW_AT_ONCE:
+            house.signals.ring(CONTROL)
 
     def act(self, work: Lease) -> Finding:
         run = work.run

@@ -22,7 +22,9 @@ from roost.services.house import House
 log = logging.getLogger("roost.control")
 
 QUIET_SECONDS = 7.0
-"""A living agent is heard more often than this (a heartbeat is answered within five seconds)."""
+"""So long after an agent was last heard the engine is asked about it. One whose heartbeat waits here is heard all the time."""
+PRESENT_SECONDS = 30.0
+"""Between looks at an agent that is heard: when its connection breaks, the next look comes by itself."""
 LOOK_SECONDS = 3.0
 """Between looks at an agent that is quiet."""
 SILENT_SECONDS = 60.0
@@ -81,6 +83,8 @@ class Watch:
 
     def agent(self, run: Run) -> Finding:
         """A run whose agent should be there."""
+        if self._house.present.has(run.id) and run.status is RunStatus.RUNNING:
+            return Finding(seconds=PRESENT_SECONDS)
         quiet = self._quiet(run)
         if quiet < QUIET_SECONDS:
             return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
@@ -212,6 +216,8 @@ class Watch:
 
     def _quiet(self, run: Run) -> float:
         """Seconds since something was heard of the run; the control plane's own start counts as such."""
+        if self._house.present.has(run.id):
+            return 0.0
         heard = max(run.heard_at or 0.0, self._house.heard.get(run.id) or 0.0, self._up_since)
         if self._house.clock() - heard >= QUIET_SECONDS:
             heard = max(heard, self._events(run)[-1].at)

@@ -23,7 +23,7 @@ RoostError (an AzureMLException)         code, http_status, message (the fact wi
 ├── TooLarge                             too_large          413
 ├── DiskFull                             disk_full          507
 ├── Unavailable (a ServiceException)     unavailable        503   no control plane, or it is not ready
-│   └── Busy                             busy               503   as much at once as it can have: later it will do
+│   └── Busy                             busy               503   it is there, and has more to do than it can
 └── Incompatible                         incompatible       426   client and control plane do not speak the same level
 
 The API writes `{"error": {"code", "message", "hint"}}`, with a `cli_hint` where there is one; `raise_for` turns it into the
@@ -192,7 +192,8 @@ class Unavailable(RoostError, ServiceException):
 
 
 class Busy(Unavailable):
-    """The control plane has as many connections or bodies as it can have at once; nothing was changed, and later it will do."""
+    """The control plane is there and has more to do than it can, or as many connections or bodies as it can have at once. Nothing
+    was changed, and it is worth another try in a moment."""
 
     code = "busy"
 

@@ -13,6 +13,8 @@ from roost.domain import codec
 from roost.domain.errors import InvalidInput, Unavailable
 
 HOME_VARIABLE = "ROOST_HOME"
+_LEAST_TICKS = 50
+"""Half a second of a processor; one that is idle takes a few hundredths of that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,32 @@ def process_started(pid: int) -> int | None:
     except OSError:
         return None
     return None if fields[0] in (b"Z", b"X") else int(fields[19])
+
+
+class Effort:
+    """Tells a process that works, but has no time, from one that is stuck: the first uses its processor or waits for it."""
+
+    def __init__(self) -> None:
+        self._pid, self._before = 0, 0
+
+    def begin(self, pid: int) -> None:
+        """Looks at a process for the first time; later looks at the same one change nothing."""
+        if pid != self._pid:
+            self._pid, self._before = pid, _effort(pid)[1]
+
+    def is_made(self) -> bool:
+        """Whether it has worked since, or would if it were its turn."""
+        state, ticks = _effort(self._pid)
+        return state in ("R", "D") or (state != "T" and ticks - self._before >= _LEAST_TICKS)
+
+
+def _effort(pid: int) -> tuple[str, int]:
+    """A process's state and the ticks that it has had of processors, all its threads together."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return "", 0
+    return fields[0].decode(), int(fields[11]) + int(fields[12])
 
 
 def note_down(at: Path, record: ServerRecord) -> None:

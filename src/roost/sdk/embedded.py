@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from roost.domain.errors import Incompatible, RoostError, Unavailable
+from roost.domain.errors import Busy, Incompatible, RoostError, Unavailable
 from roost.sdk import discovery, holders
 from roost.sdk.discovery import ServerRecord
 from roost.sdk.holders import Holder
@@ -31,11 +31,14 @@ _SILENT_SECONDS = 60.0
 """For so long a process that holds the home may be silent before it is ended."""
 _PATIENT_SECONDS = 2.0
 _LONGEST_REASON = 64 * 1024
+_BUSY_SECONDS = 50.0
+"""How much longer one is waited for that is at work."""
 _ANOTHER_HOLDS_THE_HOME = 3
 _LARGEST_LOG = 10 * 1024 * 1024
 NEEDED = ("alembic", "fastapi", "psutil", "sqlalchemy", "uvicorn")
 
 _warned: set[str] = set()
+_waited_for: set[str] = set()
 
 
 class NotStarted(ServiceException):
@@ -73,22 +76,40 @@ def ensure(home: Path, *, port: int | None = None, take_over: bool = False) -> S
 
 
 def find(home: Path) -> ServerRecord | None:
-    """The control plane that runs; None when there is none. NotStarted when it is there and does not answer."""
+    """The control plane that runs; None when there is none. Busy when it has too much to do to answer, NotStarted when it is
+    there and does nothing."""
     deadline = time.monotonic() + _ANSWER_SECONDS
+    effort = discovery.Effort()
     while True:
         record = discovery.read_record(home)
         _reap()
         if record is None or not discovery.is_alive(record):
             return None
+        effort.begin(record.pid)
         problem = _ask(record)
         if not problem:
             return record
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline and effort.is_made():
+            _say_busy(record, time.monotonic() > deadline + _BUSY_SECONDS)
+        elif time.monotonic() > deadline:
             raise NotStarted(
                 f"The control plane of {home} (process {record.pid}, {record.url}) does not answer: {problem}",
-                hint=f"Its log is {discovery.log_path(home)}; if it stays so, end it with: kill {record.pid}",
+                hint=f"Its log is {discovery.log_path(home)}; if it stays so, `roost up` ends it and starts another.",
             )
         time.sleep(0.1)  # it may be about to end, or to answer: there is nothing to wait on but itself
+
+
+def _say_busy(record: ServerRecord, is_final: bool) -> None:
+    """Once that it is waited for; in the end Busy."""
+    if is_final:
+        raise Busy(
+            f"The control plane at {record.url} (process {record.pid}) is at work, and has not answered for "
+            f"{_ANSWER_SECONDS + _BUSY_SECONDS:.0f} s: it has more to do than this machine can.",
+            hint="Try again in a moment; runs continue meanwhile.",
+        )
+    if record.instance not in _waited_for:
+        _waited_for.add(record.instance)
+        print(f"Roost: the control plane at {record.url} is busy; waiting for its answer.", file=sys.stderr)
 
 
 def _end_silent(home: Path) -> None:
@@ -231,7 +252,7 @@ def end(home: Path) -> int | None:
         if found is not None:
             stop(found, home)
             return found.pid
-    except NotStarted:
+    except (NotStarted, Busy):
         pass  # it is there, and ended below
     holder = holders.find(home)
     if holder is None:

@@ -25,10 +25,10 @@ from roost.sdk.connections import Connection, named_url
 from roost.sdk.locks import FileLock
 from roost.sdk.tracking import Tracked
 from roost.transport.client import Client, path_of
+from roost.transport.pacing import Pace, Pauses
 from roost.transport.shipping import SPOOL_SUFFIX, Shipper
 from roost_job.exceptions import AzureMLException
 
-_EVERY = 0.25
 HEARTBEAT = 15.0
 OWNER, LOCK = "owner.json", "lock"
 _count = itertools.count()
@@ -73,7 +73,8 @@ class Session:
         self._write_owner()
         if tracked is not None:
             tracked.note(self.folder)
-        self._shipper = Shipper(connection.background, run_id)
+        self._pace = Pace()
+        self._shipper = Shipper(connection.background, run_id, self._pace)
         self._thread = threading.Thread(target=self._ship_along, name=f"roost-ship-{run_id}", daemon=True)
         self._thread.start()
         atexit.register(self._at_exit)
@@ -99,12 +100,14 @@ class Session:
                     self._connection.client.call("GET", "/api/health")  # brings it back, if it was shut down meanwhile
                 self._ship()
 
-    def _ship(self) -> None:
-        """Sends what is new; nothing is asked of the control plane when nothing is. With the lock held."""
+    def _ship(self) -> bool:
+        """Sends what is new, and whether anything was; if not, nothing is asked of the control plane. With the lock held."""
         sizes = self._sizes()
-        if sizes != self._sent:
-            self._shipper.ship_spools(self.folder)
-            self._sent = sizes
+        if sizes == self._sent:
+            return False
+        self._shipper.ship_spools(self.folder)
+        self._sent = sizes
+        return True
 
     @property
     def ended(self) -> bool:
@@ -146,7 +149,10 @@ class Session:
     def _ship_along(self) -> None:
         """While the run lives: sends what is new, and says now and then that it lives. Nothing here may end the process."""
         said = signed = time.monotonic()
-        while not self._stop.wait(_EVERY):
+        pauses = Pauses(self._pace)
+        sent = False
+        while not self._stop.wait(pauses.after(sent=sent)):
+            sent = False
             if time.monotonic() - signed > HEARTBEAT:
                 signed = time.monotonic()
                 with suppress(OSError):
@@ -155,7 +161,7 @@ class Session:
                 AzureMLException, OSError
             ):  # away for a while: it is all on disk, and the next round tries again
                 with self._shipping:
-                    self._ship()
+                    sent = self._ship()
                 if self.owns and time.monotonic() - said > HEARTBEAT:
                     said = time.monotonic()
                     self._connection.background.call("POST", path_of("runs", self._run_id, "heartbeat"))

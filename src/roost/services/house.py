@@ -12,6 +12,8 @@ from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.people import Token
 from roost.objects.base import Place
 from roost.services.flushes import Flushes
+from roost.services.pacing import Pacing
+from roost.services.presence import Presence
 from roost.services.reserve import Reserve
 from roost.services.signals import Signals
 from roost.services.turns import Turns
@@ -83,6 +85,10 @@ class House:
     """Each run's parent, by run; empty for none."""
     heard: Shelf[str, float] = field(default_factory=lambda: Shelf(4096))
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
+    present: Presence = field(default_factory=Presence)
+    """Runs whose agent's heartbeat waits here at this moment."""
+    pacing: Pacing = field(default_factory=Pacing)
+    """How often agents should send."""
     flushes: Flushes = field(default_factory=Flushes)
     """Who waits for what a run has written by now."""
     reserve: Reserve | None = None

@@ -86,12 +86,22 @@ def get(house: House, run_id: str) -> Run:
 
 def listing(house: House, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
     """Newest first, or in an order that was asked for."""
+    _check(house, query)
+    return house.store.runs.list(query) if order is None else house.store.runs.ranked(query, order)
+
+
+def texts(house: House, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
+    """The same by id, as the JSON texts of runs."""
+    _check(house, query)
+    return house.store.runs.texts(query, order)
+
+
+def _check(house: House, query: RunQuery) -> None:
     house.store.workspaces.get(names.workspace(query.workspace))
     if not 1 <= query.limit <= MAX_LISTED:
         raise InvalidInput(f"limit must be 1 to {MAX_LISTED}, got {query.limit}.", hint="Page on with `before`.")
     if query.before is not None:
         get(house, query.before)
-    return house.store.runs.list(query) if order is None else house.store.runs.ranked(query, order)
 
 
 def columns(house: House, query: RunQuery) -> RunColumns:
@@ -234,6 +244,13 @@ def heartbeat(house: House, run_id: str) -> Run:
     back = before[-1].to if before and before[-1].to in (RunStatus.RUNNING, RunStatus.FINALIZING) else RunStatus.RUNNING
     run, _ = move(house, run_id, back, before[-1].reason if before else Reason.NONE, "Its agent reports again.")
     return run
+
+
+def missed(house: House, run: Run) -> None:
+    """The connection of its agent broke: the control loop looks after it soon, not when it would have looked anyway."""
+    if not run.status.is_terminal:
+        house.store.runs.touch(run.id)
+        house.signals.ring(CONTROL)
 
 
 def move(

@@ -186,6 +186,10 @@ class Runs(Protocol):
     def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
         """The runs of a selection by a value, all of them considered; `before` does not matter."""
 
+    def texts(self, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
+        """The same runs as `list` or `ranked` in the same order, by id, each as the JSON text of a Run: a list decodes no
+        specification."""
+
     def columns(self, query: RunQuery) -> RunColumns:
         """The arguments, metrics and tags that runs of a selection have; its limit does not matter."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import quote, urlencode
 
-from roost.domain.errors import DiskFull, RoostError, Unavailable, raise_for
+from roost.domain.errors import Busy, DiskFull, RoostError, Unavailable, raise_for
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -29,9 +29,11 @@ Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 START_ONE = "`roost status` shows what is known of it; `roost up` starts the embedded one."
+AGAIN = "retry-after"
 CLOCK = "roost-clock"
 """The header with the sender's own time."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_LONGEST_WAIT = 10.0
 _MOST_IDLE = 8
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -51,18 +53,21 @@ class Response:
 
 
 class _Later(Exception):
-    """An answer that the same call may get another of in a moment."""
+    """An answer that the same call may get another of in a moment; `seconds` from now, as the control plane asks."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
         self.response = response
+        said = response.headers.get(AGAIN, "")
+        share = 0.75 + time.monotonic_ns() % 1000 / 2000  # those who are asked to wait do not come back all at once
+        self.seconds = min(float(said) if said.isdigit() else 1.0, _LONGEST_WAIT) * share
 
 
 def _answered(answer: "HTTPResponse") -> Response:
     """All of an answer; _Later when the call is to be made again: it was too slow, or there is too much at once for now. What is
     away for longer, such as an object store, is 503 too, and does not say when to come again."""
     got = Response(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
-    if got.status == 408 or (got.status == 503 and "retry-after" in got.headers):
+    if got.status == 408 or (got.status == 503 and AGAIN in got.headers):
         raise _Later(got)
     return got
 
@@ -217,15 +222,17 @@ class Client:
 
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
-        where = "the control plane"
+        where, taken = "the control plane", False
         while True:
             try:
                 endpoint = self._locate()
                 where = endpoint.url
                 connection, used = self._take(endpoint.url)
+                taken = False
                 try:
                     result = exchange(connection, endpoint.token)
                 except exchanges.BROKEN as error:
+                    taken = connection.sock is not None
                     connection.close()
                     if used and not isinstance(error, TimeoutError):
                         continue  # an idle connection that the server had closed says nothing about the server
@@ -243,18 +250,27 @@ class Client:
                 raise fault.problem from None
             except _Later as later:  # it answers, and nothing was changed
                 self._note_away(answers=True)
-                if time.monotonic() + pause > deadline or not self._wanted():
+                if time.monotonic() + later.seconds > deadline or not self._wanted():
                     fail(later.response.status, later.response.body)
+                time.sleep(later.seconds)
+                continue
             except (*exchanges.BROKEN, Unavailable) as error:
                 self._note_away(answers=False)
                 if time.monotonic() + pause > deadline or not self._wanted():
                     if isinstance(error, Unavailable):
                         raise  # of `locate`: it says why
-                    raise Unavailable(
-                        f"No control plane answers at {where} ({type(error).__name__}: {error}).", hint=self._hint
-                    ) from None  # it says all that the reader of a notebook can use
+                    raise self._given_up(where, error, taken) from None  # it says all that a notebook's reader can use
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _given_up(self, where: str, error: Exception, taken: bool) -> Unavailable:
+        """What is raised when the patience is over; `taken`: there was a connection."""
+        if taken and isinstance(error, TimeoutError):
+            return Busy(
+                f"The control plane at {where} took the request, and has not answered in time.",
+                hint="It may have more to do than it can. Try again in a moment; `roost status` shows whether it answers.",
+            )
+        return Unavailable(f"No control plane answers at {where} ({type(error).__name__}: {error}).", hint=self._hint)
 
     def _take(self, url: str) -> "tuple[HTTPConnection, bool]":
         """An open connection that is idle, or a new one; and whether it was used before."""

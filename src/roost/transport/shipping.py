@@ -6,11 +6,14 @@ memory of its own: after any crash on either side it goes on where the server sa
 
 import logging
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from roost.domain.errors import Forbidden, InvalidInput, NotFound
-from roost.transport.client import Client, path_of
+from roost.transport.client import Client, Params, path_of
+from roost.transport.pacing import Pace
 from roost_job.records import FRAME, MAX_BODY
 
 log = logging.getLogger("roost.agent")
@@ -34,9 +37,11 @@ class _Progress:
 class Shipper:
     """One run's files on their way. Not for two threads at once; two shippers of one run harm nothing."""
 
-    def __init__(self, client: Client, run_id: str) -> None:
+    def __init__(self, client: Client, run_id: str, pace: Pace | None = None) -> None:
+        """`pace` notes how often the control plane wants to be sent to."""
         self._client = client
         self._run_id = run_id
+        self._pace = pace or Pace()
         self._progress: dict[str, _Progress] = {}
         self._children: dict[str, Shipper | None] = {}
 
@@ -58,7 +63,7 @@ class Shipper:
 
     def _ship_child(self, folder: Path, run_id: str) -> bool:
         """What was logged to a run below this one. One that is not taken keeps nothing else back."""
-        child = self._children.setdefault(run_id, Shipper(self._client, run_id))
+        child = self._children.setdefault(run_id, Shipper(self._client, run_id, self._pace))
         if child is None:
             return False
         try:
@@ -84,10 +89,14 @@ class Shipper:
                 data = file.read(_CHUNK)
                 if not data and not progress.again:
                     return True
-                answer = self._client.call(
-                    "POST", route, params={"offset": mark, "reset": int(progress.again)}, body=data
-                )
+                answer = self._send(route, {"offset": mark, "reset": int(progress.again)}, data)
                 progress.mark, progress.again = int(answer["offset"]), False
+
+    def _send(self, route: str, params: Params, data: bytes) -> dict[str, Any]:
+        begun = time.monotonic()
+        answer: dict[str, Any] = self._client.call("POST", route, params=params, body=data)
+        self._pace.note(answer.get("pace"), time.monotonic() - begun)
+        return answer
 
     def forget(self, name: str) -> None:
         """A stream that was sealed: nothing of it is sent again."""
@@ -105,7 +114,7 @@ class Shipper:
             while progress.mark < size:
                 file.seek(progress.mark)
                 data = file.read(want)
-                answer = self._client.call("POST", route, params={"offset": progress.mark}, body=data)
+                answer = self._send(route, {"offset": progress.mark}, data)
                 before, progress.mark = progress.mark, int(answer["offset"])
                 progress.damaged = bool(answer["damaged"])
                 moved |= progress.mark != before

@@ -39,6 +39,7 @@ _ON = sa.and_(
 _QUEUED = sa.and_(_ON, t.runs.c.status == RunStatus.QUEUED.value)
 _KEY = sa.and_(t.computes.c.workspace == sa.bindparam("ws"), t.computes.c.name == sa.bindparam("target"))
 _LOOK = Statement(sa.select(t.computes).where(_KEY))
+_EVERY = Statement(sa.select(t.computes).order_by(t.computes.c.workspace, t.computes.c.name))
 _LOCKED = Statement(sa.select(t.computes).where(_KEY).with_for_update())
 _NODES = Statement(
     sa.select(t.nodes)
@@ -136,9 +137,10 @@ class SqlComputes:
         return self._database.read(lambda connection: _compute(_find(connection, workspace, name)))
 
     def list(self, workspace: str | None = None) -> Sequence[Compute]:
+        if workspace is None:  # asked by the control loop at each of its turns
+            return self._database.read(lambda connection: [_compute(row) for row in _EVERY.all(connection)])
         statement = sa.select(t.computes).order_by(t.computes.c.workspace, t.computes.c.name)
-        if workspace is not None:
-            statement = statement.where(t.computes.c.workspace.in_(("", workspace)))
+        statement = statement.where(t.computes.c.workspace.in_(("", workspace)))
         return self._database.read(lambda connection: [_compute(row) for row in connection.execute(statement)])
 
     def update(self, compute: Compute) -> Compute:

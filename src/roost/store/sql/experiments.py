@@ -12,8 +12,14 @@ from roost.domain.workspaces import Experiment
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
+from roost.store.sql.statements import Statement
 
 _COLUMNS = [t.experiments.c[name] for name in ("id", "workspace", "name", "user", "created_at", "tags", "archived_at")]
+_BY_NAME = Statement(
+    sa.select(*_COLUMNS).where(
+        t.experiments.c.workspace == sa.bindparam("in_workspace"), t.experiments.c.name == sa.bindparam("of_name")
+    )
+)
 
 
 class SqlExperiments:
@@ -43,7 +49,9 @@ class SqlExperiments:
             assert found is not None
             return found
 
-        return self._database.write(work)
+        # Nearly always it is there: then a submission need not queue behind the writer for it.
+        known = self._database.read(lambda connection: _find(connection, experiment.workspace, experiment.name))
+        return known or self._database.write(work)
 
     def get(self, workspace: str, name: str) -> Experiment:
         return self._database.read(lambda connection: _get(connection, workspace, name))
@@ -113,9 +121,8 @@ def _get(connection: sa.Connection, workspace: str, name: str) -> Experiment:
 
 
 def _find(connection: sa.Connection, workspace: str, name: str) -> Experiment | None:
-    statement = sa.select(*_COLUMNS).where(t.experiments.c.workspace == workspace, t.experiments.c.name == name)
-    row = connection.execute(statement).one_or_none()
-    return None if row is None else _experiment(row)
+    row = _BY_NAME.one(connection, in_workspace=workspace, of_name=name)
+    return None if row is None else Experiment(**{**row._asdict(), "tags": json.loads(row.tags)})
 
 
 def _experiment(row: rows.Row) -> Experiment:

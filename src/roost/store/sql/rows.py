@@ -75,6 +75,35 @@ def run(row: Row) -> Run:
     )
 
 
+def text(row: Row) -> str:
+    """The JSON text of a run, its specification and labels as they lie in the table: a list decodes none of them."""
+    plain = {
+        "id": row.id,
+        "workspace": row.workspace,
+        "experiment": row.experiment,
+        "number": row.number,
+        "user": row.user,
+        "created_at": row.created_at,
+        "status": row.status,
+        "reason": row.reason,
+        "message": row.message,
+        "display_name": row.display_name,
+        "description": row.description or "",
+        "parent_id": row.parent_id or None,
+        "started_at": row.started_at,
+        "ended_at": row.ended_at,
+        "exit_code": row.exit_code,
+        "revision": row.revision,
+        "handle": row.handle,
+        "heard_at": row.heard_at,
+        "attempt": row.attempt or 1,
+        "ending": row.ending or "",
+    }
+    kept = {"spec": row.spec, "tags": row.tags, "given_tags": row.given_tags or "{}", "properties": row.properties}
+    parts = "".join(f',"{name}":{value}' for name, value in kept.items())
+    return json.dumps(plain, separators=(",", ":"))[:-1] + parts + "}"
+
+
 def moved(run: Run) -> dict[str, Any]:
     """The columns that `advance` may change."""
     return {

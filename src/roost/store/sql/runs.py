@@ -113,6 +113,7 @@ _WAITS = sa.case(
     (t.runs.c.kind == RunKind.REPLICA.value, 0), else_=1
 )  # a replica takes no place, so it waits for nobody
 _OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(_WAITS, t.runs.c.seq).limit(1).with_for_update())
+_FIRST = Statement(sa.select(t.runs.c.node_count, t.runs.c.kind).where(_QUEUED).order_by(_WAITS, t.runs.c.seq).limit(1))
 
 
 class SqlRuns:
@@ -160,6 +161,13 @@ class SqlRuns:
 
     def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
         return self._database.read(lambda connection: [rows.run(row) for row in ranked(connection, query, order)])
+
+    def texts(self, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
+        def work(connection: sa.Connection) -> dict[str, str]:
+            found = search(connection, query) if order is None else ranked(connection, query, order)
+            return {row.id: rows.text(row) for row in found}
+
+        return self._database.read(work)
 
     def columns(self, query: RunQuery) -> RunColumns:
         return self._database.read(lambda connection: columns(connection, query))
@@ -229,12 +237,8 @@ class SqlRuns:
         def work(connection: sa.Connection) -> Run | None:
             # Two control planes on one PostgreSQL take turns here; SQLite has one writer anyway.
             _COMPUTE.all(connection, target=target)
-            row = _OLDEST.one(connection, target=target)
+            row = _next(connection, _OLDEST, target, limit)
             if row is None:
-                return None
-            (held,) = _PLACES.all(connection, target=target, most=limit)
-            fits = int(held.runs or 0) + min(row.node_count or 1, limit) <= limit
-            if not fits and row.kind != RunKind.REPLICA.value:
                 return None
             happened = event(rows.run(row))
             run, _ = move(connection, row, happened)
@@ -242,6 +246,9 @@ class SqlRuns:
                 gangs.seat_at_home(connection, row, happened.at)
             return run
 
+        # Most looks find nothing, so the look itself does not queue behind the writer.
+        if self._database.read(lambda connection: _next(connection, _FIRST, target, limit)) is None:
+            return None
         return self._database.write(work)
 
     def holding(self, target: str) -> int:
@@ -295,6 +302,15 @@ class SqlRuns:
         gone = self._database.write(work)
         self._database.remember()
         return gone
+
+
+def _next(connection: sa.Connection, oldest: Statement, target: str, limit: int) -> rows.Row | None:
+    """The oldest run in the queue of a target, if there is room for it."""
+    row: rows.Row | None = oldest.one(connection, target=target)
+    if row is None or row.kind == RunKind.REPLICA.value:
+        return row
+    (held,) = _PLACES.all(connection, target=target, most=limit)
+    return row if int(held.runs or 0) + min(row.node_count or 1, limit) <= limit else None
 
 
 def _count(connection: sa.Connection, statement: Statement, **values: object) -> int:
