@@ -14,8 +14,8 @@ from pathlib import Path
 
 from roost.agent import ranks, stale, together
 from roost.agent.folder import Folder
-from roost.agent.held import Held
 from roost.agent.growth import Growth, Seen
+from roost.agent.held import Held
 from roost.agent.link import Link
 from roost.agent.masking import Masks
 from roost.agent.orders import Halt, Orders
