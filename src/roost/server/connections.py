@@ -166,8 +166,8 @@ class Connection(HttpToolsProtocol):
             self._since = self.loop.time()
             self._room.set_waiting(self, True)
 
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(InvalidInput(f"The request is no HTTP: {msg}"))
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 uvicorn's own words say no more
+        self._refuse(InvalidInput("What was sent is not HTTP/1.1."))
 
     # Ends
 
