@@ -86,5 +86,5 @@ def test_it_says_what_is_known_of_the_script(tmp_path, status, was_running, word
     folder = Folder(tmp_path / "runs" / RUN)
     folder.root.mkdir(parents=True)
     run = Run(id=RUN, workspace="w", experiment="exp", number=1, spec=SPEC, user="u", created_at=1.0, status=status)
-    outcome = salvage._outcome(folder, run, Masks(folder), was_running)
+    outcome = salvage._outcome(folder, run, Masks(folder), "", was_running)
     assert (outcome.reason, outcome.message) == (Reason.AGENT_LOST, words)

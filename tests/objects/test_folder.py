@@ -75,5 +75,5 @@ def test_a_link_that_leads_elsewhere_once_it_was_looked_at_is_not_read(
         return checked
 
     monkeypatch.setattr(place, "_place", swapped)
-    with pytest.raises(Conflict, match="became another"):
+    with pytest.raises(Forbidden, match="leads outside"):
         place.read(found, 0, 4)

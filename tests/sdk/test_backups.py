@@ -59,12 +59,12 @@ def test_everything_comes_back(backup: Path, tmp_path: Path) -> None:
     blobs = FolderBlobs(tmp_path / "new" / "blobs")
     assert blobs.get(blob) == b"weights" * 100_000
     assert len(list(blobs.walk())) == 4
-    store = open_store(f"sqlite:///{tmp_path / 'new' / 'roost.db'}", blobs)
-    assert store.streams.read(run_id, "logs/long.txt", 0, 10**9) == LONG
-    store.close()
     assert (tmp_path / "new" / "vault.key").read_bytes() == b"k" * 32
     assert (tmp_path / "new" / "roost.db").stat().st_mode & 0o077 == 0
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"roost.db", "vault.key", "blobs"}
+    store = open_store(f"sqlite:///{tmp_path / 'new' / 'roost.db'}", blobs)
+    assert store.streams.read(run_id, "logs/long.txt", 0, 10**9) == LONG
+    store.close()
 
 
 def test_what_a_lost_database_left_beside_it_goes(backup: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import uvicorn
@@ -38,6 +39,7 @@ GRACE_SECONDS = 1
 """How long requests that are under way may take once the server is asked to end."""
 
 CLOSE_SECONDS = 0.5
+_ANYIO_THREAD = "AnyIO worker thread"
 _TICKS_OF_A_SWEEP = 10
 """Tenths of a second between two looks at all connections."""
 
@@ -70,11 +72,20 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
             runner.run(server.serve(sockets=[listener]))
     finally:
         ending.within()
+        _wait_for_threads()
         control.stop()
         upkeep.stop()
         house.store.close()
     log.info("ended")
     return 0
+
+
+def _wait_for_threads() -> None:
+    """Those that store bodies take away what came of them when their sender is cut off. A moment only."""
+    deadline = time.monotonic() + CLOSE_SECONDS
+    for thread in threading.enumerate():
+        if thread.name == _ANYIO_THREAD:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
 
 class Control:
