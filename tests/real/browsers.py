@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -122,13 +123,18 @@ class Browser:
         return bool(self.run("return document.querySelector(arguments[0]).checkVisibility()", css))
 
     def click(self, css: str, text: str = "") -> None:
-        """Clicks the element, once it is there; of several the one with this text."""
+        """Clicks the element, once it is there and can be clicked; of several the one with this text."""
         find = "return [...document.querySelectorAll(arguments[0])].find(e => !arguments[1] || e.innerText === arguments[1])"
         deadline = time.monotonic() + _SECONDS
-        while not (element := self.run(find, css, text)):
+        while True:
+            try:
+                if element := self.run(find, css, text):
+                    self._call("POST", f"/element/{element[_ELEMENT]}/click")
+                    return
+            except urllib.error.HTTPError as refused:  # it is hidden still, or was drawn anew in between
+                assert time.monotonic() < deadline, refused.read()
             assert time.monotonic() < deadline, f"there is no {css} with {text!r}"
             time.sleep(0.1)  # as below
-        self._call("POST", f"/element/{element[_ELEMENT]}/click")
 
     def shows(self, *words: str, place: str = "body") -> None:
         """Waits until all of this can be read there."""
