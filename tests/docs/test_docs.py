@@ -148,3 +148,16 @@ def test_constraints_pin_exact_versions_and_name_no_place() -> None:
     lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
     assert lines
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9A-Za-z.+!]*", line)] == []
+
+
+def test_every_promise_has_its_test() -> None:
+    page = (ROOT / "docs/how-it-works/security.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("|")][2:]
+    assert len(rows) > 20
+    for row in rows:
+        named = re.search(r"`([\w/]+\.py)((?:::\w+)+)` \|$", row)
+        assert named, f"no test is named: {row}"
+        source = (ROOT / "tests" / named[1]).read_text()
+        assert all(
+            re.search(rf"^\s*(def|class) {name}\b", source, re.MULTILINE) for name in named[2].split("::")[1:]
+        ), row
