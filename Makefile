@@ -43,7 +43,7 @@ help: ## list the commands
 demo: $(VENV)/.server ## install Roost and run an example training job with live logs, metrics and outputs
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.dev ## install what the tests need and run them (about 15 minutes at the most)
+test: $(VENV)/.dev ## install what the tests need and run them (half an hour on two cores)
 	@$(SYSTEM) test
 	@$(PYTEST) -m "not real" -n $(JOBS) --durations 10
 
