@@ -4,6 +4,7 @@ script, Ctrl-C while it loads) is tested with `ROOST` itself.
 """
 
 import array
+import atexit
 import contextlib
 import importlib
 import io
@@ -28,8 +29,6 @@ ROOST = str(Path(sys.executable).with_name("roost"))
 _SECONDS = 120.0
 _OWN = dict(os.environ)
 """Those of this process, before a test changes them."""
-_kept: "list[subprocess.Popen[bytes]]" = []
-"""The process that forks: it lives as long as this one."""
 
 
 @dataclass(frozen=True)
@@ -79,16 +78,22 @@ def run(words: Sequence[str], given: str = "") -> Ended:
 def _forker() -> str:
     """The socket of the process that forks. It ends with this one: nobody holds the other end of its pipe then."""
     place = f"{tempfile.mkdtemp(prefix='roost-c-')}/s"  # short: sockets have short names
-    life, _held = os.pipe()
+    life, held = os.pipe()
     ready, theirs = os.pipe()
     code = "from tests.cli import commands; commands.serve()"
     argv = [sys.executable, "-c", code, place, str(life), str(theirs)]
-    _kept.append(subprocess.Popen(argv, cwd=Path(__file__).parents[2], env=_OWN, pass_fds=[life, theirs]))
+    process = subprocess.Popen(argv, cwd=Path(__file__).parents[2], env=_OWN, pass_fds=[life, theirs])
+    atexit.register(_end, process, held)
     os.close(life)
     os.close(theirs)
     assert os.read(ready, 1) == b".", "the process that forks commands did not start"
     os.close(ready)
     return place
+
+
+def _end(process: "subprocess.Popen[bytes]", held: int) -> None:
+    os.close(held)
+    process.wait(_SECONDS)
 
 
 def serve() -> None:

@@ -194,8 +194,10 @@ def test_datastores_and_their_credentials(home: Path, tmp_path: Path) -> None:
     roost(*register, given=f"{KEY}\n")
     asked = on_terminal([*register, "--overwrite"], typed=f"{KEY}\n", after="Account key: ")
     assert (asked.code, KEY in asked.text) == (0, False)
-    roost("datastore", "register", "mine", "--folder", str(tmp_path))
-    assert "hint: Give --overwrite" in roost("datastore", "register", "mine", "--folder", "/", code=1)
+    tree(tmp_path, {"data/a.txt": "a", "other/b.txt": "b"})
+    roost("datastore", "register", "mine", "--folder", str(tmp_path / "data"))
+    other = str(tmp_path / "other")
+    assert "hint: Give --overwrite" in roost("datastore", "register", "mine", "--folder", other, code=1)
     said = roost("datastore", "list") + roost("datastore", "show", "azure") + roost("datastore", "list", "--json")
     assert "acc/box at http://127.0.0.1:1/acc" in said and "credential   kept, sealed" in said and KEY not in said
     assert "mine is the default" in roost("datastore", "default", "mine")

@@ -75,7 +75,16 @@ def of_exit(
     """The end of a script that ended by itself; `memory` says that the want of it was the reason, `who` which process it was."""
     if code == 0:
         return replace(DONE, at=time.time())
-    return failed(Reason.EXIT_CODE, f"{memory or _fate(code, who)}\n{last_words(log, hide)}".strip(), code)
+    words = [memory or _fate(code, who), last_words(log, hide), _full_disk(log)]
+    return failed(Reason.EXIT_CODE, "\n".join(filter(None, words)), code)
+
+
+def _full_disk(log: Path) -> str:
+    """That the disk is full which its log is on: the log may have no room to say so."""
+    try:
+        return "" if os.statvfs(log.parent).f_bavail else f"No room is left on the disk of {log.parent}."
+    except OSError:
+        return ""
 
 
 def _fate(code: int, who: str) -> str:
