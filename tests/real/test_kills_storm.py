@@ -6,12 +6,13 @@ As a part of `make test-real` for minutes; `make soak` takes SOAK_SECONDS (an ho
 import itertools
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.conftest import end_all
+from tests.data.disks import small_disk
 from tests.journeys.endpoints import ECHO, Service, load
 from tests.journeys.kills import logged, submit, text_of, until
 from tests.real.storm import RECORDS, Storm
@@ -79,16 +80,11 @@ def test_two_replicas_whose_workers_are_killed_every_five_seconds_fail_no_reques
 
 
 @pytest.fixture
-def small_disk(home: Path) -> Iterator[Path]:
+def small_home(home: Path) -> Iterator[Path]:
     """The home on a disk of its own, which a file can fill."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small disk")
-    home.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=700", "tmpfs", home], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.decode().strip()}")
-    yield home
-    subprocess.run(["umount", "--lazy", home], check=True)
+    with small_disk(home, "64m"):
+        yield home
+        end_all(home)  # while its record can be read
 
 
 def fill(home: Path) -> Path:
@@ -112,7 +108,7 @@ def points(run: object) -> int:
 
 @pytest.mark.parametrize("moment", ["while it runs", "when it ends"])
 def test_a_full_disk_loses_nothing_that_was_written_and_the_run_ends_once_there_is_room(
-    small_disk: Path, tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+    small_home: Path, tmp_path: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROOST_DISK_LIMIT", "0")
     enough, told, end = (tmp_path / name for name in ("enough", "told", "end"))
@@ -121,12 +117,12 @@ def test_a_full_disk_loses_nothing_that_was_written_and_the_run_ends_once_there_
     if moment == "when it ends":
         enough.touch()
         count = int(until(lambda: text_of(told)))
-        filler = fill(small_disk)
+        filler = fill(small_home)
         end.touch()
         time.sleep(3)  # it ends, or tries to, with no room
         filler.unlink()
     else:
-        filler = fill(small_disk)
+        filler = fill(small_home)
         time.sleep(3)
         filler.unlink()
         more = points(run)
