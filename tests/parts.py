@@ -72,6 +72,8 @@ def run(name: str, folder: Path, budget: float, left: float) -> Part:
             sys.executable,
             "-m",
             "pytest",
+            "-p",
+            "tests.interrupts",
             "-m",
             "real",
             *map(str, files(name, folder)),

@@ -76,6 +76,17 @@ def test_a_part_that_is_cut_off_after_a_failure_has_failed(folder: Path) -> None
     assert parts.main(["--known", "long:30", "--seconds", "16", "--folder", str(folder), "long"]) == 1
 
 
+def test_a_part_whose_test_takes_the_cut_for_an_error_has_not_failed(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "test_long.py").write_text(
+        "import time, pytest\n@pytest.mark.real\ndef test_a():\n    try:\n        time.sleep(100)\n"
+        "    except KeyboardInterrupt:\n        raise RuntimeError('interrupted')\n"
+    )
+    assert parts.main(["--known", "long:30", "--seconds", "16", "--folder", str(folder), "long"]) == 0
+    assert "== long: cut off" in capfd.readouterr().out
+
+
 def test_told_to_end_it_ends_the_part_that_runs(folder: Path) -> None:
     (folder / "test_long.py").write_text(
         "import os, time, pytest\n@pytest.mark.real\ndef test_a():\n"
