@@ -54,7 +54,10 @@ def opened(home: Path) -> list[str]:
     return found
 
 
-def test_the_home_is_closed_and_the_script_keeps_its_umask(open_umask: None, home: Path, tmp_path: Path) -> None:
+def test_the_home_is_closed_and_the_script_keeps_its_umask(
+    open_umask: None, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     (home / "cache").mkdir(parents=True)
     (home / "old.log").touch()
     assert (home / "cache").stat().st_mode & 0o777 == 0o775

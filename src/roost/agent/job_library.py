@@ -44,7 +44,8 @@ def ensure(home: Path) -> Path:
     try:
         for path, data in content().items():
             file = part / path
-            file.parent.mkdir(parents=True, exist_ok=True)
+            # A script's interpreter would make the folder for byte code itself, open to whom the script's umask says.
+            (file.parent / "__pycache__").mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
         part.chmod(0o700)
         os.rename(part, folder)
