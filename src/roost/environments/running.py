@@ -152,9 +152,10 @@ class Runner:
                 if not reader.is_alive():
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         process.wait(_PAUSE)
-                if process.poll() is not None:
+                ended = process.poll() is not None
+                self._meanwhile()  # also after the last of it: what nobody wants any more has no next step
+                if ended:
                     break
-                self._meanwhile()
                 told.pulse()
         finally:
             _end(process)
