@@ -77,3 +77,20 @@ def test_a_link_that_leads_elsewhere_once_it_was_looked_at_is_not_read(
     monkeypatch.setattr(place, "_place", swapped)
     with pytest.raises(Forbidden, match="leads outside"):
         place.read(found, 0, 4)
+
+
+def test_a_link_that_goes_while_it_is_resolved_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("ours")
+    (tmp_path / "link").symlink_to("file")
+    place, real, lost = FolderPlace(tmp_path, [tmp_path]), os.readlink, []
+
+    def readlink(path: str) -> str:
+        if not lost:
+            lost.append(path)
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "readlink", readlink)
+    assert [found.path for found in place.list("")] == ["file", "link"] and lost

@@ -24,6 +24,7 @@ from roost.objects.base import Found
 
 LEFT_SECONDS = 24 * 3600.0
 """A file that is being written and was not for so long is left by somebody who is gone."""
+_LOOKS = 10
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
@@ -161,7 +162,9 @@ class FolderPlace:
         return opened
 
     def _allowed(self, path: str) -> bool:
-        real = Path(os.path.realpath(path))
+        real = _real(path)
+        if real is None:
+            return False
         own = self._own and real.is_relative_to(self._real_root)
         if self._home is not None and real.is_relative_to(self._home) and not own:
             return False
@@ -194,6 +197,14 @@ def _left(path: str, before: float, *, keep: bool = False) -> int | None:
             if not keep:
                 os.unlink(path)
             return seen.st_size
+    return None
+
+
+def _real(path: str) -> Path | None:
+    """Where it leads; None when it changes each time that it is looked at."""
+    for _ in range(_LOOKS):
+        with contextlib.suppress(OSError):  # a link that went between two of realpath's own steps
+            return Path(os.path.realpath(path))
     return None
 
 
