@@ -68,6 +68,13 @@ class TestStale:
         again = embedded.ensure(home)
         assert again.pid != os.getpid()
 
+    def test_it_goes_while_another_is_started(self, home: Path, running: discovery.ServerRecord) -> None:
+        """Its record says that it is gone, and it holds the home a moment longer."""
+        os.kill(running.pid, signal.SIGSTOP)
+        rewrite(home, pid=os.getpid())
+        threading.Timer(1.5, os.kill, (running.pid, signal.SIGKILL)).start()
+        assert embedded.ensure(home).instance != running.instance
+
     def test_its_port_is_taken_by_something_else(self, home: Path, running: discovery.ServerRecord) -> None:
         embedded.stop(running, home)
         port = int(running.url.rpartition(":")[2])

@@ -281,15 +281,17 @@ def _start(home: Path, port: int | None) -> ServerRecord:
     try:
         words = f" Its files are in {home}." if first else ""
         print(f"Roost: starting the control plane on this machine.{words}", file=sys.stderr)
-        _spawn(home, port, log, begin)
+        is_ours = _spawn(home, port, log, begin)
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while (record := find(home)) is None:  # at once, unless someone else is starting one by hand right now
+            if time.monotonic() > deadline:
+                raise _unannounced(home) or _failure(home, begin, "ended right after it was ready")
+            time.sleep(0.05)
+            if not is_ours and holders.find(home) is None:  # it was ending, and is gone now
+                is_ours = _spawn(home, port, log, begin)
+        return record
     finally:
         os.close(log)
-    deadline = time.monotonic() + _ANSWER_SECONDS
-    while (record := find(home)) is None:  # at once, unless someone else is starting one by hand right now
-        if time.monotonic() > deadline:
-            raise _unannounced(home) or _failure(home, begin, "ended right after it was ready")
-        time.sleep(0.05)
-    return record
 
 
 def _unannounced(home: Path) -> NotStarted | None:
@@ -327,8 +329,8 @@ def _open_log(home: Path) -> int:
         raise NotStarted(f"The log {path} cannot be written: {error.strerror or error}.") from None
 
 
-def _spawn(home: Path, port: int | None, log: int, begin: int) -> None:
-    """Starts the server and returns when it says that it is ready."""
+def _spawn(home: Path, port: int | None, log: int, begin: int) -> bool:
+    """Starts the server and returns when it says that it is ready; False when another process holds the home."""
     ready, tell = os.pipe()
     argv = [sys.executable, "-P", "-m", "roost.server", "--home", str(home), "--ready-fd", str(tell)]
     try:
@@ -358,6 +360,7 @@ def _spawn(home: Path, port: int | None, log: int, begin: int) -> None:
         raise _refusal(home, said)
     if not said and process.wait() != _ANOTHER_HOLDS_THE_HOME:
         raise _failure(home, begin, f"ended with code {process.returncode} before it was ready")
+    return bool(said)
 
 
 def _terminate(process: _Detached) -> None:
