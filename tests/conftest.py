@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests import skips
+from tests import forks, skips
 
 from roost import Experiment, Workspace
 from roost.agent.folder import Folder
-from roost.sdk import discovery
+from roost.sdk import discovery, embedded
 
 # Whoever runs the tests in the background has made them deaf to Ctrl-C, and with them every process that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,8 +29,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A ROOST_HOME of this test alone; whatever it started is ended afterwards."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A ROOST_HOME of this test alone; whatever it started is ended afterwards. Its control plane is forked but in real tests."""
+    if not request.node.get_closest_marker("real"):
+        monkeypatch.setattr(embedded, "_Detached", forks.control_plane)
     place = tmp_path / "h"
     for name in ("ROOST_URL", "ROOST_TOKEN"):
         monkeypatch.delenv(name, raising=False)
