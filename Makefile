@@ -4,6 +4,7 @@
 # JOBS              processes for the tests
 # ROOST_TEST_CACHE  the one folder for what is large and slow to get: the peers of the benchmarks, built environments
 # PARTS             which parts of `make test-real`; all when not given
+# AT_ONCE           how many parts of it run at the same time
 # REAL_SECONDS      what all parts together may take: one that would not fit any more is left out, and that is said
 # SOAK_SECONDS      how long `make soak` takes
 # BENCH             arguments of the benchmarks, such as BENCH="log_call ingest --rounds 3"
@@ -17,6 +18,7 @@ export ROOST_TEST_CACHE ?= $(HOME)/.cache/roost-tests
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 JOBS ?= 3
+AT_ONCE ?= 2
 REAL_SECONDS ?= 3600
 SOAK_SECONDS ?= 3600
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; do \
@@ -31,8 +33,8 @@ PYTEST := $(BIN)/python -m pytest
 SYSTEM := $(BIN)/python -m tests.debian
 CODE := src tests bench examples tools
 
-# The parts of `make test-real`, each the files tests/real/test_<part>.py and test_<part>_*.py, with the seconds it may take; half of them are usual.
-REAL_PARTS := wheel:600 notebooks:600 studio:900 postgres:600 data:900 tables:1200 conda:1200 environments:2400 archive:1800 distributed:1800 hosts:600 serving:900 schema:900 containers:1500 kills:1200 curated:1800 examples:1800 horovod:1800 articles:2400 bench:1800
+# The parts of `make test-real`, each the files tests/real/test_<part>.py and test_<part>_*.py, with the seconds it may take; half of them are usual. The long ones first: two at a time, they then end together.
+REAL_PARTS := environments:2400 containers:1500 articles:2400 kills:1200 horovod:1800 schema:900 curated:1800 distributed:1800 examples:1800 serving:900 archive:1800 studio:900 conda:1200 data:900 postgres:600 hosts:600 tables:1200 wheel:600 notebooks:600 bench:1800
 PARTS ?= $(foreach part,$(REAL_PARTS),$(firstword $(subst :, ,$(part))))
 
 .PHONY: help demo test check bench install system lint quick test-real soak format clean
@@ -43,7 +45,7 @@ help: ## list the commands
 demo: $(VENV)/.server ## install Roost and run an example training job with live logs, metrics and outputs
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.dev ## install what the tests need and run them (half an hour on two cores)
+test: $(VENV)/.dev ## install what the tests need and run them (about ten minutes on two cores)
 	@$(SYSTEM) test
 	@$(PYTEST) -m "not real" -n $(JOBS) --durations 10
 
@@ -71,7 +73,7 @@ bench: $(VENV)/.dev ## measure against the budgets, with MLflow, Ray, bare proce
 
 test-real: $(VENV)/.dev ## the long and large tests, in parts: make test-real PARTS="kills bench"
 	@$(SYSTEM) real
-	@$(BIN)/python -m tests.parts --known "$(REAL_PARTS)" --seconds $(REAL_SECONDS) $(PARTS)
+	@$(BIN)/python -m tests.parts --known "$(REAL_PARTS)" --seconds $(REAL_SECONDS) --at-once $(AT_ONCE) --alone bench $(PARTS)
 
 soak: $(VENV)/.dev ## kill processes of every kind for an hour and count what is lost: make soak SOAK_SECONDS=600
 	@$(SYSTEM) real

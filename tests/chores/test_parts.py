@@ -87,6 +87,26 @@ def test_a_part_whose_test_takes_the_cut_for_an_error_has_not_failed(
     assert "== long: cut off" in capfd.readouterr().out
 
 
+def test_parts_at_the_same_time_are_shown_one_after_the_other_and_the_last_is_alone(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    beside = f"import os\nhere = {str(folder)!r} + '/here-'\n"
+    meet = "    open(here + {0!r}, 'w')\n    while not os.path.exists(here + {1!r}): time.sleep(0.1)\n    print('met', {1!r})\n"
+    for name, other in (("good", "bad"), ("bad", "good")):
+        head = "import time, pytest\n" + beside + "@pytest.mark.real\ndef test_a():\n"
+        (folder / f"test_{name}.py").write_text(head + meet.format(name, other) + "    assert 0\n")
+    (folder / "test_slow.py").write_text("import os, pytest\n@pytest.mark.real\ndef test_a(): pass\n")
+    options = ["--known", "good:100 bad:100 slow:100", "--seconds", "1000", "--folder", str(folder)]
+    assert parts.main([*options, "--at-once", "2", "--alone", "slow", "slow", "good", "bad"]) == 1
+    said = capfd.readouterr().out
+    begun = [line for line in said.splitlines() if line.startswith("== ") and "at most" in line]
+    assert [line.split()[1] for line in begun] == ["good", "bad", "slow"]
+    ends = [said.index(f"== {name}: failed") for name in ("good", "bad")]
+    met = [said.index(f"met {name}") for name in ("bad", "good")]
+    (first, second) = sorted(zip(met, ends, strict=True))
+    assert first[0] < first[1] < second[0] < second[1] < said.index("== slow (at most")
+
+
 def test_told_to_end_it_ends_the_part_that_runs(folder: Path) -> None:
     (folder / "test_long.py").write_text(
         "import os, time, pytest\n@pytest.mark.real\ndef test_a():\n"
