@@ -48,8 +48,12 @@ class Peers:
     def ray(self, deed: str, *arguments: object) -> Any:
         return self._ask("peer_ray.py", self.ray_url, deed, *arguments) if self.ray_url else None
 
+    def command(self, script: str) -> list[str]:
+        """A script of this folder with their Python. Without -P it would import our modules in place of packages of that name."""
+        return [self.python, "-P", str(HERE / script)]
+
     def _ask(self, script: str, url: str, deed: str, *arguments: object) -> Any:
-        argv = [self.python, str(HERE / script), url, deed, *map(str, arguments)]
+        argv = [*self.command(script), url, deed, *map(str, arguments)]
         done = subprocess.run(argv, capture_output=True, text=True, env=quiet(), timeout=900)
         if done.returncode:
             raise RuntimeError(f"{script} {deed} failed:\n{done.stderr[-2000:]}")

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench import requests as loads
+from bench import http_load as loads
+from bench.http_load import Load
 from bench.peer_scoring import ROWS
-from bench.peers import await_answer, free_port, process
-from bench.requests import Load
+from bench.peers import HERE, await_answer, free_port, process
 from bench.setting import Setting
 from bench.table import Line, beside, faster_than, median
 from roost import AciWebservice, Environment, InferenceConfig, Model, Webservice, Workspace
@@ -26,7 +26,7 @@ CONNECTIONS = 32
 KINDS = {"sklearn": "scikit-learn", "onnx": "ONNX"}
 SCRIPT = """
 import json, os, sys
-sys.path.insert(0, {bench!r})
+sys.path.append({bench!r})
 from peer_scoring import predictor
 
 def init():
@@ -45,7 +45,9 @@ def measure(bench: Setting) -> list[Line]:
     if bench.peers.python:
         models = bench.folder / "models"
         models.mkdir()
-        subprocess.run([bench.peers.python, str(_peer()), "make", str(models)], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [*bench.peers.command("peer_scoring.py"), "make", str(models)], check=True, stderr=subprocess.DEVNULL
+        )
         for kind in KINDS:
             lines += _kind(bench, models, kind)
     return [*lines, _first_answer(bench)]
@@ -86,7 +88,7 @@ def deployed(bench: Setting, models: Path, kind: str) -> Iterator[Webservice]:
     workspace = bench.experiment.workspace
     source = bench.folder / f"source-{kind}"
     source.mkdir(exist_ok=True)
-    (source / "score.py").write_text(SCRIPT.format(bench=str(_peer().parent), kind=kind))
+    (source / "score.py").write_text(SCRIPT.format(bench=str(HERE), kind=kind))
     file = models / {"sklearn": "sklearn.pkl", "onnx": "model.onnx"}[kind]
     model = Model.register(workspace, model_path=str(file), model_name=f"bench-{kind}")
     service = deploy(workspace, [model], source, bench.peers.python)
@@ -111,7 +113,7 @@ def deploy(workspace: Workspace, models: list[Model], source: Path, python: str)
 def uvicorn(bench: Setting, models: Path, kind: str) -> Iterator[int]:
     port = free_port()
     log = bench.folder / f"uvicorn-{kind}.log"
-    with process([bench.peers.python, str(_peer()), "uvicorn", str(models), kind, str(port)], log):
+    with process([*bench.peers.command("peer_scoring.py"), "uvicorn", str(models), kind, str(port)], log):
         await_answer(f"http://127.0.0.1:{port}/", 60, log)
         yield port
 
@@ -152,7 +154,3 @@ def _first_answer(bench: Setting) -> Line:
     return Line(
         what="deploy to first answer", ours=median(bench.rounds, once), unit="s", budget=2.0, note="nothing to load"
     )
-
-
-def _peer() -> Path:
-    return Path(__file__).with_name("peer_scoring.py")

@@ -1,6 +1,6 @@
 """Requests as fast as they are answered, over so many connections: `wrk` where it is there, else a loop of our own in a process.
 
-python -m bench.requests PORT PATH CONNECTIONS SECONDS BODY      our own; prints what `Load` holds, as JSON
+python -m bench.http_load PORT PATH CONNECTIONS SECONDS BODY      our own; prints what `Load` holds, as JSON
 """
 
 import json
@@ -54,7 +54,7 @@ def load(port: int, path: str, body: str, *, connections: int, seconds: float) -
                 [*argv, f"http://127.0.0.1:{port}{path}"], stdout=subprocess.PIPE, text=True, check=True
             )
     else:
-        argv = [sys.executable, "-m", "bench.requests", str(port), path, str(connections), str(seconds), body]
+        argv = [sys.executable, "-m", "bench.http_load", str(port), path, str(connections), str(seconds), body]
         out = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True)
     found = Load(**json.loads(out.stdout.splitlines()[-1]))
     if found.errors or not found.requests:
