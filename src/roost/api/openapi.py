@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
-from roost.api.doors import Access, Sign, served
+from roost.api.doors import Sign, served
 from roost.version import VERSION
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -52,9 +52,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _sign(operation: dict[str, Any], sign: Sign, contents: dict[type, Any]) -> None:
-    operation["x-access"] = sign.access.value
+    operation["x-action"] = sign.action.value
+    operation["x-scope"] = sign.scope.value
     errors: tuple[int, ...] = _ERRORS
-    if sign.access is not Access.OPEN:
+    if not sign.is_open:
         operation["security"] = [{"token": []}]
         errors = (401, *errors)
     if 206 in sign.statuses:
