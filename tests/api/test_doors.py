@@ -11,6 +11,7 @@ from tests.services.houses import ANN, submit
 from roost.api import doors
 from roost.api.app import create_app
 from roost.api.doors import OPEN
+from roost.api.errors import ErrorShapes
 from roost.domain.permissions import Action, Scope
 from roost.services import workspaces
 
@@ -135,6 +136,7 @@ def test_a_route_without_a_sign_cannot_be_served(desk: Desk) -> None:
 )
 def test_signs_that_cannot_be(path: str, action: Action, scope: Scope, words: str) -> None:
     app, desk = FastAPI(openapi_url=None), doors.Desk("new")
+    app.state.error_shapes = ErrorShapes(())
     desk.route("GET", path, action, scope)(lambda: None)
     desk.mount(app)
     with pytest.raises(RuntimeError, match=words):

@@ -12,6 +12,7 @@ from fastapi import Depends, FastAPI, Request
 
 from roost.api import lanes
 from roost.api.cookies import session_of
+from roost.api.errors import ROOST, ErrorShape, ErrorShapes
 from roost.domain.errors import Unauthorized
 from roost.domain.people import Caller, TokenKind
 from roost.domain.permissions import READS, Action, Role, Scope, may
@@ -43,6 +44,7 @@ class Sign:
 
     action: Action
     scope: Scope
+    errors: ErrorShape
     body: type | None
     answer: type | None
     """None for an answer without a body."""
@@ -118,8 +120,9 @@ def _entry(sign: Sign) -> Callable[[Request], Awaitable[None]]:
 class Desk:
     """The routes of one noun, declared when its module is loaded and mounted when an app is made."""
 
-    def __init__(self, noun: str) -> None:
+    def __init__(self, noun: str, errors: ErrorShape = ROOST) -> None:
         self._noun = noun
+        self.errors = errors
         self._routes: list[tuple[str, str, Callable[..., object], Sign]] = []
 
     def route(
@@ -138,6 +141,7 @@ class Desk:
         sign = Sign(
             action=action,
             scope=scope,
+            errors=self.errors,
             body=body,
             answer=answer,
             statuses=statuses,
@@ -181,13 +185,13 @@ def served(app: FastAPI) -> list[tuple[str, str, Sign]]:
             sign = signs(app).get((method, path))
             if sign is None:
                 raise RuntimeError(f"{method} {path} does not say who may enter.")
-            if wrong := _problem(method, path, sign):
+            if wrong := _problem(app, method, path, sign):
                 raise RuntimeError(f"{method} {path} {wrong}.")
             found.append((method, path, sign))
     return found
 
 
-def _problem(method: str, path: str, sign: Sign) -> str:
+def _problem(app: FastAPI, method: str, path: str, sign: Sign) -> str:
     """What is wrong with a sign; empty for nothing."""
     if sign.is_open != ((method, path) in OPEN):
         return "and the list of open routes do not agree"
@@ -196,4 +200,5 @@ def _problem(method: str, path: str, sign: Sign) -> str:
         return f"has the scope {sign.scope.value}, but its path names the scope {named.value}"
     if sign.scope is Scope.RUN and (sign.action in READS) != (method == "GET"):
         return f"and the actions that only read do not agree: {sign.action.value}"
-    return ""
+    shapes: ErrorShapes = app.state.error_shapes
+    return "" if shapes.of(path) is sign.errors else "is outside the prefix of its desk's error shape"
