@@ -108,6 +108,10 @@ def test_the_command_that_was_typed_is_loaded_alone() -> None:
     ]
 
 
+def test_values_that_have_their_type_are_not_converted() -> None:
+    assert loaded(["run", "tag", "train_1"], "pydantic") == []
+
+
 def loaded(words: list[str], *names: str) -> list[str]:
     """The modules below these names that are loaded when a command has ended, in a process of its own."""
     code = (

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from roost.cli import suggestions
 from roost.cli.command_table import Command, Noun
+from roost.cli.conversions import convert_when_needed
 
 WIDEST = 100
 """Columns that help fills at most: longer lines are hard to read."""
@@ -26,6 +27,9 @@ class Group(TyperGroup):
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         extra.setdefault("max_content_width", WIDEST)
         return super().make_context(info_name, args, parent, **extra)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return convert_when_needed(super().get_params(ctx))
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as the parser calls it
         """Their names, without loading them."""
@@ -61,6 +65,11 @@ class Group(TyperGroup):
         return first if end < 0 else first[: end + 1]
 
 
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return convert_when_needed(super().get_params(ctx))
+
+
 class _Commands(Mapping[str, Any]):
     """A table's commands by name, as the parser asks for them; one is loaded when it is first asked for."""
 
@@ -88,6 +97,8 @@ def _load(name: str, entry: Command | Noun) -> Any:
         return Group(name=name, table=entry.commands, help=entry.sentence, no_args_is_help=True, rich_markup_mode=None)
     module, _, function = entry.function.partition(":")
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    register = single.command(name, short_help=entry.sentence or None, context_settings=dict(entry.settings))
+    register = single.command(
+        name, cls=_Command, short_help=entry.sentence or None, context_settings=dict(entry.settings)
+    )
     register(getattr(import_module(f"roost.cli.commands.{module}"), function))
     return typer.main.get_command(single)
