@@ -1,4 +1,4 @@
-"""`roost env …`: list, show, build, lock, prune; and what `--environment` of other commands means."""
+"""`roost env …`: list, show, build, lock, prune."""
 
 import contextlib
 import json

@@ -1,5 +1,4 @@
-"""What a person typed, understood: times such as `3d`, tags such as `k=v`, statuses in any case, names of files, and a yes before
-something goes for good."""
+"""Values that a person typed: times such as `3d`, tags such as `k=v`, statuses in any case; and the name that was meant."""
 
 import difflib
 import re

@@ -16,7 +16,7 @@ def progress(words: str, *, in_bytes: bool = False) -> Iterator[Bar]:
     if not sys.stderr.isatty():
         yield lambda done, total: None  # noqa: ARG005 nobody watches
         return
-    from rich.console import Console  # noqa: PLC0415 - heavy
+    from rich.console import Console  # noqa: PLC0415 - heavy, and only where somebody watches
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
 
     amount = DownloadColumn() if in_bytes else MofNCompleteColumn()

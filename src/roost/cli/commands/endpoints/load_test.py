@@ -39,22 +39,22 @@ async def _load(host: str, port: int, request: bytes, connections: int, seconds:
     loop = asyncio.get_running_loop()
     begun = time.perf_counter()
     until = begun + seconds
-    asked = [_Asker(request, until, loop.create_future()) for _ in range(connections)]
+    clients = [_Connection(request, until, loop.create_future()) for _ in range(connections)]
     try:
-        for asker in asked:
-            await loop.create_connection(lambda asker=asker: asker, host, port)  # type: ignore[misc]
+        for client in clients:
+            await loop.create_connection(lambda client=client: client, host, port)  # type: ignore[misc]
     except OSError as error:
         raise InvalidEndpoint(
             f"Nobody answers at {host}:{port}: {error}.", hint="roost endpoint list says which serve."
         ) from None
-    await asyncio.gather(*(asker.over for asker in asked))
+    await asyncio.gather(*(client.over for client in clients))
     took = time.perf_counter() - begun
-    times = sorted(each for asker in asked for each in asker.times)
+    times = sorted(each for client in clients for each in client.times)
     statuses: dict[str, int] = {}
-    for asker in asked:
-        for status, count in asker.statuses.items():
+    for client in clients:
+        for status, count in client.statuses.items():
             statuses[status] = statuses.get(status, 0) + count
-    broken = sum(asker.broken for asker in asked)
+    broken = sum(client.broken for client in clients)
     good = statuses.get("200", 0)
     return {
         "connections": connections,
@@ -70,7 +70,7 @@ async def _load(host: str, port: int, request: bytes, connections: int, seconds:
 _AT = (("50", 500), ("90", 900), ("99", 990), ("100", 1000))
 
 
-class _Asker(asyncio.Protocol):
+class _Connection(asyncio.Protocol):
     """One connection: asks, waits for the whole answer, asks again, until the time is over."""
 
     def __init__(self, request: bytes, until: float, over: "asyncio.Future[None]") -> None:
@@ -125,16 +125,16 @@ class _Asker(asyncio.Protocol):
             self._transport.close()
 
 
-def tell(said: dict[str, Any]) -> None:
+def print_report(report: dict[str, Any]) -> None:
     print(
-        f"{said['requests_per_second']:,.0f} requests a second "
-        f"({said['answered']:,} in {said['seconds']:.1f} s over {said['connections']} connections)"
+        f"{report['requests_per_second']:,.0f} requests a second "
+        f"({report['answered']:,} in {report['seconds']:.1f} s over {report['connections']} connections)"
     )
-    if said["answered"]:
+    if report["answered"]:
         print(
-            f"an answer took {said['p50_ms']:.1f} ms (median), {said['p90_ms']:.1f} ms (90 %), "
-            f"{said['p99_ms']:.1f} ms (99 %), {said['p100_ms']:.1f} ms at most"
+            f"an answer took {report['p50_ms']:.1f} ms (median), {report['p90_ms']:.1f} ms (90 %), "
+            f"{report['p99_ms']:.1f} ms (99 %), {report['p100_ms']:.1f} ms at most"
         )
-    if said["failed"]:
-        counted = ", ".join(f"{count:,} × {status}" for status, count in sorted(said["statuses"].items()))
-        print(f"{said['failed']:,} failed: {counted or 'the connection broke'}")
+    if report["failed"]:
+        counted = ", ".join(f"{count:,} × {status}" for status, count in sorted(report["statuses"].items()))
+        print(f"{report['failed']:,} failed: {counted or 'the connection broke'}")

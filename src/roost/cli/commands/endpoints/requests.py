@@ -61,10 +61,10 @@ def bench(
         raise InvalidEndpoint(
             f"Endpoint {name} does not serve: it is {service.state}.", hint=f"roost endpoint show {name}"
         )
-    said = load_test.run(service._address(), service._credential(), body, content_type, connections, seconds)
+    report = load_test.run(service._address(), service._credential(), body, content_type, connections, seconds)
     if as_json:
-        rendering.as_json(said)
+        rendering.as_json(report)
     else:
-        load_test.tell(said)
-    if said["failed"] or not said["answered"]:
+        load_test.print_report(report)
+    if report["failed"] or not report["answered"]:
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ import typer
 
 from roost.cli import rendering, session
 from roost.cli.commands import workspaces
-from roost.cli.commands.runs import columns as having
+from roost.cli.commands.runs import columns as run_columns
 from roost.cli.commands.runs.columns import FIELDS, Column
 from roost.cli.inputs import parsing
 from roost.cli.inputs.runs import find_run
@@ -65,7 +65,7 @@ def listing(
         raise InvalidInput("--before is for lists by age, not with --sort.", hint="--limit N or --all shows more.")
     tags, statuses, of_kind = parsing.tags(tag), parsing.statuses(status), parsing.kind(kind)
     start = parsing.moment(since) if since else None
-    asked = having.names(columns) if columns is not None else []
+    asked = run_columns.names(columns) if columns is not None else []
     by, descending = _direction(sort)
     ws = session.workspace()
     search = searches.Search(
@@ -77,7 +77,7 @@ def listing(
         include_children=children,
         before=find_run(ws, before).id if before else None,
     )
-    found_columns = having.resolve(ws, search, [*asked, *([by] if by else [])])
+    found_columns = run_columns.resolve(ws, search, [*asked, *([by] if by else [])])
     order = _order(found_columns[-1], descending) if by else ""
     shown = found_columns[: len(asked)]
     logged = ["*"] if as_json else [each.name for each in found_columns if each.kind == "metrics"]
@@ -87,7 +87,7 @@ def listing(
     more = not every and len(found) > limit
     found = found if every else found[:limit]
     if as_json:
-        rendering.as_json([{**codec.encode(row.run), **having.as_json(row)} for row in found])
+        rendering.as_json([{**codec.encode(row.run), **run_columns.as_json(row)} for row in found])
     elif not found:
         _none(ws)
     elif asked:
