@@ -23,7 +23,7 @@ from roost.cli.inputs.runs import find_run
 from roost.cli.main import app
 from roost.domain.endpoints import Auth, EndpointKind, EndpointState, Limits
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, RoostError, TooLarge
-from roost.sdk import embedded
+from roost.sdk.connection import embedded
 from roost.serving.asking import ask
 
 pytestmark = pytest.mark.slow

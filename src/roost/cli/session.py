@@ -2,9 +2,9 @@
 
 from roost.cli import global_options
 from roost.domain.workspaces import DEFAULT_WORKSPACE
-from roost.sdk import configs
-from roost.sdk.connections import named_url
-from roost.sdk.workspaces import Workspace
+from roost.sdk.connection.connections import named_url
+from roost.sdk.core import configs
+from roost.sdk.core.workspaces import Workspace
 
 _SALVAGE_SECONDS = 30.0
 

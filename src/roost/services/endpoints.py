@@ -17,6 +17,7 @@ from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import RunStatus
+from roost.machine.ports import is_free
 from roost.services import files, fronts, replicas, secrets, submissions, vault
 from roost.services.house import House
 from roost.services.signals import CONTROL, endpoint_topic
@@ -108,7 +109,7 @@ def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> 
 
 def _create(house: House, caller: Caller, workspace: str, name: str, spec: EndpointSpec) -> Endpoint:
     taken = house.store.endpoints.ports()
-    if spec.port and (spec.port in taken or not fronts.is_free(spec.port)):
+    if spec.port and (spec.port in taken or not is_free(spec.port)):
         raise EndpointConflict(f"Port {spec.port} is taken.", hint="Give another, or none.")
     numbered, last = rules.numbered(spec, (), 0)
     now = house.clock()

@@ -11,8 +11,10 @@ import typer
 from roost.cli import rendering
 from roost.cli.inputs.parameters import AS_JSON
 from roost.domain.errors import Conflict
-from roost.sdk import backups, discovery, ignoring
-from roost.sdk.connections import connect
+from roost.sdk.connection import discovery
+from roost.sdk.connection.connections import connect
+from roost.sdk.operations import backups
+from roost.sdk.runs import ignoring
 
 
 def backup(

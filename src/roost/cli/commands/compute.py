@@ -13,8 +13,8 @@ from roost.domain import codec
 from roost.domain.compute import ComputeKind, ComputeStatus, Node, NodeState, Priority
 from roost.domain.errors import InvalidCompute
 from roost.domain.sizes import mapping
-from roost.sdk.compute import AmlCompute, ComputeTarget
-from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration
+from roost.sdk.compute.settings import AmlComputeProvisioningConfiguration
+from roost.sdk.compute.targets import AmlCompute, ComputeTarget
 from roost.transport.client import path_of
 
 _NAME = typer.Argument(help="A compute target's name.", metavar="NAME")

@@ -16,13 +16,13 @@ from roost.cli.inputs.parameters import AS_JSON, YES
 from roost.domain import codec
 from roost.domain.datasets import checked_name, words
 from roost.domain.errors import Conflict, InvalidInput
-from roost.sdk import dataset_files, datastore_files
-from roost.sdk.dataset_factory import Dataset
-from roost.sdk.datasets import AbstractDataset
-from roost.sdk.datastores import Datastore
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.data import dataset_files, datastore_files
+from roost.sdk.data.dataset_factory import Dataset
+from roost.sdk.data.datasets import AbstractDataset
+from roost.sdk.data.datastores import Datastore
 from roost.transport.client import path_of
-from roost_job import dataset_types
+from roost_job.data import dataset_types
 
 _NAME = typer.Argument(help="A dataset's name.", metavar="NAME")
 _VERSION = typer.Option(None, "--version", help="The version; the newest by default.")

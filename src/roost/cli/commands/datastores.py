@@ -10,7 +10,7 @@ from roost.cli.inputs.parameters import AS_JSON, YES
 from roost.domain import codec
 from roost.domain.datastores import checked_name
 from roost.domain.errors import InvalidInput
-from roost.sdk.datastores import Datastore
+from roost.sdk.data.datastores import Datastore
 from roost_job.listing import some
 
 _NAME = typer.Argument(help="A datastore's name: letters, digits and `_`.", metavar="NAME")

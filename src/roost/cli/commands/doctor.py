@@ -8,8 +8,8 @@ import typer
 
 from roost.cli import rendering
 from roost.cli.inputs.parameters import AS_JSON
-from roost.sdk import checks
-from roost.sdk.checks import BAD, Check
+from roost.sdk.operations import checks
+from roost.sdk.operations.checks import BAD, Check
 
 
 def doctor(as_json: bool = AS_JSON) -> None:

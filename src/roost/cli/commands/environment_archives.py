@@ -12,9 +12,10 @@ from roost.cli.inputs.parameters import YES
 from roost.cli.inputs.runs import find_run
 from roost.domain.environments import Archive
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk import archives, building, environments
-from roost.sdk.environments import Environment
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.environments import environments
+from roost.sdk.environments.environments import Environment
+from roost.sdk.operations import archives, building
 
 
 def archive(

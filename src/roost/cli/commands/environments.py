@@ -18,12 +18,14 @@ from roost.cli.inputs.parameters import AS_JSON, YES
 from roost.domain import recipes
 from roost.domain.environments import Build
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk import archives as archived
-from roost.sdk import building, environments, prefixes, waiting
-from roost.sdk import curated as catalogue
-from roost.sdk.environments import Environment
-from roost.sdk.prefixes import Prefix
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.environments import curated as catalogue
+from roost.sdk.environments import environments, prefixes
+from roost.sdk.environments.environments import Environment
+from roost.sdk.environments.prefixes import Prefix
+from roost.sdk.operations import archives as archived
+from roost.sdk.operations import building
+from roost.sdk.runs import waiting
 
 _NAME = typer.Argument(help="A registered or curated environment, or a requirements or conda file.", metavar="NAME")
 _VERSION = typer.Option(None, "--version", help="The version; the newest by default.")

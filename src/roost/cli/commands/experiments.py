@@ -9,8 +9,8 @@ from roost.cli.inputs import parsing, prompts
 from roost.cli.inputs.parameters import AS_JSON, YES
 from roost.domain import codec
 from roost.domain.errors import Conflict, NotFound
-from roost.sdk import records
-from roost.sdk.experiments import Experiment
+from roost.sdk.calls import run_records
+from roost.sdk.runs.experiments import Experiment
 
 _NAME = typer.Argument(help="An experiment's name.", metavar="NAME")
 _NEWEST = 1000
@@ -30,7 +30,9 @@ def listing(
     if not found:
         print(f"No experiments in workspace {ws.name!r} yet. roost submit SCRIPT starts one.", file=sys.stderr)
         return
-    newest = {run.experiment: run for run in reversed(records.listing(ws._connection.client, ws.name, limit=_NEWEST))}
+    newest = {
+        run.experiment: run for run in reversed(run_records.listing(ws._connection.client, ws.name, limit=_NEWEST))
+    }
     rows = []
     for each in found:
         run = newest.get(each.name)
@@ -54,7 +56,7 @@ def show(name: str = _NAME, as_json: bool = AS_JSON) -> None:
     experiment = _find(name)
     record = experiment._now()
     ws = experiment.workspace
-    runs = records.listing(ws._connection.client, ws.name, experiment=name, limit=5)
+    runs = run_records.listing(ws._connection.client, ws.name, experiment=name, limit=5)
     if as_json:
         rendering.as_json({"experiment": codec.encode(record), "runs": codec.encode(runs)})
         return
@@ -90,7 +92,7 @@ def delete(name: str = _NAME, yes: bool = YES, as_json: bool = AS_JSON) -> None:
     """Delete an experiment that has no runs, after a yes."""
     experiment = _find(name)
     ws = experiment.workspace
-    if records.listing(ws._connection.client, ws.name, experiment=name, include_children=True, limit=1):
+    if run_records.listing(ws._connection.client, ws.name, experiment=name, include_children=True, limit=1):
         raise Conflict(
             f"Experiment {name!r} has runs and cannot be deleted.",
             hint=f"Archive it: roost experiment archive {name}. Or delete its runs first: roost gc --experiment {name}",

@@ -6,7 +6,7 @@ from roost.cli import rendering, session
 from roost.cli.inputs.models import MODEL, find_model
 from roost.cli.inputs.parameters import AS_JSON
 from roost.domain import codec
-from roost.sdk import onnx_samples
+from roost.sdk.models import onnx_samples
 
 
 def export_onnx(

@@ -17,9 +17,9 @@ from roost.domain import codec, no_code
 from roost.domain.errors import InvalidInput, ModelConflict
 from roost.domain.files import read_manifest
 from roost.domain.models import checked_name, parse_id
-from roost.sdk import tracing
-from roost.sdk.models import Model
-from roost.sdk.tracing import Origin
+from roost.sdk.models import lineage
+from roost.sdk.models.lineage import Origin
+from roost.sdk.models.models import Model
 from roost.transport.client import path_of
 from roost_job.listing import some
 
@@ -69,7 +69,7 @@ def show(
 ) -> None:
     """Show a model: what it is, the run, code, data and environment that made it, and what uses it."""
     model = find_model(session.workspace(), name)
-    behind, uses = tracing.origin(model), _uses(model)
+    behind, uses = lineage.origin(model), _uses(model)
     listed = _files(model) if files else []
     if as_json:
         told = {"model": codec.encode(model._record), "origin": codec.encode(behind), "used_by": uses}

@@ -10,8 +10,9 @@ import typer
 from roost.cli import session
 from roost.cli.inputs.parameters import AS_JSON
 from roost.domain.errors import InvalidInput
-from roost.sdk import discovery, embedded, holders, units
-from roost.sdk.connections import connect, named_url
+from roost.sdk.connection import discovery, embedded, holders
+from roost.sdk.connection.connections import connect, named_url
+from roost.sdk.operations import systemd
 from roost.serving import finding
 
 
@@ -39,7 +40,7 @@ def up(
         return
     print(f"Roost {record.version} answers at {record.url} (process {record.pid}, home {home}).")
     _say_who_is_used()
-    for words in units.words_about(unit) if unit else ():
+    for words in systemd.words_about(unit) if unit else ():
         print(words)
     if port is not None and not record.url.endswith(f":{port}"):
         print(f"It ran already, not on port {port}: `roost down` first to move it.", file=sys.stderr)
@@ -47,20 +48,20 @@ def up(
 
 def _install(home: Path, port: int | None) -> Path:
     """The service, enabled and started; a control plane that was started otherwise gives way to it."""
-    units.require_systemd(home)
+    systemd.require_systemd(home)
     record = embedded.find(home)
     if record is not None:
         embedded.stop(record, home)
-    return units.install(home, port)
+    return systemd.install(home, port)
 
 
 def _uninstall(home: Path, as_json: bool) -> None:
-    there = units.uninstall(home)
+    there = systemd.uninstall(home)
     if as_json:
-        print(json.dumps({"unit": units.name(home), "removed": there}))
+        print(json.dumps({"unit": systemd.name(home), "removed": there}))
     elif there:
         print(
-            f"The service {units.name(home)} is removed. Runs that were going go on; `roost up` starts without a service."
+            f"The service {systemd.name(home)} is removed. Runs that were going go on; `roost up` starts without a service."
         )
     else:
         print(f"No service is installed for {home}.")

@@ -9,10 +9,10 @@ from roost.cli import session
 from roost.cli.commands.runs import streaming
 from roost.cli.inputs import datasets, environments, parsing
 from roost.domain.errors import InvalidInput
-from roost.sdk import distributed
-from roost.sdk.distributed import Distributed
-from roost.sdk.experiments import Experiment
-from roost.sdk.submissions import ScriptRunConfig
+from roost.sdk.runs import distributed
+from roost.sdk.runs.distributed import Distributed
+from roost.sdk.runs.experiments import Experiment
+from roost.sdk.runs.submissions import ScriptRunConfig
 from roost_job.listing import some
 
 _PYTHON = (".py", ".pyw", ".pyz", ".pyc", "")

@@ -11,7 +11,9 @@ from roost.cli.inputs import parsing, prompts
 from roost.cli.inputs.parameters import AS_JSON, YES
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import TERMINAL, Run, RunKind, RunStatus
-from roost.sdk import discovery, searches, upkeep
+from roost.sdk.calls import searches
+from roost.sdk.connection import discovery
+from roost.sdk.operations import upkeep
 from roost_job.exceptions import ServiceException
 from roost_job.listing import some
 

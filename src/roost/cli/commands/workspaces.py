@@ -4,8 +4,8 @@ from roost.cli import rendering, session
 from roost.cli.inputs.parameters import AS_JSON
 from roost.domain import codec
 from roost.domain.runs import Run
-from roost.sdk import records
-from roost.sdk.workspaces import Workspace
+from roost.sdk.calls import run_records
+from roost.sdk.core.workspaces import Workspace
 
 _LOOKED_AT = 50
 """Workspaces that are asked for their newest run."""
@@ -16,7 +16,7 @@ def listing(as_json: bool = AS_JSON) -> None:
     here = session.workspace()
     rows, found = [], []
     for name in known(here):
-        newest = records.listing(here._connection.client, name, limit=1)
+        newest = run_records.listing(here._connection.client, name, limit=1)
         found.append(
             {"name": name, "here": name == here.name, "newest_run": codec.encode(newest[0]) if newest else None}
         )
@@ -40,5 +40,5 @@ def known(ws: Workspace) -> list[str]:
 def with_runs(ws: Workspace) -> list[str]:
     """Other workspaces that have runs, the one with the newest first."""
     others = [name for name in known(ws) if name != ws.name][:_LOOKED_AT]
-    newest = {name: records.listing(ws._connection.client, name, limit=1) for name in others}
+    newest = {name: run_records.listing(ws._connection.client, name, limit=1) for name in others}
     return sorted((name for name in others if newest[name]), key=lambda name: -newest[name][0].created_at)

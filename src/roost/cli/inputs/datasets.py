@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from roost.domain.datasets import checked_name
 from roost.domain.errors import InvalidInput
-from roost.sdk.consumption import checked_input
-from roost.sdk.dataset_factory import Dataset
-from roost.sdk.datasets import AbstractDataset
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.data.consumption import checked_input
+from roost.sdk.data.dataset_factory import Dataset
+from roost.sdk.data.datasets import AbstractDataset
 
 
 def parse_inputs(given: Sequence[str]) -> dict[str, tuple[str, int | None]]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from roost.cli.inputs import parsing
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk.environments import Environment
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.environments.environments import Environment
 
 
 def find_environment(ws: Workspace, text: str, version: str | None = None) -> Environment:

@@ -3,8 +3,8 @@
 import typer
 
 from roost.domain.models import parse_id
-from roost.sdk.models import Model
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.models.models import Model
 
 MODEL = typer.Argument(help="A model: NAME for its newest version, or NAME:VERSION.", metavar="NAME[:VERSION]")
 

@@ -8,10 +8,11 @@ from roost.cli import session
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunKind
-from roost.sdk import discovery, embedded, records, searches
-from roost.sdk.experiments import Experiment
-from roost.sdk.runs import Run
-from roost.sdk.workspaces import Workspace
+from roost.sdk.calls import run_records, searches
+from roost.sdk.connection import discovery, embedded
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.runs.experiments import Experiment
+from roost.sdk.runs.runs import Run
 from roost_job.listing import some
 
 LATEST = ("@latest", "-")
@@ -43,7 +44,7 @@ def find_run(ws: Workspace, typed: str) -> Run:
     it, begins so."""
     client = ws._connection.client
     if typed in LATEST:
-        newest = records.listing(client, ws.name, limit=1)
+        newest = run_records.listing(client, ws.name, limit=1)
         if not newest:
             raise NotFound(f"There is no run in workspace {ws.name!r} yet.", hint="roost submit SCRIPT starts one.")
         return run_of(ws, newest[0])
@@ -55,7 +56,7 @@ def find_run(ws: Workspace, typed: str) -> Run:
         known = [
             run
             for kind in (None, RunKind.REPLICA)
-            for run in records.listing(client, ws.name, kind=kind, include_children=True, limit=_LOOKED_THROUGH)
+            for run in run_records.listing(client, ws.name, kind=kind, include_children=True, limit=_LOOKED_THROUGH)
         ]
         fits = [run for run in known if run.id.startswith(typed) or run.id.rpartition("_")[2].startswith(typed)]
         if not fits:

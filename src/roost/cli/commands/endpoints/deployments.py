@@ -14,10 +14,10 @@ from roost.cli.inputs.parameters import AS_JSON, ENDPOINT, YES
 from roost.domain import codec
 from roost.domain.endpoints import EndpointState
 from roost.domain.errors import InvalidEndpoint
-from roost.sdk import deploying, webservice_waiting
-from roost.sdk.inference import InferenceConfig
-from roost.sdk.webservices import Webservice
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.services import deploying, webservice_waiting
+from roost.sdk.services.inference import InferenceConfig
+from roost.sdk.services.webservices import Webservice
 
 _MODELS = typer.Option([], "--model", "-m", help="A registered model; repeated.", metavar="NAME[:VERSION]")
 _SCRIPT = typer.Option("", "--script", "-s", help="The entry script; none for a model whose framework is known.")

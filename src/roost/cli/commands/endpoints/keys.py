@@ -6,7 +6,7 @@ from roost.cli import rendering, session
 from roost.cli.inputs.parameters import AS_JSON, ENDPOINT
 from roost.domain.endpoints import Auth
 from roost.domain.errors import InvalidEndpoint
-from roost.sdk.webservices import Webservice
+from roost.sdk.services.webservices import Webservice
 
 
 def keys(

@@ -7,7 +7,7 @@ from typing import Any
 from roost.cli import rendering, session
 from roost.cli.inputs.parameters import AS_JSON
 from roost.domain import codec
-from roost.sdk.webservices import Webservice
+from roost.sdk.services.webservices import Webservice
 
 
 def listing(as_json: bool = AS_JSON) -> None:

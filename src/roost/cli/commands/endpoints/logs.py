@@ -6,9 +6,10 @@ import typer
 
 from roost.cli import rendering, session
 from roost.cli.inputs.parameters import AS_JSON, ENDPOINT
-from roost.sdk import endpoints, waiting
-from roost.sdk.webservices import found_or_told
-from roost.sdk.workspaces import Workspace
+from roost.sdk.calls import endpoints
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.runs import waiting
+from roost.sdk.services.webservices import found_or_told
 
 
 def logs(

@@ -8,8 +8,8 @@ import typer
 
 from roost.cli import rendering, session
 from roost.cli.inputs.parameters import AS_JSON, ENDPOINT
-from roost.sdk import endpoints
-from roost.sdk.webservices import Webservice
+from roost.sdk.calls import endpoints
+from roost.sdk.services.webservices import Webservice
 
 _LONGEST = 100
 """Characters of a body that are shown."""

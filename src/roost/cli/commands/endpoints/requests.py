@@ -10,8 +10,8 @@ from roost.cli.commands.endpoints import load_test
 from roost.cli.commands.endpoints.settings import payload
 from roost.cli.inputs.parameters import AS_JSON, ENDPOINT
 from roost.domain.errors import InvalidEndpoint
-from roost.sdk import scoring
-from roost.sdk.webservices import Webservice
+from roost.sdk.calls import scoring
+from roost.sdk.services.webservices import Webservice
 
 _DATA = typer.Option(..., "--data", help="What is sent: text, @FILE, or @- for stdin.", metavar="TEXT")
 _CONTENT = typer.Option("application/json", "--content-type", help="What the data is.")

@@ -8,9 +8,9 @@ from typing import Any
 
 from roost.domain.endpoints import MAX_REPLICAS, EndpointSpec, Version
 from roost.domain.errors import EndpointNotFound, InvalidEndpoint
-from roost.sdk.deploying import roomy
-from roost.sdk.webservice_settings import AksServiceDeploymentConfiguration, auth_of, limits_of
-from roost.sdk.webservices import Webservice
+from roost.sdk.services.deploying import roomy
+from roost.sdk.services.webservice_settings import AksServiceDeploymentConfiguration, auth_of, limits_of
+from roost.sdk.services.webservices import Webservice
 
 _KINDS = {
     "key": {"auth_enabled": True},

@@ -13,7 +13,9 @@ from roost.cli.inputs.runs import ANY_RUNS, RUN, RUNS, find_run, run_of
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.runs import TERMINAL, RunStatus
-from roost.sdk import downloads, repeats, searches, upkeep
+from roost.sdk.calls import downloads, searches
+from roost.sdk.operations import upkeep
+from roost.sdk.runs import repeats
 from roost_job.listing import some
 
 

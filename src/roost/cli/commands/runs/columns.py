@@ -12,8 +12,8 @@ from roost.cli.commands.runs import metric_summaries
 from roost.domain.arguments import parameters
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Run, RunStatus
-from roost.sdk import searches
-from roost.sdk.workspaces import Workspace
+from roost.sdk.calls import searches
+from roost.sdk.core.workspaces import Workspace
 from roost_job.listing import some
 
 _OTHER_NAMES = {

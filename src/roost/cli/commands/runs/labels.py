@@ -8,8 +8,8 @@ from roost.cli.inputs import parsing
 from roost.cli.inputs.runs import RUN, find_run
 from roost.domain import codec
 from roost.domain.errors import InvalidInput, NotFound
-from roost.sdk import records
-from roost.sdk.runs import Run
+from roost.sdk.calls import run_records
+from roost.sdk.runs.runs import Run
 
 _AS_JSON = typer.Option(False, "--json", help="Print the run as JSON.")
 
@@ -63,7 +63,7 @@ def describe(
 
 def _told(run: Run, as_json: bool) -> None:
     """The run's labels as they are now."""
-    record = records.get(run._connection.client, run.id)
+    record = run_records.get(run._connection.client, run.id)
     if as_json:
         rendering.as_json(codec.encode(record))
         return

@@ -13,9 +13,10 @@ from roost.cli.inputs import parsing
 from roost.cli.inputs.runs import find_run
 from roost.domain import codec
 from roost.domain.errors import InvalidInput
-from roost.sdk import configs, records, searches
-from roost.sdk.searches import Row
-from roost.sdk.workspaces import Workspace
+from roost.sdk.calls import run_records, searches
+from roost.sdk.calls.searches import Row
+from roost.sdk.core import configs
+from roost.sdk.core.workspaces import Workspace
 from roost_job.listing import some
 
 _SORTABLE = "status, duration, created, started, ended, name, experiment, number, target, user or id"
@@ -122,7 +123,7 @@ def _order(column: Column, descending: bool) -> str:
 
 def _none(ws: Workspace) -> None:
     """No run fits: says so, and where runs are when this workspace has none at all."""
-    if records.listing(ws._connection.client, ws.name, limit=1):
+    if run_records.listing(ws._connection.client, ws.name, limit=1):
         print(f"No runs in workspace {ws.name!r} like that.", file=sys.stderr)
         return
     print(f"No runs in workspace {ws.name!r} yet.", file=sys.stderr)

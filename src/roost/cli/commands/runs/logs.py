@@ -10,8 +10,9 @@ from roost.cli.inputs.runs import RUN, find_run
 from roost.domain.errors import NotFound
 from roost.domain.files import STD_LOG
 from roost.domain.runs import RunStatus
-from roost.sdk import records, waiting
-from roost.sdk.waiting import Tail
+from roost.sdk.calls import run_records
+from roost.sdk.runs import waiting
+from roost.sdk.runs.waiting import Tail
 from roost.transport.client import Client
 
 
@@ -23,7 +24,7 @@ def logs(
     """Print a run's output, or that of its environment's build when there is none. Ctrl-C stops the printing, not the run."""
     run = find_run(session.workspace(), run_id)
     client = run._connection.watcher
-    builds = not file and records.get(client, run.id).spec.environment is not None
+    builds = not file and run_records.get(client, run.id).spec.environment is not None
     build = waiting.Tail(client, run.id, waiting.BUILD_LOG)
     about = f"The log of its environment's build, {waiting.BUILD_LOG}:"
     wrote = builds and follow and _print(build, follow, about)
@@ -41,10 +42,10 @@ def logs(
 
 def _silent(client: Client, run_id: str, over: bool) -> None:
     """A run without output: says so, and what it waits for or how it ended."""
-    if records.get(client, run_id).status is RunStatus.RUNNING:
+    if run_records.get(client, run_id).status is RunStatus.RUNNING:
         print(f"The run is running and has written nothing yet. Follow it: roost run logs -f {run_id}", file=sys.stderr)
         return
-    _, why = records.events(client, run_id)
+    _, why = run_records.events(client, run_id)
     print(f"The run has written nothing{'' if over else ' yet'}. {why}", file=sys.stderr)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from roost.cli import rendering
 from roost.cli.rendering import documents
-from roost.sdk.runs import Run
+from roost.sdk.runs.runs import Run
 from roost.transport.client import path_of
 
 

@@ -15,10 +15,10 @@ from roost.cli.inputs.parameters import AS_JSON
 from roost.cli.inputs.runs import RUN, find_run
 from roost.cli.rendering import documents, drawing
 from roost.domain.errors import NotFound
-from roost.sdk import downloads
-from roost.sdk.runs import Run
+from roost.sdk.calls import downloads
+from roost.sdk.runs.runs import Run
 from roost.transport.client import path_of
-from roost_job.metrics import address as address_of
+from roost_job.tracking.metrics import address as address_of
 
 _DRAWN, _BUCKETS = 40, 48
 _ADDRESS = address_of("", "").removesuffix("/")

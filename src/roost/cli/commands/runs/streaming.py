@@ -7,8 +7,9 @@ import typer
 from roost.cli import rendering
 from roost.cli.rendering import build_progress
 from roost.domain import codec
-from roost.sdk import records, waiting
-from roost.sdk.runs import Run
+from roost.sdk.calls import run_records
+from roost.sdk.runs import waiting
+from roost.sdk.runs.runs import Run
 
 
 def follow(run: Run, detach: bool, as_json: bool) -> None:
@@ -16,7 +17,7 @@ def follow(run: Run, detach: bool, as_json: bool) -> None:
     log then goes to stderr."""
     if detach:
         if as_json:
-            rendering.as_json(codec.encode(records.get(run._connection.client, run.id)))
+            rendering.as_json(codec.encode(run_records.get(run._connection.client, run.id)))
         else:
             print(run.id)
         return
