@@ -303,7 +303,8 @@ def test_a_cancel_between_claim_and_start_ends_the_run(plane: Plane) -> None:
     plane.restart()
     plane.later(10)
     assert plane.engine.started == []
-    assert plane.run(run).status is RunStatus.CANCELED
+    now = plane.run(run)
+    assert (now.status, now.message) == (RunStatus.CANCELED, "It was ended before its script started.")
 
 
 def test_restart_before_the_start_starts_it_once(plane: Plane) -> None:

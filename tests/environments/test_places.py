@@ -21,8 +21,10 @@ __all__ = ["closed_folder"]
 ME = "{}.{}".format(*sys.version_info)
 
 
-def test_a_python_is_found_beside_places_that_cannot_be_read(closed_folder: Path) -> None:
-    own = {"PYENV_ROOT": str(closed_folder), "PATH": f"{closed_folder}:{closed_folder}/bin:/usr/bin"}
+@pytest.mark.parametrize("pyenv", ["", "/.pyenv"], ids=["closed itself", "in a closed one"])
+def test_a_python_is_found_beside_places_that_cannot_be_read(closed_folder: Path, pyenv: str) -> None:
+    """In a closed folder not even whether a place is there can be asked."""
+    own = {"PYENV_ROOT": f"{closed_folder}{pyenv}", "PATH": f"{closed_folder}:{closed_folder}/bin:/usr/bin"}
     pythons._ask(sys.executable)  # kept: this interpreter may itself be where the ordinary user cannot read
     with ordinary_user():
         assert ME in pythons.minors(own) or not os.access(sys.executable, os.X_OK)

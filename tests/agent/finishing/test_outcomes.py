@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.data.disks import small_disk
 
 from roost.agent.finishing import outcomes
 from roost.agent.folder import Folder
@@ -53,6 +54,18 @@ def test_of_exit(tmp_path, code, status, words):
     log.write_text("last line\n")
     outcome = outcomes.of_exit(code, log)
     assert (outcome.to, outcome.message, outcome.exit_code) == (status, words, code)
+
+
+def test_of_exit_on_a_full_disk(tmp_path):
+    """The log had no room for the script's own words about it."""
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        log = disk / "log"
+        log.write_text("last line\n")
+        (disk / "filler").write_bytes(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize))
+        outcome = outcomes.of_exit(1, log)
+        assert (
+            outcome.message == f"The script ended with exit code 1.\nlast line\nNo room is left on the disk of {disk}."
+        )
 
 
 def test_losses_fail_a_run_that_went_well():
