@@ -82,7 +82,7 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
         print(f"{key}={value}")
     for note in facts["notes"]:
         print(f"Note: {note}")
-    _tell_build(facts)
+    _tell_build(name, facts)
 
 
 def _lock_notes(ws: "Workspace", environment: "Environment") -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _lock_notes(ws: "Workspace", environment: "Environment") -> tuple[str, ...]:
     return ()
 
 
-def _tell_build(facts: dict[str, Any]) -> None:
+def _tell_build(name: str, facts: dict[str, Any]) -> None:
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
 
     if facts["message"]:
@@ -114,7 +114,7 @@ def _tell_build(facts: dict[str, Any]) -> None:
         for line in facts["archive"]["missing"]:
             print(f"Missing: {line}")
     elif facts["lock"]:
-        print("Its files are not kept: roost env archive")
+        print(f"Its files are not kept; to keep them, so that no index is needed later: roost env archive {name}")
 
 
 @app.command()
