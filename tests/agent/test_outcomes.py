@@ -108,7 +108,9 @@ class TestMissingModule:
 
     def test_without_an_environment_the_interpreter_is_named(self):
         hint = outcomes.missing_module("Traceback\nModuleNotFoundError: No module named 'numpy'", self.SPEC)
-        assert hint.startswith("hint: 'numpy' is neither among the run's files nor in /opt/python, which was used because")
+        assert hint.startswith(
+            "hint: 'numpy' is neither among the run's files nor in /opt/python, which was used because"
+        )
         assert "--environment" in hint
 
     def test_an_environment_is_named(self):
@@ -121,11 +123,18 @@ class TestMissingModule:
 
     def test_a_package_without_the_module_is_another_version(self):
         hint = outcomes.missing_module("ModuleNotFoundError: No module named 'sklearn.externals.six'", self.SPEC)
-        assert hint.startswith("hint: 'sklearn' is there, but without 'sklearn.externals.six': the script needs another version")
+        assert hint.startswith(
+            "hint: 'sklearn' is there, but without 'sklearn.externals.six': the script needs another version"
+        )
 
     @pytest.mark.parametrize(
         "message",
-        ["", "ValueError: no", "ModuleNotFoundError: No module named 'numpy'\nI go on without it", "ModuleNotFoundError: gone"],
+        [
+            "",
+            "ValueError: no",
+            "ModuleNotFoundError: No module named 'numpy'\nI go on without it",
+            "ModuleNotFoundError: gone",
+        ],
     )
     def test_other_ends_have_no_hint(self, message):
         assert outcomes.missing_module(message, self.SPEC) == ""

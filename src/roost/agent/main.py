@@ -358,7 +358,9 @@ def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     spec = crew.plan.spec
     words = [outcome.message, outcomes.of_ranks(crew.folder, crew.masks.hide)]
     message = "\n".join(filter(None, words))
-    return replace(outcome, message="\n".join(filter(None, [message, launch.advise(spec), outcomes.missing_module(message, spec)])))
+    return replace(
+        outcome, message="\n".join(filter(None, [message, launch.advise(spec), outcomes.missing_module(message, spec)]))
+    )
 
 
 def _halted(crew: _Crew, why: Halt, code: int | None = None) -> Outcome:

@@ -15,14 +15,13 @@ from roost.domain import codec, names
 from roost.domain import workspaces as domain
 from roost.domain.errors import InvalidInput, NotFound
 from roost.sdk import configs, showing
-from roost.sdk.absent import AbsentOfWorkspace
+from roost.sdk.absent import AbsentOfWorkspace, missing
 from roost.sdk.connections import Connection, connect
 from roost.sdk.secrets import Keyvault
 from roost.sdk.workspace_data import DataOfWorkspace
 from roost.sdk.workspace_models import ModelsOfWorkspace
 from roost.sdk.workspace_services import ServicesOfWorkspace
 from roost.transport.client import path_of
-from roost_job import absent
 from roost_job.exceptions import WorkspaceException
 from roost_job.listing import some
 
@@ -263,7 +262,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
 
         def __getattr__(self, name: str) -> NoReturn:
             """Only asked for what is not there."""
-            raise AttributeError(name if name.startswith("_") else absent.unknown(name, "Workspace", dir(self)))
+            raise AttributeError(name if name.startswith("_") else missing(f"azureml.core.Workspace.{name}", dir(self)))
 
     def __repr__(self) -> str:
         return (
