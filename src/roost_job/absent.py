@@ -148,7 +148,7 @@ ABSENT = (
             "azureml.core.runconfig.SynapseSparkConfiguration",
         ),
         False,
-        "Name pyspark among the packages: SparkSession.builder.master('local[*]') runs in the run itself, on a node that has Java.",
+        "Name pyspark among the packages: SparkSession.builder.master('local[*]') runs in the run itself, on a node with Java.",
     ),
     Absent(
         "Azure's services around a workspace",

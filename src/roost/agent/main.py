@@ -356,11 +356,9 @@ def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     if code == 0:
         return outcome
     spec = crew.plan.spec
-    words = [outcome.message, outcomes.of_ranks(crew.folder, crew.masks.hide)]
-    message = "\n".join(filter(None, words))
-    return replace(
-        outcome, message="\n".join(filter(None, [message, launch.advise(spec), outcomes.missing_module(message, spec)]))
-    )
+    message = "\n".join(filter(None, [outcome.message, outcomes.of_ranks(crew.folder, crew.masks.hide)]))
+    hint = outcomes.missing_module(message, spec)
+    return replace(outcome, message="\n".join(filter(None, [message, launch.advise(spec), hint])))
 
 
 def _halted(crew: _Crew, why: Halt, code: int | None = None) -> Outcome:

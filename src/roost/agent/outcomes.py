@@ -93,15 +93,12 @@ def missing_module(message: str, spec: RunSpec) -> str:
             f"hint: {package!r} is there, but without {module!r}: the script needs another version of it, or a package that adds "
             "to it."
         )
+    looked = f"hint: {module!r} is neither among the run's files nor in "
     if spec.environment is not None:
-        return (
-            f"hint: {module!r} is neither among the run's files nor in environment {spec.environment.name!r}: add the package that "
-            "has it to the environment."
-        )
+        return f"{looked}environment {spec.environment.name!r}: add the package that has it to the environment."
     return (
-        f"hint: {module!r} is neither among the run's files nor in {spec.interpreter or 'its Python'}, which was used because the run "
-        "has no environment. Install the package there, or give an environment: ScriptRunConfig(environment=…), or "
-        "roost submit --environment requirements.txt."
+        f"{looked}{spec.interpreter or 'its Python'}, which was used because the run has no environment. Install the package "
+        "there, or give an environment: ScriptRunConfig(environment=…), or roost submit --environment requirements.txt."
     )
 
 
