@@ -67,6 +67,13 @@ def test_a_text_for_the_shell(plane, monkeypatch):
     assert plane.log(run) == "a\nb c\n$HOME"
 
 
+def test_a_script_that_misses_a_module_is_told_where_it_was_looked_for(plane):
+    run = plane.run("import no_such_module_of_ours")
+    lines = run.message.splitlines()
+    assert lines[-2] == "ModuleNotFoundError: No module named 'no_such_module_of_ours'"
+    assert lines[-1].startswith("hint: 'no_such_module_of_ours' is neither among the run's files nor in /")
+
+
 def test_a_failing_script_tells_its_last_lines_and_keeps_its_outputs(plane):
     run = plane.run(
         """

@@ -80,7 +80,9 @@ def test_kept_shown_repeated_without_its_index_and_given_back(
     run = submit()
     run.wait_for_completion()
     lock = repeats.lock_of(run._connection, run.id)
-    assert "Its files are not kept: roost env archive" in roost("env", "show", "mine")
+    assert "Its files are not kept; to keep them, so that no index is needed later: roost env archive mine\n" in roost(
+        "env", "show", "mine"
+    )
     said = roost("run", "repeat", run.id, "--offline", code=1)
     assert "Nothing is kept of environment 'mine'" in said and "roost env archive mine" in said
     told = roost("env", "archive", "mine")

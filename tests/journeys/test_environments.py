@@ -117,7 +117,7 @@ def test_no_solution_fails_the_run_and_is_tried_again_by_the_next(
     assert "hint:" in str(caught.value)
     shown = capsys.readouterr().out
     assert shown.count("No solution found") == 1, "in the log; the summary has what follows from it"
-    assert "could not be built. Why is said in its log above.\nhint: " in shown
+    assert "could not be built. Its log above says why.\nhint: " in shown
     assert "lower==3" in run.get_details()["error"]["error"]["message"]
     assert BUILD_LOG in run.get_file_names()
     wheels.wheel(shelf, "lower", "3.0")

@@ -357,8 +357,12 @@ def _own_end(crew: _Crew, code: int, process: Launched) -> Outcome:
     )
     who = f"Rank {process.rank}" if process.log != crew.folder.std_log else "The script"
     outcome = outcomes.of_exit(code, process.log, crew.masks.hide, memory, who)
-    more = [outcomes.of_ranks(crew.folder, crew.masks.hide), launch.advise(crew.plan.spec)] if code else []
-    return replace(outcome, message="\n".join(filter(None, [outcome.message, *more])))
+    if code == 0:
+        return outcome
+    spec = crew.plan.spec
+    message = "\n".join(filter(None, [outcome.message, outcomes.of_ranks(crew.folder, crew.masks.hide)]))
+    hint = outcomes.missing_module(message, spec)
+    return replace(outcome, message="\n".join(filter(None, [message, launch.advise(spec), hint])))
 
 
 def _halted(crew: _Crew, why: Halt, code: int | None = None) -> Outcome:

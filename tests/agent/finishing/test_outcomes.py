@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,8 @@ from tests.data.disks import small_disk
 
 from roost.agent.finishing import outcomes
 from roost.agent.folder import Folder
-from roost.domain.runs import Reason, RunStatus
+from roost.domain.environments import EnvironmentUse
+from roost.domain.runs import Reason, RunSpec, RunStatus
 
 TRACEBACK = """Traceback (most recent call last):
   File "train.py", line 3, in <module>
@@ -110,3 +112,42 @@ def test_the_first_rank_that_failed_under_mpi_is_told_with_its_last_lines_masked
     words = outcomes.of_ranks(folder, lambda text: text.replace("hunter2", "***"))
     assert words == "Rank 10 ended with exit code 3.\nrank 10 cannot log in with ***"
     assert outcomes.told(Reason.NODE_FAILED, words=words).message == words
+
+
+class TestMissingModule:
+    """Where a script looked for a module that it did not find, and what to do."""
+
+    SPEC = RunSpec(script="train.py", interpreter="/opt/python")
+
+    def test_without_an_environment_the_interpreter_is_named(self):
+        hint = outcomes.missing_module("Traceback\nModuleNotFoundError: No module named 'numpy'", self.SPEC)
+        assert hint.startswith(
+            "hint: 'numpy' is neither among the run's files nor in /opt/python, which was used because"
+        )
+        assert "--environment" in hint
+
+    def test_an_environment_is_named(self):
+        spec = replace(self.SPEC, environment=EnvironmentUse(name="birds"))
+        hint = outcomes.missing_module("ModuleNotFoundError: No module named 'numpy'", spec)
+        assert hint == (
+            "hint: 'numpy' is neither among the run's files nor in environment 'birds': add the package that has it to the "
+            "environment."
+        )
+
+    def test_a_package_without_the_module_is_another_version(self):
+        hint = outcomes.missing_module("ModuleNotFoundError: No module named 'sklearn.externals.six'", self.SPEC)
+        assert hint.startswith(
+            "hint: 'sklearn' is there, but without 'sklearn.externals.six': the script needs another version"
+        )
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            "",
+            "ValueError: no",
+            "ModuleNotFoundError: No module named 'numpy'\nI go on without it",
+            "ModuleNotFoundError: gone",
+        ],
+    )
+    def test_other_ends_have_no_hint(self, message):
+        assert outcomes.missing_module(message, self.SPEC) == ""

@@ -15,9 +15,10 @@ from roost import (
     OutputFileDatasetConfig,
     TabularDataset,
     Webservice,
+    Workspace,
 )
 from roost.domain.datasets import Definition
-from roost.sdk.core.absent import AbsentOfWorkspace
+from roost.sdk.core.absent import AbsentOfWorkspace, missing
 from roost_job import absent
 from roost_job.exceptions import AzureMLException
 
@@ -83,3 +84,13 @@ def test_a_mistyped_name_of_an_object() -> None:
     )
     with pytest.raises(AttributeError, match="'Environment' object has no attribute 'pyhton'"):
         _ = Environment("x").pyhton  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["images", "linked_services", "service_context", "delete"])
+def test_what_a_workspace_of_azure_had_is_not_taken_for_a_mistyped_name(name: str) -> None:
+    words = missing(f"azureml.core.Workspace.{name}", dir(Workspace))
+    assert words.startswith(f"Roost does not have `azureml.core.Workspace.{name}`, and none is planned.\nhint: ")
+    assert "Did you mean" not in words and not hasattr(Workspace, name)
+    assert missing("azureml.core.Workspace.compute_target", dir(Workspace)) == (
+        "Workspace has no `compute_target`. Did you mean `compute_targets`?"
+    )

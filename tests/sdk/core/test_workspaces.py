@@ -121,7 +121,10 @@ def test_what_is_in_it_and_what_it_does_not_have(workspace: Workspace) -> None:
     assert {name: type(each) for name, each in workspace.experiments.items()} == {"birds": Experiment}
     assert isinstance(workspace, AzureWorkspace)
     assert not hasattr(workspace, "discovery_url")
-    with pytest.raises(AttributeError, match=r"^Workspace has no `discovery_url`\."):
+    listed = (
+        r"^Roost does not have `azureml\.core\.Workspace\.discovery_url`, and none is planned\.\nhint: Leave it out"
+    )
+    with pytest.raises(AttributeError, match=listed):
         _ = workspace.discovery_url  # type: ignore[attr-defined]
     with pytest.raises(
         AttributeError, match=r"^Workspace has no `get_default_datastor`\. Did you mean `get_default_datastore`"

@@ -4,6 +4,7 @@ is known, so that a salvage pass after the agent's own death still tells the tru
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -15,10 +16,11 @@ from roost.agent.folder import Folder
 from roost.agent.launching import ranks
 from roost.domain.codec import decode, encode
 from roost.domain.errors import InvalidInput
-from roost.domain.runs import Reason, RunStatus
+from roost.domain.runs import Reason, RunSpec, RunStatus
 from roost.machine import files
 
 _TAIL_BYTES = 64 * 1024
+_MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,27 @@ def of_exit(
         return replace(DONE, at=time.time())
     words = [memory or _fate(code, who), last_words(log, hide), _full_disk(log)]
     return failed(Reason.EXIT_CODE, "\n".join(filter(None, words)), code)
+
+
+def missing_module(message: str, spec: RunSpec) -> str:
+    """The hint for a script whose last error is a module that it did not find, else empty."""
+    missing = _MISSING_MODULE.fullmatch(message.rpartition("\n")[2])
+    if missing is None:
+        return ""
+    module = missing[1]
+    package, dot, _ = module.partition(".")
+    if dot:  # Python names the first part that is missing
+        return (
+            f"hint: {package!r} is there, but without {module!r}: the script needs another version of it, or a package that adds "
+            "to it."
+        )
+    looked = f"hint: {module!r} is neither among the run's files nor in "
+    if spec.environment is not None:
+        return f"{looked}environment {spec.environment.name!r}: add the package that has it to the environment."
+    return (
+        f"{looked}{spec.interpreter or 'its Python'}, which was used because the run has no environment. Install the package "
+        "there, or give an environment: ScriptRunConfig(environment=…), or roost submit --environment requirements.txt."
+    )
 
 
 def _full_disk(log: Path) -> str:

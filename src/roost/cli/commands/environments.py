@@ -77,7 +77,7 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = AS_J
         print(f"{key}={value}")
     for note in facts["notes"]:
         print(f"Note: {note}")
-    _tell_build(facts)
+    _tell_build(name, facts)
 
 
 def _lock_notes(ws: Workspace, environment: Environment) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _lock_notes(ws: Workspace, environment: Environment) -> tuple[str, ...]:
     return ()
 
 
-def _tell_build(facts: dict[str, Any]) -> None:
+def _tell_build(name: str, facts: dict[str, Any]) -> None:
     if facts["message"]:
         print(f"Its last build failed: {facts['message']}")
     if not facts["recipe"]:
@@ -105,7 +105,7 @@ def _tell_build(facts: dict[str, Any]) -> None:
         for line in facts["archive"]["missing"]:
             print(f"Missing: {line}")
     elif facts["lock"]:
-        print("Its files are not kept: roost env archive")
+        print(f"Its files are not kept; to keep them, so that no index is needed later: roost env archive {name}")
 
 
 def build(

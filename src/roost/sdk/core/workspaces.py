@@ -17,13 +17,12 @@ from roost.domain.errors import InvalidInput, NotFound
 from roost.sdk import late
 from roost.sdk.connection.connections import Connection, connect
 from roost.sdk.core import configs, html_tables
-from roost.sdk.core.absent import AbsentOfWorkspace
+from roost.sdk.core.absent import AbsentOfWorkspace, missing
 from roost.sdk.core.secrets import Keyvault
 from roost.sdk.core.workspace_data import DataOfWorkspace
 from roost.sdk.core.workspace_models import ModelsOfWorkspace
 from roost.sdk.core.workspace_services import ServicesOfWorkspace
 from roost.transport.client import path_of
-from roost_job import absent
 from roost_job.exceptions import WorkspaceException
 from roost_job.listing import some
 
@@ -256,7 +255,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
 
         def __getattr__(self, name: str) -> NoReturn:
             """Only asked for what is not there."""
-            raise AttributeError(name if name.startswith("_") else absent.unknown(name, "Workspace", dir(self)))
+            raise AttributeError(name if name.startswith("_") else missing(f"azureml.core.Workspace.{name}", dir(self)))
 
     def __repr__(self) -> str:
         return (

@@ -131,7 +131,7 @@ def _summary(run: Run, built: bool, logged: bool) -> str:
     first, *rest = words.splitlines()
     hints = [line for line in rest if line.startswith("hint: ")]
     if rest and built and run.reason is Reason.ENVIRONMENT_FAILED:
-        return "\n".join([f"{first} Why is said in its log above.", *hints])
+        return "\n".join([f"{first} Its log above says why.", *hints])
     return brief(run) if logged and run.reason is Reason.EXIT_CODE else words
 
 

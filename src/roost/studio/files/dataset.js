@@ -55,6 +55,7 @@ async function drawFiles(dataset, mine) {
   if (!found.count && !found.urls.length) words.push("There is no file there now.");
   if (found.items.some((item) => !item.relayed)) words.push("Files of a cloud store are read by runs and by `roost data download`, not through this page.");
   if (found.left_out) words.push(found.left_out);
+  if (dataset.definition.format?.type === "parquet") words.push(`Parquet has no preview here. To see its rows: Dataset.get_by_name(ws, "${dataset.name}").take(5).to_pandas_dataframe()`);
   note.textContent = words.join(" ");
   const first = found.items.find(isShown);
   if (first) await show(first);
