@@ -7,7 +7,7 @@ process of it is left; then one salvage pass ships what it left behind and repor
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roost.domain import sizes
 from roost.domain.compute import Compute, ComputeKind, Priority, split_gpus
@@ -15,7 +15,7 @@ from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailab
 from roost.domain.gangs import Member
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
-from roost.engines.base import AgentState, Engine
+from roost.engines.base import Abilities, AgentState, Engine, Waiting
 from roost.services import archives, environments, people
 from roost.services.house import House
 
@@ -171,9 +171,9 @@ class Watch:
         token = people.mint_run_token(self._house, run.id, user=run.user)
         nodes = {node.id: node for node in self._house.store.computes.nodes_of(run.id)}
         own = nodes.get(member.node) if member else next(iter(nodes.values()), None)
-        gpus = self._house.machine.gpus
         workspace = self._house.store.workspaces.get(run.workspace)
-        compute = self._compute(run)
+        compute, engine, abilities = self._compute(run), self._engine(run), self._abilities(run)
+        shared = abilities.capacity.gpus if abilities.capacity else 0
         size = sizes.find(compute.vm_size) if compute.kind is ComputeKind.CLUSTER else None
         plan = Plan(
             run_id=run.id,
@@ -191,17 +191,21 @@ class Watch:
             attempt=run.attempt,
             preemptible=compute.priority is Priority.LOW,
             node=own.id if own else member.node if member else "",
-            gpus=own.gpus if own else split_gpus(gpus, run.spec.node_count, member.node_rank) if member else (),
+            gpus=own.gpus if own else split_gpus(shared, run.spec.node_count, member.node_rank) if member else (),
             cores=size.cores if size else 0,
             memory=int(size.memory_gb * 2**30) if size else 0,
             address=own.address if own else member.address if member else LOOPBACK,
         )
-        return self._engine(run).start(plan, self._access(token))
+        access = self._access(token)
+        return engine.start(plan, access if abilities.shared_disk else replace(access, endpoint_file=""))
 
     def _compute(self, run: Run) -> Compute:
         return self._house.store.computes.get(run.workspace, run.spec.target)
 
-    def _state(self, run: Run) -> AgentState:
+    def _abilities(self, run: Run) -> Abilities:
+        return self._house.engines[self._compute(run).engine]
+
+    def _state(self, run: Run) -> AgentState | Waiting:
         """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
         return self._engine(run).status(run.handle) if run.handle else AgentState.GONE
 

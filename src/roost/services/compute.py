@@ -44,7 +44,7 @@ def create(house: House, caller: Caller, workspace: str, name: str, spec: Comput
     house.store.workspaces.get(names.workspace(workspace))
     names.compute(name)
     _check(spec)
-    engine = spec.engine or house.engine
+    engine = spec.engine or _engine_for(house, spec)
     if HOST_TAG in spec.tags:
         _check_host(house, engine, spec)
     if engine not in house.engines:
@@ -202,7 +202,7 @@ def why_queued(house: House, run: Run) -> str:
 
 
 def _status(house: House, compute: Compute) -> ComputeStatus:
-    load = house.store.computes.load(compute)
+    load, engine = house.store.computes.load(compute), house.engines.get(compute.engine)
     running = len(load.held) if compute.kind is ComputeKind.CLUSTER else house.store.runs.holding(compute.name)
     return ComputeStatus(
         compute=compute,
@@ -210,7 +210,7 @@ def _status(house: House, compute: Compute) -> ComputeStatus:
         queued=load.waiting,
         running=running,
         wanted=wanted(compute, _busy(load), load.asked) if compute.kind is ComputeKind.CLUSTER else 0,
-        machine=house.machine,
+        machine=(engine and engine.capacity) or house.machine,
     )
 
 
@@ -224,11 +224,21 @@ def _check(spec: ComputeSpec) -> None:
     submissions.check_labels(spec.tags, {})
 
 
+def _engine_for(house: House, spec: ComputeSpec) -> str:
+    """The engine of a cluster that names none: the one that has its host, else the control plane's own."""
+    host = spec.tags.get(HOST_TAG)
+    return next((name for name, engine in house.engines.items() if host in engine.hosts), house.engine)
+
+
+def _hosts(house: House, engine: str) -> tuple[str, ...]:
+    return house.engines[engine].hosts if engine in house.engines else ()
+
+
 def _check_host(house: House, engine: str, spec: ComputeSpec) -> None:
     """The one host that a target is to have is there."""
     if spec.max_nodes != 1:
         raise InvalidCompute(f"A target of one host has one node, got max_nodes={spec.max_nodes}.")
-    if spec.tags[HOST_TAG] not in house.hosts.get(engine, ()):
+    if spec.tags[HOST_TAG] not in _hosts(house, engine):
         raise ComputeNotFound(
             f"The control plane's file of hosts does not have {spec.tags[HOST_TAG]!r}.",
             hint="Add it there (docs/guides/compute.md), and start the control plane again: roost down; roost up.",
@@ -237,8 +247,8 @@ def _check_host(house: House, engine: str, spec: ComputeSpec) -> None:
 
 def _check_hosts(house: House, engine: str, max_nodes: int) -> None:
     """A node that is a host is one of those there are."""
-    hosts = house.hosts.get(engine)
-    if hosts is not None and max_nodes > len(hosts):
+    hosts = _hosts(house, engine)
+    if hosts and max_nodes > len(hosts):
         raise InvalidCompute(
             f"The engine {engine!r} has {len(hosts)} host{'s' if len(hosts) != 1 else ''}, and the cluster is to have up to "
             f"{max_nodes} nodes.",
