@@ -1,5 +1,5 @@
 """The patience a cluster needs: nodes come when runs wait and go when they have been idle; each run that has its turn
-gets as many as it asked for, at once.
+gets as many as it asked for, at once. An engine with a queue of its own is given every run instead.
 
 Turned by the runs' loop between queueing and watching, so that a run which was just queued finds its node in the same turn.
 Every decision is one transaction on what stands in the store; what is remembered here may be lost, so a restarted control plane
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roost.domain.compute import HOST_TAG, Adjustment, Compute, ComputeKind, Node, adjust
-from roost.domain.errors import NotFound
+from roost.domain.errors import Conflict, NotFound
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import Abilities
 from roost.services.house import House
@@ -39,8 +39,24 @@ class ComputeControl:
             engine = self._house.engines.get(compute.engine)
             if compute.kind is ComputeKind.LOCAL:
                 self._fill(compute)
-            elif engine is not None:  # nothing moves while the engine is not there
+            elif engine is None:  # nothing moves while the engine is not there
+                continue
+            elif engine.queues:
+                self._hand_over(compute)
+            else:
                 self._scale(compute, engine)
+
+    def _hand_over(self, compute: Compute) -> None:
+        """Every queued run to its engine, whose own queue decides when it starts."""
+        house = self._house
+        queued, _ = house.store.computes.queue(compute)
+        for run_id in queued:
+            event = _given(f"Was given to engine {compute.engine}, which has a queue of its own.", house.clock())
+            try:
+                house.store.runs.apply(run_id, event)
+            except (Conflict, NotFound):  # it was cancelled or deleted since the look
+                continue
+            house.signals.ring(run_topic(run_id))
 
     def _fill(self, compute: Compute) -> None:
         """The oldest first, as long as there is room."""

@@ -22,9 +22,11 @@ from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import submissions
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic, run_topic
-from roost.store.base import Load
+from roost.store.base import Load, RunQuery
 
 _TRIES = 10
+_MOST_HELD = 10_000
+"""Runs that are counted in the queue of an engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +168,9 @@ def why_queued(house: House, run: Run) -> str:
     target = run.spec.target
     compute = house.store.computes.get(run.workspace, target)
     queue, running = house.store.computes.queue(compute)
+    engine = house.engines.get(compute.engine)
+    if engine is not None and engine.queues:
+        return f"It is about to be put into the queue of engine {compute.engine}."
     ahead = queue.index(run.id) if run.id in queue else 0
     words = "No run is" if not ahead else "1 run is" if ahead == 1 else f"{ahead} runs are"
     look = "`roost run list --status Running` shows what runs."
@@ -203,15 +208,28 @@ def why_queued(house: House, run: Run) -> str:
 
 def _status(house: House, compute: Compute) -> ComputeStatus:
     load, engine = house.store.computes.load(compute), house.engines.get(compute.engine)
-    running = len(load.held) if compute.kind is ComputeKind.CLUSTER else house.store.runs.holding(compute.name)
+    makes_nodes, held = compute.kind is ComputeKind.CLUSTER, 0
+    running = len(load.held) if makes_nodes else house.store.runs.holding(compute.name)
+    if engine is not None and engine.queues:
+        makes_nodes, held = False, _held(house, compute)
+        running = house.store.computes.queue(compute)[1] - held
     return ComputeStatus(
         compute=compute,
         nodes=load.nodes,
-        queued=load.waiting,
+        queued=load.waiting + held,
         running=running,
-        wanted=wanted(compute, _busy(load), load.asked) if compute.kind is ComputeKind.CLUSTER else 0,
+        wanted=wanted(compute, _busy(load), load.asked) if makes_nodes else 0,
         machine=(engine and engine.capacity) or house.machine,
     )
+
+
+def _held(house: House, compute: Compute) -> int:
+    """Runs that the queue of the engine holds back."""
+    query = RunQuery(
+        workspace=compute.workspace, status=(RunStatus.PROVISIONING,), include_children=True, limit=_MOST_HELD
+    )
+    runs = house.store.runs.list(query)
+    return sum(run.spec.target == compute.name and run.reason is Reason.WAITING_IN_QUEUE for run in runs)
 
 
 def _busy(load: Load) -> int:
