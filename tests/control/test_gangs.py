@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
-from tests.services.houses import ANN, Clock, submit
+from tests.services.houses import ANN, EMBEDDED, Clock, submit
 
 from roost.control.gangs import JOIN_SECONDS
 from roost.domain.compute import ComputeSpec, Machine, Priority
@@ -13,7 +13,7 @@ from roost.domain.errors import InvalidInput, RoostError, Unavailable
 from roost.domain.gangs import SILENT_SECONDS, Phase, all_met
 from roost.domain.plans import Errand
 from roost.domain.runs import MAX_ATTEMPTS, Reason, Run, RunStatus
-from roost.engines.base import AgentState
+from roost.engines.base import Abilities, AgentState
 from roost.services import compute, gangs, runs
 from roost.services.gangs import Meeting, MemberReport
 from roost.services.house import House
@@ -243,7 +243,8 @@ def test_more_nodes_than_a_cluster_can_have_are_refused(plane: Plane) -> None:
 
 
 def test_gpus_are_handed_out_by_index(house: House, engine: ScriptedEngine, clock: Clock) -> None:
-    plane = Plane(replace(house, machine=Machine(cores=8, memory_gb=64.0, gpus=4)), engine, clock)
+    large = replace(EMBEDDED, capacity=Machine(cores=8, memory_gb=64.0, gpus=4))
+    plane = Plane(replace(house, engines={"scripted": large}), engine, clock)
     low(plane)
     alone = submit(plane.house, target="low")
     gang = submit(plane.house, target="low", node_count=2)
@@ -256,10 +257,10 @@ def test_gpus_are_handed_out_by_index(house: House, engine: ScriptedEngine, cloc
 
 def test_nodes_are_hosts_one_at_a_time(plane: Plane) -> None:
     """Two clusters share two hosts: the second gang waits until the first has left them."""
-    hosts = {"scripted": ("10.0.0.2", "10.0.0.3")}
-    plane = Plane(replace(plane.house, hosts=hosts), plane.engine, plane.clock)
+    engines = {**plane.house.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))}
+    plane = Plane(replace(plane.house, engines=engines), plane.engine, plane.clock)
     for name in ("one", "two"):
-        compute.create(plane.house, ANN, "vision", name, ComputeSpec(max_nodes=2, idle_seconds=0))
+        compute.create(plane.house, ANN, "vision", name, ComputeSpec(max_nodes=2, idle_seconds=0, engine="hosts"))
     first = submit(plane.house, node_count=2, target="one")
     second = submit(plane.house, node_count=2, target="two")
     for _ in range(4):

@@ -19,7 +19,7 @@ from roost.services.signals import CONTROL
 
 
 def _access(token: str) -> Access:
-    return Access(url="http://127.0.0.1:1", token=token)
+    return Access(url="http://127.0.0.1:1", token=token, endpoint_file="/home/server.json")
 
 
 class Plane:
@@ -30,7 +30,7 @@ class Plane:
         self.restart()
 
     def restart(self) -> None:
-        self.control = RunsControl(self.house, {"scripted": self.engine}, _access)
+        self.control = RunsControl(self.house, dict.fromkeys(self.house.engines, self.engine), _access)
 
     def turn(self) -> None:
         """Passes until nothing is due."""

@@ -13,7 +13,7 @@ from roost.domain.errors import InvalidInput, Unavailable
 from roost.domain.hosts import Host, Hosts
 from roost.domain.plans import Errand, Plan
 from roost.domain.runs import RunSpec
-from roost.engines.base import AgentState
+from roost.engines.base import Abilities, AgentState
 from roost.engines.hosts import HostsEngine
 
 PLAN = Plan(run_id="r_1_0a", workspace="ws1", experiment="exp", spec=RunSpec(command=("true",)))
@@ -28,6 +28,10 @@ class TestHostsEngine(EngineContract):
     def make_engine(self):
         return lambda home: HostsEngine(Hosts(hosts=(host(home),)))
 
+    @pytest.fixture
+    def abilities(self):
+        return Abilities(hosts=("127.0.0.1",))
+
     def test_an_agent_outlives_the_way_to_its_host(self, home, make_engine):
         plan = self.plan(home)
         with contextlib.closing(make_engine(home)) as engine:
@@ -41,7 +45,7 @@ class TestHostsEngine(EngineContract):
             eventually(lambda: other.status(handle) is AgentState.GONE)
 
     def test_the_agent_is_told_the_way_from_there(self, home):
-        access = replace(NOWHERE, endpoint_file="/control/server.json")
+        access = replace(NOWHERE, url="http://127.0.0.1:8")
         plan = self.plan(home)
         with contextlib.closing(HostsEngine(Hosts(hosts=(host(home),), url="http://127.0.0.1:9"))) as engine:
             engine.start(plan, access)

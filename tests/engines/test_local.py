@@ -12,6 +12,7 @@ import pytest
 from tests.contracts.engine import NOWHERE, EngineContract, eventually
 
 from roost.domain.plans import Errand
+from roost.engines import local
 from roost.engines.base import AgentState
 from roost.engines.local import LocalEngine
 
@@ -26,6 +27,10 @@ class TestLocalEngine(EngineContract):
     @pytest.fixture
     def make_engine(self):
         return LocalEngine
+
+    @pytest.fixture
+    def abilities(self):
+        return local.abilities(None)
 
     def started(self, engine, home, plan):
         """The handle, and the pids of keeper, agent and script."""

@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 from tests.contracts.store import WS, event, submission
+from tests.engines import packages
 
+from roost.domain.compute import Compute, ComputeKind
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunStatus
 from roost.domain.workspaces import Experiment, Workspace
+from roost.engines import hosts
+from roost.engines.base import Abilities
 from roost.server import home, wiring
 from roost.server.settings import Settings
 from roost.store import open_store
@@ -62,11 +66,11 @@ HOST = '[[host]]\naddress = "10.0.0.2"\ncommand = ["ssh", "gpu-1"]\npython = "py
 def test_hosts_are_an_engine_when_a_file_names_some(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, host="10.0.0.1")
     home.prepare(settings)
-    assert wiring.read_hosts(settings) == {}
+    assert hosts.abilities(settings) is None
     settings.hosts_file.write_text(HOST)
     house = wiring.build(settings, "one")
     house.store.close()
-    assert (house.engines, house.hosts) == (("hosts", "inline", "local"), {"hosts": ("10.0.0.2",)})
+    assert (tuple(house.engines), house.engines["hosts"].hosts) == (("hosts", "inline", "local"), ("10.0.0.2",))
     assert set(wiring.engines(settings, ["hosts"])) == {"hosts"}
 
 
@@ -75,8 +79,36 @@ def test_hosts_that_could_not_reach_the_control_plane_are_refused(tmp_path: Path
     settings = Settings(home=tmp_path, host=listens)
     settings.hosts_file.write_text(HOST)
     with pytest.raises(InvalidInput, match=f"it listens on {listens}"):
-        wiring.read_hosts(settings)
+        hosts.abilities(settings)
     settings.hosts_file.write_text(f'url = "http://10.0.0.1:8700"\n{HOST}')
-    assert wiring.read_hosts(settings) == {"hosts": ("10.0.0.2",)}
+    assert hosts.abilities(settings) == Abilities(hosts=("10.0.0.2",))
     with pytest.raises(InvalidInput, match="is not there"):
-        wiring.read_hosts(replace(settings, hosts=str(tmp_path / "none.toml")))
+        hosts.abilities(replace(settings, hosts=str(tmp_path / "none.toml")))
+
+
+def test_engines_are_those_that_the_settings_name_and_clusters_are_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.syspath_prepend(packages.install(tmp_path / "site", twin="tests.engines.queueing"))
+    settings = Settings(home=tmp_path / "home", engines=("twin",))
+    home.prepare(settings)
+    house = wiring.build(settings, "one")
+    assert list(house.engines) == ["local", "twin"]
+    assert house.engines["twin"] == Abilities(queues=True, shared_disk=True)
+    assert house.machine == house.engines["local"].capacity
+    for name in ("twin", "inline", "gone", "hosts"):  # `gone` was uninstalled since, `hosts` has lost its file
+        house.store.computes.create(
+            Compute(name=f"on-{name}", workspace="default", engine=name, max_nodes=1, kind=ComputeKind.CLUSTER)
+        )
+    house.store.close()
+    house = wiring.build(replace(settings, engines=()), "two")
+    house.store.close()
+    assert list(house.engines) == ["inline", "local", "twin"]
+    assert "clusters on engine gone stand still: No engine named 'gone'." in caplog.text
+
+
+@pytest.mark.parametrize("name", ["twin", "hosts"])
+def test_the_engine_behind_local_is_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.syspath_prepend(packages.install(tmp_path / "site", twin="tests.engines.queueing"))
+    with pytest.raises(InvalidInput, match=f"The engine '{name}' cannot be behind the target `local`"):
+        wiring.offered(Settings(home=tmp_path, local_engine=name))

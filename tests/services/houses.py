@@ -10,12 +10,14 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Role
 from roost.domain.runs import Run, RunKind, RunSpec, Submission
 from roost.domain.workspaces import Workspace
+from roost.engines.base import Abilities
 from roost.services import runs
 from roost.services.house import Facts, House
 from roost.services.signals import Signals
 from roost.store import open_store
 
 ANN = Caller(user="ann", role=Role.PERSON)
+EMBEDDED = Abilities(logical_nodes=True, shared_disk=True, capacity=Machine(cores=2, memory_gb=8.0, gpus=0))
 _numbers = itertools.count(1)
 
 
@@ -43,8 +45,7 @@ def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, stor
         clock=clock,
         signals=Signals(),
         engine="scripted",
-        engines=("scripted",),
-        machine=Machine(cores=2, memory_gb=8.0, gpus=0),
+        engines={"scripted": EMBEDDED},
         facts=Facts(instance="test", home=str(folder), pid=1, started_at=clock(), blob_folder=str(blobs)),
     )
     house.store.workspaces.ensure(Workspace(name="vision", user="ann", created_at=clock()))

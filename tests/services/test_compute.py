@@ -7,6 +7,7 @@ from tests.services.houses import ANN, Clock, submit
 
 from roost.domain.compute import HOST_TAG, ComputeKind, ComputeSpec, Machine, Priority
 from roost.domain.errors import ComputeConflict, ComputeNotFound, InvalidCompute, InvalidInput, NotFound
+from roost.engines.base import Abilities
 from roost.services import compute, runs
 from roost.services.compute import ComputeChanges
 from roost.services.house import House
@@ -103,17 +104,21 @@ def test_every_change_wakes_the_loop_and_those_who_wait(house: House) -> None:
 
 
 def test_a_target_of_one_host_is_of_one_that_is_there(house: House) -> None:
-    house = replace(house, engines=("scripted", "hosts"), hosts={"hosts": ("10.0.0.2", "10.0.0.3")})
+    house = replace(house, engines={**house.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))})
     with pytest.raises(ComputeNotFound, match=r"file of hosts does not have '10\.0\.0\.4'"):
         create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
     with pytest.raises(InvalidCompute, match="one node"):
         create(house, engine="hosts", max_nodes=2, tags={HOST_TAG: "10.0.0.3"})
     create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.3"})
     assert compute.status(house, ANN, "vision", "gpu").compute.tags == {HOST_TAG: "10.0.0.3"}
+    create(house, "other", max_nodes=1, tags={HOST_TAG: "10.0.0.2"})
+    assert compute.status(house, ANN, "vision", "other").compute.engine == "hosts", "the one that has the host"
+    with pytest.raises(ComputeNotFound, match=r"file of hosts does not have '10\.0\.0\.4'"):
+        create(house, "third", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
 
 
 def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(house: House) -> None:
-    house = replace(house, engines=("scripted", "hosts"), hosts={"hosts": ("10.0.0.2", "10.0.0.3")})
+    house = replace(house, engines={**house.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))})
     with pytest.raises(InvalidCompute, match="has 2 hosts, and the cluster is to have up to 4 nodes"):
         create(house, engine="hosts")
     create(house, engine="hosts", max_nodes=2)

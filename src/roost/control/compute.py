@@ -1,5 +1,5 @@
 """The patience a cluster needs: nodes come when runs wait and go when they have been idle; each run that has its turn
-gets as many as it asked for, at once.
+gets as many as it asked for, at once. An engine with a queue of its own is given every run instead.
 
 Turned by the runs' loop between queueing and watching, so that a run which was just queued finds its node in the same turn.
 Every decision is one transaction on what stands in the store; what is remembered here may be lost, so a restarted control plane
@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roost.domain.compute import HOST_TAG, Adjustment, Compute, ComputeKind, Node, adjust
-from roost.domain.errors import NotFound
+from roost.domain.errors import Conflict, NotFound
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
+from roost.engines.base import Abilities
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic, run_topic
 from roost.store.base import Load
@@ -35,10 +36,27 @@ class ComputeControl:
     def turn(self) -> None:
         """Gives every run that can have one its place, and brings every cluster to its size."""
         for compute in self._house.store.computes.list():
+            engine = self._house.engines.get(compute.engine)
             if compute.kind is ComputeKind.LOCAL:
                 self._fill(compute)
-            elif compute.engine in self._house.engines:  # nothing moves while the engine is not there
-                self._scale(compute)
+            elif engine is None:  # nothing moves while the engine is not there
+                continue
+            elif engine.queues:
+                self._hand_over(compute)
+            else:
+                self._scale(compute, engine)
+
+    def _hand_over(self, compute: Compute) -> None:
+        """Every queued run to its engine, whose own queue decides when it starts."""
+        house = self._house
+        queued, _ = house.store.computes.queue(compute)
+        for run_id in queued:
+            event = _given(f"Was given to engine {compute.engine}, which has a queue of its own.", house.clock())
+            try:
+                house.store.runs.apply(run_id, event)
+            except (Conflict, NotFound):  # it was cancelled or deleted since the look
+                continue
+            house.signals.ring(run_topic(run_id))
 
     def _fill(self, compute: Compute) -> None:
         """The oldest first, as long as there is room."""
@@ -68,19 +86,19 @@ class ComputeControl:
         except NotFound:
             return False
 
-    def _scale(self, compute: Compute) -> None:
+    def _scale(self, compute: Compute, engine: Abilities) -> None:
         store, now = self._house.store.computes, self._house.clock()
 
         def decide(current: Compute, load: Load) -> Adjustment:
             change = adjust(current, load.nodes, load.held, load.asked, now)
-            if change.add and hosts is not None:  # what GPUs a host has is seen there
+            if not change.add:
+                return change
+            if engine.hosts:
                 return replace(change, add=min(change.add, len(free)), addresses=hosts)
-            return replace(change, gpus=self._house.machine.gpus) if change.add else change
+            return replace(change, gpus=engine.capacity.gpus if engine.capacity else 0)
 
-        hosts = self._house.hosts.get(compute.engine)
-        if hosts is not None and HOST_TAG in compute.tags:
-            hosts = tuple(address for address in hosts if address == compute.tags[HOST_TAG])
-        free = set(hosts or ()) - store.addresses() if hosts else set()
+        hosts = tuple(host for host in engine.hosts if host == compute.tags.get(HOST_TAG, host))
+        free = set(hosts) - store.addresses() if hosts else set()
         load = store.load(compute, most=compute.max_nodes)
         # Most looks find nothing to do, so the look itself does not queue behind the writer.
         change = decide(compute, load)

@@ -7,12 +7,12 @@ that is lost is sent once more; a build that failed fails those who waited for i
 import logging
 import time
 
-from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS, Finding, Watch, words_of
+from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS, Finding, Watch, held, words_of
 from roost.domain.environments import Build
 from roost.domain.errors import Conflict
 from roost.domain.plans import Errand, seat
 from roost.domain.runs import Reason, Run, RunStatus
-from roost.engines.base import AgentState
+from roost.engines.base import AgentState, Waiting
 from roost.services import environments
 from roost.services.house import House
 
@@ -23,6 +23,7 @@ LEAVING_LOOKS = 50
 """At a build agent that has said its last word and is about to be gone: worth waiting for, as nothing else announces it."""
 AGAIN_SECONDS = 0.5
 """Between starts of a run whose build agent, its handle lost with an earlier control plane, has not left yet."""
+_BUILDING = "Its environment is being built."
 WAIT_SECONDS = 2.0
 """Between looks of those who wait for another's build; its end wakes them at once."""
 
@@ -89,12 +90,16 @@ class BuildWatch(Watch):
                 return _waits(standing)
         if not run.handle:
             return self._begin_build(run)
+        if run.reason is Reason.WAITING_IN_QUEUE:
+            finding = self.queued(run, Reason.BUILDING_ENVIRONMENT, _BUILDING)
+            return finding or (self._lost(run) if self._never_began(run) else self._build_lost(run))
         quiet = self._quiet(run)
         if quiet < QUIET_SECONDS:
             return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
-        if self._state(run) is AgentState.GONE:
-            return self._build_lost(run)
-        return Finding(seconds=LOOK_SECONDS)
+        state = self._state(run)
+        if isinstance(state, Waiting):  # the second agent, in place of one that was lost
+            return held(run.handle, state)
+        return self._build_lost(run) if state is AgentState.GONE else Finding(seconds=LOOK_SECONDS)
 
     def _known(self, run: Run, lock: str) -> Finding:
         """The lock is there: to the queue, once the agent that built it has left the run's folder."""
@@ -106,6 +111,8 @@ class BuildWatch(Watch):
                     self.stop(run, run.handle)
                 return Finding(seconds=LOOK_SECONDS)
             time.sleep(LEAVING_SECONDS)
+        if run.reason is Reason.WAITING_IN_QUEUE:
+            self.stop(run, run.handle)  # another way to the lock was quicker than the engine's queue
         environments.keep_lock(self._house, run, lock)
         return _to_queue(run)
 
@@ -121,9 +128,10 @@ class BuildWatch(Watch):
             message = f"Its build agent could not be started: {words_of(error)}"
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         self._attempts.pop(run.id, None)
-        again = " again: its build agent was lost" if reason is Reason.BUILD_LOST else ""
-        message = f"Its environment is being built{again}."
-        return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=handle)
+        if reason is Reason.BUILD_LOST:  # an event that is looked for, so the words of a queue do not take its place
+            message = "Its environment is being built again: its build agent was lost."
+            return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=handle)
+        return self._started(run, handle, reason, _BUILDING)
 
     def _build_lost(self, run: Run) -> Finding:
         if any(event.reason is Reason.BUILD_LOST for event in self._events(run)):

@@ -7,7 +7,7 @@ process of it is left; then one salvage pass ships what it left behind and repor
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roost.domain import sizes
 from roost.domain.compute import Compute, ComputeKind, Priority, split_gpus
@@ -15,7 +15,7 @@ from roost.domain.errors import ComputeNotFound, Conflict, RoostError, Unavailab
 from roost.domain.gangs import Member
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
-from roost.engines.base import AgentState, Engine
+from roost.engines.base import Abilities, AgentState, Engine, Waiting
 from roost.services import archives, environments, people
 from roost.services.house import House
 
@@ -34,6 +34,7 @@ CANCEL_SECONDS = 12.0
 START_ATTEMPTS = 4
 """How often a start is tried when the engine says that the obstacle may pass."""
 RETRY_SECONDS = 0.5
+STARTED = "Its agent has started."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,12 +78,30 @@ class Watch:
             message = f"Its agent could not be started: {words_of(error)}"
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         self._attempts.pop(run.id, None)
-        return Finding(
-            seconds=QUIET_SECONDS, reason=Reason.AGENT_STARTED, message="Its agent has started.", handle=handle
-        )
+        return self._started(run, handle, Reason.AGENT_STARTED, STARTED)
+
+    def _started(self, run: Run, handle: str, reason: Reason, message: str) -> Finding:
+        """An agent was started just now: these words, or those of the engine's queue if it has one and holds the agent back."""
+        if self._abilities(run).queues and isinstance(state := self._engine(run).status(handle), Waiting):
+            return held(handle, state)
+        return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=handle)
+
+    def queued(self, run: Run, reason: Reason = Reason.AGENT_STARTED, message: str = STARTED) -> Finding | None:
+        """A run whose agent the engine's queue held back at the last look; these words when it does not any more. None when the
+        agent is gone."""
+        state = AgentState.ALIVE if self._house.present.has(run.id) else self._state(run)
+        if isinstance(state, Waiting):
+            return held(run.handle, state)
+        if state is AgentState.GONE:
+            return None
+        if state is AgentState.UNKNOWN:
+            return Finding(seconds=LOOK_SECONDS)
+        return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=run.handle)
 
     def agent(self, run: Run) -> Finding:
         """A run whose agent should be there."""
+        if run.reason is Reason.WAITING_IN_QUEUE:
+            return self.queued(run) or self._lost(run)
         if self._house.present.has(run.id) and run.status is RunStatus.RUNNING:
             return Finding(seconds=PRESENT_SECONDS)
         quiet = self._quiet(run)
@@ -93,6 +112,7 @@ class Watch:
             return self._lost(run)
         if quiet > SILENT_SECONDS and run.status in (RunStatus.RUNNING, RunStatus.FINALIZING):
             there = "its process still exists" if state is AgentState.ALIVE else "its node cannot be asked about it"
+            there = f"the one that saves its files waits: {state.why}" if isinstance(state, Waiting) else there
             message = f"Nothing was received from its agent for {quiet:.0f} s; {there}."
             return Finding(seconds=LOOK_SECONDS, to=RunStatus.NOT_RESPONDING, reason=Reason.SILENT, message=message)
         return Finding(seconds=LOOK_SECONDS)
@@ -106,8 +126,12 @@ class Watch:
                 return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
             return self._end(run, "It was ended before its script started.")
         state = self._state(run)
+        if isinstance(state, Waiting):
+            self.stop(run, run.handle)
+            return Finding(seconds=RETRY_SECONDS)
         if state is AgentState.GONE:
-            return self._lost(run) if quiet >= QUIET_SECONDS else Finding(seconds=QUIET_SECONDS - quiet + 0.1)
+            gone = quiet >= QUIET_SECONDS or self._never_began(run)
+            return self._lost(run) if gone else Finding(seconds=QUIET_SECONDS - quiet + 0.1)
         waited = self._asked_ago(run)
         if waited < CANCEL_SECONDS:
             return Finding(seconds=min(LOOK_SECONDS, CANCEL_SECONDS - waited))
@@ -144,6 +168,8 @@ class Watch:
     def _lost(self, run: Run) -> Finding:
         """No process of the agent is left: one salvage pass, and when that is gone too, the end."""
         run = self._house.store.runs.get(run.id)
+        if not run.status.is_terminal and self._never_began(run):
+            return self._end(run, "It left the queue of its engine before its agent started.")
         if run.status.is_terminal or self._quiet(run) < QUIET_SECONDS:
             return Finding(seconds=LOOK_SECONDS)  # its last words came between the lease and the look
         if any(event.reason is Reason.AGENT_LOST for event in self._of_attempt(run)):
@@ -162,6 +188,11 @@ class Watch:
         message = "Its agent ended unexpectedly; its files are being saved."
         return Finding(seconds=QUIET_SECONDS, reason=Reason.AGENT_LOST, message=message, handle=handle)
 
+    def _never_began(self, run: Run) -> bool:
+        """Whether all that is known of its agent is that the engine's queue held it back: then there is nothing to save."""
+        times = [event.at for event in self._of_attempt(run) if event.reason is Reason.WAITING_IN_QUEUE]
+        return bool(times) and max(run.heard_at or 0.0, self._house.heard.get(run.id) or 0.0) < times[-1]
+
     def _end(self, run: Run, message: str) -> Finding:
         if run.status is RunStatus.CANCEL_REQUESTED:
             return Finding(seconds=0, to=RunStatus.CANCELED, reason=Reason.CANCELED_BY_USER, message=message)
@@ -171,9 +202,9 @@ class Watch:
         token = people.mint_run_token(self._house, run.id, user=run.user)
         nodes = {node.id: node for node in self._house.store.computes.nodes_of(run.id)}
         own = nodes.get(member.node) if member else next(iter(nodes.values()), None)
-        gpus = self._house.machine.gpus
         workspace = self._house.store.workspaces.get(run.workspace)
-        compute = self._compute(run)
+        compute, engine, abilities = self._compute(run), self._engine(run), self._abilities(run)
+        shared = abilities.capacity.gpus if abilities.capacity else 0
         size = sizes.find(compute.vm_size) if compute.kind is ComputeKind.CLUSTER else None
         plan = Plan(
             run_id=run.id,
@@ -191,17 +222,21 @@ class Watch:
             attempt=run.attempt,
             preemptible=compute.priority is Priority.LOW,
             node=own.id if own else member.node if member else "",
-            gpus=own.gpus if own else split_gpus(gpus, run.spec.node_count, member.node_rank) if member else (),
+            gpus=own.gpus if own else split_gpus(shared, run.spec.node_count, member.node_rank) if member else (),
             cores=size.cores if size else 0,
             memory=int(size.memory_gb * 2**30) if size else 0,
             address=own.address if own else member.address if member else LOOPBACK,
         )
-        return self._engine(run).start(plan, self._access(token))
+        access = self._access(token)
+        return engine.start(plan, access if abilities.shared_disk else replace(access, endpoint_file=""))
 
     def _compute(self, run: Run) -> Compute:
         return self._house.store.computes.get(run.workspace, run.spec.target)
 
-    def _state(self, run: Run) -> AgentState:
+    def _abilities(self, run: Run) -> Abilities:
+        return self._house.engines[self._compute(run).engine]
+
+    def _state(self, run: Run) -> AgentState | Waiting:
         """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
         return self._engine(run).status(run.handle) if run.handle else AgentState.GONE
 
@@ -242,6 +277,11 @@ class Watch:
 
     def _later(self, key: str) -> float:
         return float(RETRY_SECONDS * 2 ** self._attempts.get(key, 0))
+
+
+def held(handle: str, state: Waiting) -> Finding:
+    """The queue's words become the run's, whatever its status."""
+    return Finding(seconds=LOOK_SECONDS, reason=Reason.WAITING_IN_QUEUE, message=state.why, handle=handle)
 
 
 def _seat(run: Run) -> str:

@@ -58,7 +58,7 @@ class ComputeSpec:
     idle_seconds: float = 1800.0
     """A node that has been idle for longer goes."""
     engine: str = ""
-    """A key of `roost.engines.ENGINES`; empty for the control plane's own choice."""
+    """Name of an engine; empty for the one that has the host of HOST_TAG, else for the control plane's own choice."""
     vm_size: str = ""
     """A wish: on the embedded engine nodes share the machine, whatever they are called."""
     priority: Priority = Priority.DEDICATED

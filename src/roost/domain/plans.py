@@ -81,4 +81,4 @@ class Access:
     token: str
     """Scoped to the run."""
     endpoint_file: str = ""
-    """On the control plane's own machine: where its current address is written (it may come back on another port)."""
+    """Where its current address is written (it may come back on another port), for agents that share its disk; else empty."""

@@ -64,6 +64,8 @@ class Reason(StrEnum):
     BUILD_LOST = "build_lost"
     ENVIRONMENT_FAILED = "environment_failed"
     WAITING_FOR_NODE = "waiting_for_node"
+    WAITING_IN_QUEUE = "waiting_in_queue"
+    """The queue of its engine holds its agent back; the message has the queue's words."""
     NODE_GIVEN = "node_given"
     AGENT_STARTED = "agent_started"
     SCRIPT_STARTED = "script_started"

@@ -21,7 +21,7 @@ from roost.domain.codec import encode
 from roost.domain.errors import InvalidInput, Unavailable, raise_for
 from roost.domain.hosts import Host, Hosts
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan
-from roost.engines.base import AgentState
+from roost.engines.base import Abilities, AgentState
 from roost.machine import umasks
 from roost.version import VERSION
 
@@ -36,11 +36,37 @@ log = logging.getLogger("roost.engines")
 
 class Settings(Protocol):
     @property
+    def hosts(self) -> str: ...
+    @property
     def hosts_file(self) -> Path: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def is_shared(self) -> bool: ...
+
+
+def abilities(settings: Settings) -> Abilities | None:
+    """None when no file names a host. InvalidInput when the hosts could not reach the control plane."""
+    if not settings.hosts_file.exists():
+        if settings.hosts:
+            raise InvalidInput(f"The file of hosts {settings.hosts} is not there.", hint="ROOST_HOSTS names it.")
+        return None
+    named = _read(settings)
+    if not named.url and (not settings.is_shared or settings.host in ("0.0.0.0", "::")):  # noqa: S104 read, not bound
+        raise InvalidInput(
+            f"{settings.hosts_file} names other machines, and nothing says at which address they reach this control plane: it "
+            f"listens on {settings.host}.",
+            hint="Listen on an address of their network (ROOST_HOST), or give `url` in that file.",
+        )
+    return Abilities(hosts=tuple(host.address for host in named.hosts)) if named.hosts else None
 
 
 def make(settings: Settings) -> "HostsEngine":
-    return HostsEngine(hosts_file.read(settings.hosts_file.read_text(), str(settings.hosts_file)))
+    return HostsEngine(_read(settings))
+
+
+def _read(settings: Settings) -> Hosts:
+    return hosts_file.read(settings.hosts_file.read_text(), str(settings.hosts_file))
 
 
 class HostsEngine:
@@ -52,7 +78,7 @@ class HostsEngine:
 
     def start(self, plan: Plan, access: Access) -> str:
         address = self._place(plan)
-        there = replace(access, url=self._url or access.url, endpoint_file="")
+        there = replace(access, url=self._url or access.url)
         answer = self._channels[address].ask({"op": "start", "plan": encode(plan), "access": encode(there)})
         return json.dumps({"host": address, "handle": answer["handle"]})
 

@@ -14,14 +14,18 @@ from typing import Protocol
 
 from roost.domain.errors import Unavailable
 from roost.domain.plans import Access, Plan
-from roost.engines import folders
-from roost.engines.base import AgentState
+from roost.engines import capacity, folders
+from roost.engines.base import Abilities, AgentState
 from roost.machine import umasks
 
 
 class Settings(Protocol):
     @property
     def home(self) -> Path: ...
+
+
+def abilities(settings: Settings) -> Abilities:  # noqa: ARG001 the same with any settings
+    return Abilities(logical_nodes=True, shared_disk=True, capacity=capacity.of_this_machine())
 
 
 def make(settings: Settings) -> "InlineEngine":

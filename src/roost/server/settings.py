@@ -48,6 +48,13 @@ class Settings:
     local_engine: str = field(
         default="local", metadata=_about("ROOST_LOCAL_ENGINE", "Engine behind the target `local`.")
     )
+    engines: tuple[str, ...] = field(
+        default=("inline", "hosts"),
+        metadata=_about(
+            "ROOST_ENGINES",
+            "Further engines, comma-separated, that clusters can be made on; `hosts` counts when its file names a machine.",
+        ),
+    )
     disk_limit: int = field(
         default=90,
         metadata=_about(

@@ -1,20 +1,18 @@
 """The only place that picks implementations: store, blobs and engines by what the settings say."""
 
 import getpass
-import importlib
+import logging
 import os
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from roost.blobs.folder import FolderBlobs
-from roost.domain import hosts
-from roost.domain.compute import LOCAL, Compute, Machine
+from roost.domain.compute import LOCAL, Compute
 from roost.domain.errors import InvalidInput
 from roost.domain.workspaces import DEFAULT_WORKSPACE, Workspace
-from roost.engines import ENGINES
-from roost.engines.base import Engine
+from roost.engines import load
+from roost.engines.base import Abilities, Engine
 from roost.server import home
 from roost.server.settings import Settings
 from roost.services import people
@@ -23,24 +21,21 @@ from roost.services.reserve import Reserve
 from roost.services.signals import Signals
 from roost.store import open_store
 
-INLINE = "inline"
-"""The engine for debugging is there whatever the settings say: it needs nothing."""
-HOSTS = "hosts"
-"""The engine of other machines is there when a file names some."""
+log = logging.getLogger("roost.server")
 
 
 def build(settings: Settings, instance: str) -> House:
     """The house of this server: store opened, the user's token known, the default workspace and target there."""
     started_at = time.time()
     token = home.token(settings)
-    reached = read_hosts(settings)
+    usable = offered(settings)
     blobs = FolderBlobs(settings.blob_folder)
     store = open_store(settings.store, blobs)
     if not settings.store_url:
         store.runs.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
         store.endpoints.inherit()
     store.computes.ensure(Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots))
-    in_use = {compute.engine for compute in store.computes.list() if compute.engine in ENGINES}
+    usable |= needed(settings, {compute.engine for compute in store.computes.list()} - usable.keys())
     house = House(
         store=store,
         blobs=blobs,
@@ -53,9 +48,7 @@ def build(settings: Settings, instance: str) -> House:
         data_roots=settings.data_roots if settings.data_roots or settings.is_shared else None,
         data_endpoints=settings.data_endpoints if settings.data_endpoints or settings.is_shared else None,
         engine=settings.local_engine,
-        engines=tuple(sorted({settings.local_engine, INLINE, *reached, *(in_use - {HOSTS})})),
-        hosts=reached,
-        machine=machine(),
+        engines=dict(sorted(usable.items())),
         facts=Facts(
             instance=instance,
             home=str(settings.home),
@@ -71,38 +64,36 @@ def build(settings: Settings, instance: str) -> House:
     return house
 
 
+def offered(settings: Settings) -> dict[str, Abilities]:
+    """The engines that the settings name and that have something to run on, by what they can do."""
+    named = {settings.local_engine, *settings.engines}
+    found = {name: abilities for name in sorted(named) if (abilities := load(name).abilities(settings)) is not None}
+    own = found.get(settings.local_engine)
+    if own is None or not (own.logical_nodes and own.shared_disk and own.capacity):
+        raise InvalidInput(
+            f"The engine {settings.local_engine!r} cannot be behind the target `{LOCAL}`: its nodes are not on this machine.",
+            hint=f"Name it in ROOST_ENGINES, and leave ROOST_LOCAL_ENGINE at {Settings.local_engine!r}.",
+        )
+    return found
+
+
+def needed(settings: Settings, names: Iterable[str]) -> dict[str, Abilities]:
+    """Further engines, which clusters are on. One that is not there any more costs nobody else the start."""
+    found = {}
+    for name in sorted(names):
+        try:
+            abilities = load(name).abilities(settings)
+        except InvalidInput as error:
+            log.warning("clusters on engine %s stand still: %s", name, error.message)
+            continue
+        if abilities is not None:
+            found[name] = abilities
+    return found
+
+
 def engines(settings: Settings, names: Iterable[str]) -> dict[str, Engine]:
     """These engines, by their names."""
-    made: dict[str, Engine] = {}
-    for name in sorted(set(names)):
-        if name not in ENGINES:
-            raise InvalidInput(f"No engine named {name!r}.", hint=f"There are: {', '.join(sorted(ENGINES))}.")
-        engine: Engine = importlib.import_module(ENGINES[name]).make(settings)
-        made[name] = engine
-    return made
-
-
-def read_hosts(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """The addresses of other machines, by engine. InvalidInput when they could not reach this control plane."""
-    if not settings.hosts_file.exists():
-        if settings.hosts:
-            raise InvalidInput(f"The file of hosts {settings.hosts} is not there.", hint="ROOST_HOSTS names it.")
-        return {}
-    found = hosts.read(settings.hosts_file.read_text(), str(settings.hosts_file))
-    if not found.url and (not settings.is_shared or settings.host in ("0.0.0.0", "::")):  # noqa: S104 read, not bound
-        raise InvalidInput(
-            f"{settings.hosts_file} names other machines, and nothing says at which address they reach this control plane: it "
-            f"listens on {settings.host}.",
-            hint="Listen on an address of their network (ROOST_HOST), or give `url` in that file.",
-        )
-    return {HOSTS: tuple(host.address for host in found.hosts)} if found.hosts else {}
-
-
-def machine() -> Machine:
-    """What this machine has; graphics cards as their driver lists them."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    cards = len(list(Path("/proc/driver/nvidia/gpus").glob("*")))
-    return Machine(cores=len(os.sched_getaffinity(0)), memory_gb=round(memory / 2**30, 1), gpus=cards)
+    return {name: load(name).make(settings) for name in sorted(set(names))}
 
 
 def current_user() -> str:

@@ -22,9 +22,11 @@ from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import submissions
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic, run_topic
-from roost.store.base import Load
+from roost.store.base import Load, RunQuery
 
 _TRIES = 10
+_MOST_HELD = 10_000
+"""Runs that are counted in the queue of an engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ def create(house: House, caller: Caller, workspace: str, name: str, spec: Comput
     house.store.workspaces.get(names.workspace(workspace))
     names.compute(name)
     _check(spec)
-    engine = spec.engine or house.engine
+    engine = spec.engine or _engine_for(house, spec)
     if HOST_TAG in spec.tags:
         _check_host(house, engine, spec)
     if engine not in house.engines:
@@ -166,6 +168,9 @@ def why_queued(house: House, run: Run) -> str:
     target = run.spec.target
     compute = house.store.computes.get(run.workspace, target)
     queue, running = house.store.computes.queue(compute)
+    engine = house.engines.get(compute.engine)
+    if engine is not None and engine.queues:
+        return f"It is about to be put into the queue of engine {compute.engine}."
     ahead = queue.index(run.id) if run.id in queue else 0
     words = "No run is" if not ahead else "1 run is" if ahead == 1 else f"{ahead} runs are"
     look = "`roost run list --status Running` shows what runs."
@@ -202,16 +207,29 @@ def why_queued(house: House, run: Run) -> str:
 
 
 def _status(house: House, compute: Compute) -> ComputeStatus:
-    load = house.store.computes.load(compute)
-    running = len(load.held) if compute.kind is ComputeKind.CLUSTER else house.store.runs.holding(compute.name)
+    load, engine = house.store.computes.load(compute), house.engines.get(compute.engine)
+    makes_nodes, held = compute.kind is ComputeKind.CLUSTER, 0
+    running = len(load.held) if makes_nodes else house.store.runs.holding(compute.name)
+    if engine is not None and engine.queues:
+        makes_nodes, held = False, _held(house, compute)
+        running = house.store.computes.queue(compute)[1] - held
     return ComputeStatus(
         compute=compute,
         nodes=load.nodes,
-        queued=load.waiting,
+        queued=load.waiting + held,
         running=running,
-        wanted=wanted(compute, _busy(load), load.asked) if compute.kind is ComputeKind.CLUSTER else 0,
-        machine=house.machine,
+        wanted=wanted(compute, _busy(load), load.asked) if makes_nodes else 0,
+        machine=(engine and engine.capacity) or house.machine,
     )
+
+
+def _held(house: House, compute: Compute) -> int:
+    """Runs that the queue of the engine holds back."""
+    query = RunQuery(
+        workspace=compute.workspace, status=(RunStatus.PROVISIONING,), include_children=True, limit=_MOST_HELD
+    )
+    runs = house.store.runs.list(query)
+    return sum(run.spec.target == compute.name and run.reason is Reason.WAITING_IN_QUEUE for run in runs)
 
 
 def _busy(load: Load) -> int:
@@ -224,11 +242,21 @@ def _check(spec: ComputeSpec) -> None:
     submissions.check_labels(spec.tags, {})
 
 
+def _engine_for(house: House, spec: ComputeSpec) -> str:
+    """The engine of a cluster that names none: the one that has its host, else the control plane's own."""
+    host = spec.tags.get(HOST_TAG)
+    return next((name for name, engine in house.engines.items() if host in engine.hosts), house.engine)
+
+
+def _hosts(house: House, engine: str) -> tuple[str, ...]:
+    return house.engines[engine].hosts if engine in house.engines else ()
+
+
 def _check_host(house: House, engine: str, spec: ComputeSpec) -> None:
     """The one host that a target is to have is there."""
     if spec.max_nodes != 1:
         raise InvalidCompute(f"A target of one host has one node, got max_nodes={spec.max_nodes}.")
-    if spec.tags[HOST_TAG] not in house.hosts.get(engine, ()):
+    if spec.tags[HOST_TAG] not in _hosts(house, engine):
         raise ComputeNotFound(
             f"The control plane's file of hosts does not have {spec.tags[HOST_TAG]!r}.",
             hint="Add it there (docs/guides/compute.md), and start the control plane again: roost down; roost up.",
@@ -237,8 +265,8 @@ def _check_host(house: House, engine: str, spec: ComputeSpec) -> None:
 
 def _check_hosts(house: House, engine: str, max_nodes: int) -> None:
     """A node that is a host is one of those there are."""
-    hosts = house.hosts.get(engine)
-    if hosts is not None and max_nodes > len(hosts):
+    hosts = _hosts(house, engine)
+    if hosts and max_nodes > len(hosts):
         raise InvalidCompute(
             f"The engine {engine!r} has {len(hosts)} host{'s' if len(hosts) != 1 else ''}, and the cluster is to have up to "
             f"{max_nodes} nodes.",

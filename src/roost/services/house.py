@@ -10,6 +10,7 @@ from roost.blobs.base import Blobs
 from roost.domain.compute import Machine
 from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.people import Token
+from roost.engines.base import Abilities
 from roost.objects.base import Place
 from roost.services.flushes import Flushes
 from roost.services.pacing import Pacing
@@ -70,12 +71,8 @@ class House:
     signals: Signals
     engine: str
     """What clusters are made on unless they name another: one of `engines`."""
-    engines: tuple[str, ...]
-    """Names of the engines that clusters can be made on."""
-    machine: Machine
-    """What the nodes of the embedded engine share."""
-    hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By engine, the addresses of the machines that its nodes can be; an engine of logical nodes is not in it."""
+    engines: Mapping[str, Abilities]
+    """The engines that clusters can be made on, by name, with what they can do."""
     facts: Facts
     spools: Shelf[tuple[str, str], SpoolState] = field(default_factory=lambda: Shelf(1024))
     """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""
@@ -107,3 +104,10 @@ class House:
     """Open datastores by workspace and name, with the time that each was registered."""
     upkeep: Turns = field(default_factory=Turns)
     """Taken while blobs are swept or copied away."""
+
+    @property
+    def machine(self) -> Machine:
+        """The control plane's own: what the nodes of `engine` share."""
+        capacity = self.engines[self.engine].capacity
+        assert capacity is not None, "the engine behind `local` is on this machine"
+        return capacity

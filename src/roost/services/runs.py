@@ -322,6 +322,8 @@ def why(house: House, run: Run) -> str:
         return f"It has ended: {run.status.value}." + (f" {run.message}" if run.message else "")
     if run.status is RunStatus.QUEUED:
         return compute.why_queued(house, run)
+    if run.reason is Reason.WAITING_IN_QUEUE:
+        return run.message
     if run.status is RunStatus.PROVISIONING and run.handle and run.spec.inputs:
         return f"Its node of {target} is fetching its inputs; its log shows how far it is."
     if run.status is RunStatus.PROVISIONING:

@@ -33,7 +33,7 @@ def check(house: House, workspace: str, submission: Submission, *, replica: bool
     _check_texts(submission.spec)
     _check_environment(house, submission.spec)
     if submission.spec.kind is RunKind.SCRIPT:
-        _check_width(house.store.computes.get(workspace, submission.spec.target), submission.spec)
+        _check_width(house, house.store.computes.get(workspace, submission.spec.target), submission.spec)
         _check_program(submission.spec)
     elif replica:
         _check_interpreter(submission.spec)
@@ -81,8 +81,15 @@ def _check_interpreter(spec: RunSpec) -> None:
         raise InvalidInput(f"The interpreter of a script is the absolute path of a Python, got {spec.interpreter!r}.")
 
 
-def _check_width(compute: Compute, spec: RunSpec) -> None:
+def _check_width(house: House, compute: Compute, spec: RunSpec) -> None:
     """That its nodes can be had at all. On `local` nodes are logical ones, and there may be more than places."""
+    engine = house.engines.get(compute.engine)
+    if spec.node_count > 1 and engine is not None and engine.queues:
+        raise InvalidInput(
+            f"The run asks for {spec.node_count} nodes, and engine {compute.engine!r} of cluster {compute.name!r}, which has a "
+            "queue of its own, starts one node of a run.",
+            hint="Lower node_count to 1, or submit to a cluster on another engine.",
+        )
     if compute.kind is ComputeKind.CLUSTER and spec.node_count > compute.max_nodes:
         raise InvalidInput(
             f"The run asks for {spec.node_count} nodes, and cluster {compute.name!r} has at most {compute.max_nodes}.",

@@ -1,4 +1,4 @@
-"""`RemoteCompute`: a machine that runs are to be on. Here it is a host of the engine `hosts`: the control plane's file of hosts
+"""`RemoteCompute`: a machine that runs are to be on. Here it is a host that an engine has: the control plane's file of hosts
 says how it is reached, and a target is a cluster of that one host.
 """
 
@@ -14,8 +14,6 @@ from roost.domain.compute import HOST_TAG, ComputeStatus
 from roost.domain.errors import InvalidCompute
 from roost.sdk.compute.settings import AmlComputeProvisioningConfiguration
 from roost.sdk.compute.targets import ComputeTarget
-
-_ENGINE = "hosts"
 
 
 class RemoteComputeAttachConfiguration(AmlComputeProvisioningConfiguration):
@@ -39,7 +37,7 @@ class RemoteComputeAttachConfiguration(AmlComputeProvisioningConfiguration):
             )
         self.resource_id, self.address, self.username = resource_id, address, username
         self.ssh_port, self.private_key_file = int(ssh_port), private_key_file
-        super().__init__(max_nodes=1, tags={HOST_TAG: _numbers(address)}, engine=_ENGINE)
+        super().__init__(max_nodes=1, tags={HOST_TAG: _numbers(address)})
         self.vm_size = ""
 
     def __repr__(self) -> str:

@@ -93,15 +93,20 @@ def wait_for_room(client: Client, run_id: str, file: TextIO) -> None:
     """Until it has left the queue; why it stands there is said when it stays, and again when it is something else."""
     run = run_records.get(client, run_id)
     told = ""
-    while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING, RunStatus.QUEUED):
+    while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING, RunStatus.QUEUED) or _is_held(run):
         before = run.revision
         run = run_records.get(client, run_id, after=before, wait=LONGEST_POLL if told else _QUIET)
-        if run.revision == before and run.status is RunStatus.QUEUED:
+        if run.revision == before and (run.status is RunStatus.QUEUED or _is_held(run)):
             _, why = run_records.events(client, run_id)
             if why != told:
                 file.write(f"{run.status.value}. {why}\n")
                 file.flush()
                 told = why
+
+
+def _is_held(run: Run) -> bool:
+    """True while the queue of its engine holds its agent back."""
+    return run.status is RunStatus.PROVISIONING and run.reason is Reason.WAITING_IN_QUEUE
 
 
 def _times(run: Run) -> str:
