@@ -23,7 +23,7 @@ def file(path: str, blob: str) -> RunFile:
 
 class UpkeepContract:
     shrinks = True
-    """Whether `compact` itself gives room back, rather than the database in its own time."""
+    """False where `compact` gives no room on the disk back: the database does so in its own time, or is in memory."""
 
     @pytest.fixture
     def store(self) -> Store:
@@ -130,6 +130,7 @@ class UpkeepContract:
         before = store.upkeep.size()
         freed = store.upkeep.compact()
         assert store.upkeep.size() == before - freed
-        assert freed > 3_000_000 or before == 0 or not self.shrinks  # in memory nothing is on disk
+        if self.shrinks:
+            assert freed > 3_000_000
         assert store.streams.size("r2", "logs/a") == 4_000_000
         assert store.upkeep.compact() == 0

@@ -117,8 +117,11 @@ def test_the_nearest_python_is_chosen(wanted: str, given: str) -> None:
 
 def test_the_nearest_patch_is_told(shelf: Path) -> None:
     build = Build()
-    build.lock(version=f"{HERE}.0")
-    assert any("nearest to" in line for line in build.said) or pythons.choose(f"{HERE}.0").text == f"{HERE}.0"
+    there = pythons.choose(HERE).text
+    build.lock(version=f"{HERE}.999")
+    assert [line for line in build.said if "nearest to" in line] == [
+        f"Python {there}, the nearest to {HERE}.999 on this node."
+    ]
 
 
 def test_a_lock_of_another_patch_is_installed_with_the_nearest_and_told(shelf: Path, tmp_path: Path) -> None:
