@@ -67,7 +67,9 @@ def test_each_needs_one_fixture_and_no_conftest(tmp_path: Path) -> None:
     planned = set(re.findall(r"::Test(\w+)::test_", plan))
     assert planned == set(names)
     own = {"store", "tmp_path", "tmp_path_factory", "monkeypatch", "_places"}
-    assert set(re.findall(r"SETUP    \w (\w+)(?![\w[])", plan)) <= own, "fixtures of pytest and of the contracts themselves"
+    assert set(re.findall(r"SETUP    \w (\w+)(?![\w[])", plan)) <= own, (
+        "fixtures of pytest and of the contracts themselves"
+    )
 
 
 def test_they_pass_elsewhere(tmp_path: Path) -> None:
