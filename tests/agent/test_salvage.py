@@ -11,7 +11,7 @@ import pytest
 
 from roost.agent import salvage
 from roost.agent.folder import Folder
-from roost.agent.masking import Masks
+from roost.agent.shipping.masking import Masks
 from roost.domain.codec import encode
 from roost.domain.plans import Access, Errand, Plan
 from roost.domain.runs import Reason, Run, RunSpec, RunStatus

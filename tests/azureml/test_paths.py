@@ -14,8 +14,8 @@ import azureml.exceptions
 import roost
 import roost_job.exceptions
 from azureml import _lending
-from roost_job.offline import _OfflineRun
 from roost_job.scoring import rawhttp
+from roost_job.tracking.offline import _OfflineRun
 
 PATHS = {
     "azureml.core": ["Workspace", "Experiment", "ScriptRunConfig", "Run"],

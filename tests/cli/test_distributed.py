@@ -10,7 +10,7 @@ from tests.sdk.folders import tree
 
 from roost.cli.submit import _distributed
 from roost.domain.errors import InvalidInput
-from roost.sdk.distributed import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
+from roost.sdk.runs.distributed import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 
 
 def test_what_options_mean() -> None:

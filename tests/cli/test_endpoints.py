@@ -20,8 +20,8 @@ from roost.cli import benching
 from roost.cli.endpoint_settings import Change, kind_of, limits, payload
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Replica, Version
 from roost.domain.errors import InvalidEndpoint
-from roost.sdk import webservice_waiting
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.services import webservice_waiting
 
 SCORE = """
 import json, os

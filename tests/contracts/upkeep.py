@@ -11,7 +11,7 @@ from roost.domain.files import RunFile
 from roost.domain.people import Token
 from roost.domain.runs import RunSpec, RunStatus
 from roost.store.base import RunQuery, Store
-from roost_job import records
+from roost_job.tracking import records
 
 DONE = (RunStatus.RUNNING, RunStatus.COMPLETED)
 

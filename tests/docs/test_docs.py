@@ -131,6 +131,17 @@ def test_the_drawing_of_the_house_lists_its_rooms() -> None:
     assert drawn == rooms
 
 
+@pytest.mark.parametrize("room", ["roost/sdk", "roost/agent", "roost_job"])
+def test_the_house_is_drawn_with_the_folders_of_its_large_rooms(room: str) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    indent = "  " if room == "roost_job" else "    "
+    head = f"src/{room}/" if room == "roost_job" else f"  {room.rpartition('/')[2]}/"
+    part = re.search(rf"^{head} .*\n((?:{indent}.*\n)+)", text, re.MULTILINE)
+    assert part
+    drawn = set(re.findall(rf"^{indent}([a-z_]+)/", part[1], re.MULTILINE))
+    assert drawn == {path.parent.name for path in (ROOT / "src" / room).glob("*/__init__.py")}
+
+
 def test_no_file_names_this_machine_or_a_registry() -> None:
     """Absolute home folders and package registries belong to one machine, not to the project."""
     # Quoted in pieces, so that this very file does not count. A bare root folder is allowed: tests climb towards it.

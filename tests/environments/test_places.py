@@ -15,7 +15,10 @@ from roost.environments.conda import settings as conda_settings
 from roost.environments.containers import workshop
 from roost.environments.pip import settings as pip_settings
 from roost.environments.pythons import Python
-from roost.sdk import checks, conda_environments, configs, git, units
+from roost.sdk.core import configs
+from roost.sdk.environments import conda_environments
+from roost.sdk.operations import checks, systemd
+from roost.sdk.runs import git
 
 __all__ = ["closed_folder"]
 
@@ -93,7 +96,7 @@ def test_other_places_that_are_looked_into(closed_folder: Path, monkeypatch: pyt
         assert git.look(str(inside)).properties() == {}
         with pytest.raises(InvalidInput, match="There is no configuration file or folder"):
             configs.find(str(inside), None)
-        assert not os.path.exists(units.place(inside))
+        assert not os.path.exists(systemd.place(inside))
         assert list(checks._service()) == []
 
 

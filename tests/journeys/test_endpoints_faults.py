@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 
 from roost.cli.main import app
 from roost.domain.endpoints import EndpointKind, EndpointState, Limits
-from roost.sdk import embedded
+from roost.sdk.connection import embedded
 from roost.serving.asking import ask
 
 __all__ = ["service"]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from roost import Experiment, ScriptRunConfig, Workspace
 from roost.cli.main import app
-from roost.sdk import embedded
+from roost.sdk.connection import embedded
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from roost import (
     ScriptRunConfig,
     Workspace,
 )
-from roost.sdk import waiting
+from roost.sdk.runs import waiting
 
 SCRIPT = """
 import os, sys

@@ -32,7 +32,7 @@ from roost.agent.folder import Folder
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
-from roost.sdk import prefixes
+from roost.sdk.environments import prefixes
 from roost_job.exceptions import ActivityFailedException
 
 __all__ = ["engine", "machine", "submit"]

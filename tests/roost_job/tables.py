@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roost_job import frames
+from roost_job.data import frames
 
 Make = Callable[[Mapping[str, str | bytes]], list[tuple[str, str, str]]]
 CSV: dict[str, Any] = {"type": "delimited"}

@@ -8,9 +8,9 @@ import pandas
 import pytest
 from tests.roost_job.tables import CSV, Make, files, read
 
-from roost_job import columns, frames
-from roost_job.dataset_types import DataType
-from roost_job.datasets import TabularDataset
+from roost_job.data import columns, frames
+from roost_job.data.dataset_types import DataType
+from roost_job.data.datasets import TabularDataset
 from roost_job.exceptions import UserErrorException
 
 __all__ = ["files"]

@@ -8,8 +8,8 @@ import pandas
 import pytest
 from tests.roost_job.tables import CSV, Make, files, read
 
-from roost_job import frames, partitions, steps
-from roost_job.datasets import TabularDataset
+from roost_job.data import frames, partitions, steps
+from roost_job.data.datasets import TabularDataset
 from roost_job.exceptions import UserErrorException
 
 __all__ = ["files"]

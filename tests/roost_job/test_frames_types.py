@@ -8,7 +8,7 @@ import pandas
 import pytest
 from tests.roost_job.tables import CSV, Make, files, read
 
-from roost_job import columns, frames
+from roost_job.data import columns, frames
 from roost_job.exceptions import UserErrorException
 
 __all__ = ["files"]

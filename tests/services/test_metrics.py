@@ -10,7 +10,7 @@ from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.metrics import Space
 from roost.services import metrics
 from roost.services.house import House, Shelf
-from roost_job import records
+from roost_job.tracking import records
 
 
 def _float(number: int, value: float, at: float = 1.0, step: int = records.NO_STEP) -> bytes:

@@ -9,8 +9,8 @@ from roost.domain.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from roost.domain.environments import Archive
-    from roost.sdk.environments import Environment
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.environments.environments import Environment
 
 
 def archive(
@@ -27,7 +27,7 @@ def archive(
     """Keep every file of an environment's lock, so that it can be installed when no index has them any more: `roost run repeat
     --offline`, `roost env build --offline`. What is kept already is not fetched again. Exit code 1 when it is not complete."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import archives  # noqa: PLC0415
+    from roost.sdk.operations import archives  # noqa: PLC0415
 
     if listing and (name or run or remove):
         raise InvalidInput("--list lists all that is kept.", hint="roost env show NAME tells of one environment.")
@@ -76,7 +76,7 @@ def _chosen(ws: "Workspace", name: str, run: str, version: str | None) -> "Envir
 
 def _list(ws: "Workspace", as_json: bool) -> None:
     from roost.cli import environments, rendering  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import archives  # noqa: PLC0415
+    from roost.sdk.operations import archives  # noqa: PLC0415
 
     found = archives.listing(ws._connection)
     names = environments.names_of_locks(ws) if found else {}
@@ -102,7 +102,7 @@ def _list(ws: "Workspace", as_json: bool) -> None:
 
 def _remove(ws: "Workspace", name: str, run: str, version: str | None, yes: bool, as_json: bool) -> None:
     from roost.cli import asking, rendering  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import archives  # noqa: PLC0415
+    from roost.sdk.operations import archives  # noqa: PLC0415
 
     found = [each for each in archives.listing(ws._connection) if len(name) >= 8 and each.lock.startswith(name)]
     if not found:

@@ -19,8 +19,9 @@ def backup(
     """Write everything the control plane keeps to one file: all workspaces, runs, metrics, files. Nothing has to stop for it."""
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import Conflict  # noqa: PLC0415
-    from roost.sdk import backups, ignoring  # noqa: PLC0415
-    from roost.sdk.connections import connect  # noqa: PLC0415
+    from roost.sdk.connection.connections import connect  # noqa: PLC0415
+    from roost.sdk.operations import backups  # noqa: PLC0415
+    from roost.sdk.runs import ignoring  # noqa: PLC0415
 
     if file.exists() and not force:
         raise Conflict(f"{file} exists already.", hint="Give another name, or --force to replace it.")
@@ -46,7 +47,8 @@ def restore(
 ) -> None:
     """Fill an empty home with a back-up. Everything is checked; a damaged file changes nothing."""
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import backups, discovery  # noqa: PLC0415
+    from roost.sdk.connection import discovery  # noqa: PLC0415
+    from roost.sdk.operations import backups  # noqa: PLC0415
 
     home = into.expanduser().resolve() if into is not None else discovery.home()
     with rendering.progress("restoring", in_bytes=True) as bar:

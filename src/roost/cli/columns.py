@@ -11,11 +11,11 @@ from roost.cli import logged, rendering
 from roost.domain.arguments import parameters
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Run, RunStatus
-from roost.sdk import searches
+from roost.sdk.calls import searches
 from roost_job.listing import some
 
 if TYPE_CHECKING:
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
 
 _OTHER_NAMES = {
     "run": "id",

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from roost.cli import logged, rendering
 from roost.domain.arguments import by_name
 from roost.domain.runs import Run as RunRecord
-from roost.sdk import records
-from roost.sdk.runs import Run
+from roost.sdk.calls import run_records
+from roost.sdk.runs.runs import Run
 from roost.transport.client import path_of
 
 _KINDS = ("run", "argument", "tag", "metric")
@@ -92,7 +92,7 @@ def _heads(ids: list[str], taken: int) -> list[str]:
 
 def _facts(run: Run) -> dict[tuple[str, str], str]:
     """What can be compared of a run, as texts; in the order in which it is shown."""
-    record = records.get(run._connection.client, run.id)
+    record = run_records.get(run._connection.client, run.id)
     summary = run._connection.client.call("GET", path_of("runs", run.id, "metrics", "summary"))["metrics"]
     facts: dict[tuple[str, str], str] = {
         ("run", "status"): record.status.value,

@@ -40,7 +40,8 @@ def run_ids(incomplete: str) -> list[str]:
     """Ids of the newest runs that begin so, of a control plane that runs already."""
     with contextlib.suppress(Exception):
         from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-        from roost.sdk import discovery, embedded, searches  # noqa: PLC0415
+        from roost.sdk.calls import searches  # noqa: PLC0415
+        from roost.sdk.connection import discovery, embedded  # noqa: PLC0415
 
         if not session.is_elsewhere() and embedded.find(discovery.home()) is None:
             return []

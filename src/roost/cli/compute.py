@@ -12,7 +12,7 @@ from roost.domain.errors import InvalidCompute
 
 if TYPE_CHECKING:
     from roost.domain.compute import Node
-    from roost.sdk.compute import AmlCompute, ComputeTarget
+    from roost.sdk.compute.targets import AmlCompute, ComputeTarget
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at compute targets; make, change and delete clusters.", rich_markup_mode=None
@@ -111,8 +111,8 @@ def create(
 ) -> None:
     """Make a cluster whose nodes come on demand. The same again finds it there."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.compute import ComputeTarget  # noqa: PLC0415
-    from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration  # noqa: PLC0415
+    from roost.sdk.compute.settings import AmlComputeProvisioningConfiguration  # noqa: PLC0415
+    from roost.sdk.compute.targets import ComputeTarget  # noqa: PLC0415
 
     asked = AmlComputeProvisioningConfiguration(
         vm_size=size,
@@ -182,13 +182,13 @@ def delete(
 
 def _find(name: str) -> "ComputeTarget":
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.compute import ComputeTarget  # noqa: PLC0415
+    from roost.sdk.compute.targets import ComputeTarget  # noqa: PLC0415
 
     return ComputeTarget(session.workspace(), name)
 
 
 def _cluster(name: str) -> "AmlCompute":
-    from roost.sdk.compute import AmlCompute  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.compute.targets import AmlCompute  # noqa: PLC0415 - loaded when called: main.py
 
     target = _find(name)
     if not isinstance(target, AmlCompute):

@@ -13,9 +13,9 @@ from roost.domain.errors import Conflict, InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from roost.sdk.datasets import AbstractDataset
-    from roost.sdk.datastores import Datastore
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.data.datasets import AbstractDataset
+    from roost.sdk.data.datastores import Datastore
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at datasets; register, upload and download data.", rich_markup_mode=None
@@ -64,7 +64,7 @@ def show(
 ) -> None:
     """Show a dataset: where its data is, what is done to it when it is read, and which runs used it."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
+    from roost.sdk.data.dataset_factory import Dataset  # noqa: PLC0415
 
     ws = session.workspace()
     found = _get(ws, name, version)
@@ -115,7 +115,7 @@ def register(
 ) -> None:
     """Register data where it is, under a name. Nothing is copied."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
+    from roost.sdk.data.dataset_factory import Dataset  # noqa: PLC0415
 
     if kind not in _KINDS:
         raise InvalidInput(f"--kind cannot be {kind!r}.", hint=f"It is one of: {', '.join(_KINDS)}.")
@@ -155,8 +155,8 @@ def upload(
     from pathlib import Path  # noqa: PLC0415 - loaded when called: main.py
 
     from roost.cli import rendering, session  # noqa: PLC0415
-    from roost.sdk import datastore_files  # noqa: PLC0415
-    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415
+    from roost.sdk.data import datastore_files  # noqa: PLC0415
+    from roost.sdk.data.dataset_factory import Dataset  # noqa: PLC0415
 
     tagged = _tagged(tags)
     if not name and (tags or description or new_version):
@@ -203,7 +203,7 @@ def download(
     from pathlib import Path  # noqa: PLC0415 - loaded when called: main.py
 
     from roost.cli import rendering, session  # noqa: PLC0415
-    from roost.sdk import dataset_files  # noqa: PLC0415
+    from roost.sdk.data import dataset_files  # noqa: PLC0415
 
     found = _get(session.workspace(), name, version)
     if steps := [str(step["op"]) for step in found._definition.steps if _kind(found) != "files"]:
@@ -250,7 +250,7 @@ def readers(datasets: "Sequence[AbstractDataset]") -> str:
 def wanted(given: Sequence[str]) -> "dict[str, tuple[str, int | None]]":
     """NAME=DATASET[:VERSION] each: the dataset and version by the input's name."""
     from roost.domain.datasets import checked_name  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.consumption import checked_input  # noqa: PLC0415
+    from roost.sdk.data.consumption import checked_input  # noqa: PLC0415
 
     found: dict[str, tuple[str, int | None]] = {}
     for text in given:
@@ -285,7 +285,7 @@ def _newest(dataset: "AbstractDataset") -> "list[AbstractDataset]":
 
 
 def _get(ws: "Workspace", name: str, version: int | None) -> "AbstractDataset":
-    from roost.sdk.dataset_factory import Dataset  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.data.dataset_factory import Dataset  # noqa: PLC0415 - loaded when called: main.py
 
     plain, colon, number = name.rpartition(":")
     if colon and number.isdecimal():
@@ -297,7 +297,7 @@ def _get(ws: "Workspace", name: str, version: int | None) -> "AbstractDataset":
 
 def _source(ws: "Workspace", text: str) -> Any:
     """An address as it is; else a datastore and a path in it."""
-    from roost.sdk.datastores import Datastore  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.data.datastores import Datastore  # noqa: PLC0415 - loaded when called: main.py
 
     if "://" in text:
         return text
@@ -346,7 +346,7 @@ def _refuse_taken(ws: "Workspace", name: str, new_version: bool) -> None:
 
 
 def _refuse_mixing(datastore: "Datastore", folder: str, files: Sequence[str]) -> None:
-    from roost.sdk import datastore_files  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.data import datastore_files  # noqa: PLC0415 - loaded when called: main.py
 
     there = {item.name for item in datastore_files.listing(datastore, folder)}
     if both := [each for each in files if f"{folder}/{each}".lstrip("/") in there]:
@@ -380,7 +380,7 @@ def _kind(dataset: "AbstractDataset") -> str:
 
 def _reading(definition: Any) -> list[str]:
     """How its files are read, where that is not as tables are read by themselves."""
-    from roost_job import dataset_types  # noqa: PLC0415 - loaded when called: main.py
+    from roost_job.data import dataset_types  # noqa: PLC0415 - loaded when called: main.py
 
     usual = dataset_types.table(dataset_types.delimited(",", True, "utf8", True, False, False), False, None)
     usual["invalid_lines"] = "error"

@@ -41,7 +41,7 @@ def show(name: str = _NAME, as_json: bool = _AS_JSON) -> None:
 
     found = session.workspace().datastores.get(name)
     if found is None:
-        from roost.sdk.datastores import Datastore  # noqa: PLC0415 - as above
+        from roost.sdk.data.datastores import Datastore  # noqa: PLC0415 - as above
 
         found = Datastore.get(session.workspace(), name)
     record = found._record
@@ -80,7 +80,7 @@ def register(
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
     from roost.domain.datastores import checked_name  # noqa: PLC0415
-    from roost.sdk.datastores import Datastore  # noqa: PLC0415
+    from roost.sdk.data.datastores import Datastore  # noqa: PLC0415
 
     checked_name(name)
     if sum(map(bool, (folder, azure, s3, gcs, http))) != 1:
@@ -159,7 +159,7 @@ def unregister(
 ) -> None:
     """Forget a datastore and its credential, after a yes. What is in it stays."""
     from roost.cli import asking, data, rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.datastores import Datastore  # noqa: PLC0415
+    from roost.sdk.data.datastores import Datastore  # noqa: PLC0415
 
     ws = session.workspace()
     found = Datastore.get(ws, name)

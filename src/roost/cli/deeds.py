@@ -26,7 +26,7 @@ def cancel(
     """End runs and all their processes. Outputs so far are kept."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import InvalidInput  # noqa: PLC0415
-    from roost.sdk import searches  # noqa: PLC0415
+    from roost.sdk.calls import searches  # noqa: PLC0415
 
     if bool(run_ids) == every:
         raise InvalidInput("Which runs?", hint="roost run cancel ID …, or --all for every one that has not ended.")
@@ -61,7 +61,7 @@ def download(
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import names  # noqa: PLC0415
     from roost.domain.errors import NotFound  # noqa: PLC0415
-    from roost.sdk import downloads  # noqa: PLC0415
+    from roost.sdk.calls import downloads  # noqa: PLC0415
 
     run = session.find(session.workspace(), run_id)
     folder = output if output is not None else Path(run.id)
@@ -98,7 +98,7 @@ def repeat(
 ) -> None:
     """Submit a run once more: the same files, arguments, target and locked packages, whatever the folder looks like now."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import repeats  # noqa: PLC0415
+    from roost.sdk.runs import repeats  # noqa: PLC0415
 
     run = repeats.repeat(session.find(session.workspace(), run_id), fresh, offline)
     submit.follow(run, detach, as_json)
@@ -108,7 +108,7 @@ def delete(run_ids: list[str] = RUNS, yes: bool = _YES, as_json: bool = _AS_JSON
     """Delete runs that have ended, with their metrics, logs, files and the runs below them. It cannot be undone."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import Conflict  # noqa: PLC0415
-    from roost.sdk import upkeep  # noqa: PLC0415
+    from roost.sdk.operations import upkeep  # noqa: PLC0415
 
     ws = session.workspace()
     runs = {run.id: run for run in (session.find(ws, each) for each in run_ids)}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from roost.sdk.checks import Check
+    from roost.sdk.operations.checks import Check
 
 
 def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
     """Check versions, home, control plane, disk, clock, engine and packages. Exit code 1 when something is bad."""
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import checks  # noqa: PLC0415
+    from roost.sdk.operations import checks  # noqa: PLC0415
 
     found = list(_all(checks.CHECKS))
     if as_json:
@@ -32,7 +32,7 @@ def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) ->
 
 def _all(every: "tuple[Callable[[], Iterator[Check]], ...]") -> "Iterator[Check]":
     """A check that fails by itself is a finding too."""
-    from roost.sdk.checks import BAD, Check  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.operations.checks import BAD, Check  # noqa: PLC0415 - loaded when called: main.py
 
     for check in every:
         try:

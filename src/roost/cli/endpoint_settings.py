@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from roost.domain.endpoints import MAX_REPLICAS, EndpointSpec, Version
 from roost.domain.errors import EndpointNotFound, InvalidEndpoint
-from roost.sdk.deploying import roomy
-from roost.sdk.webservice_settings import AksServiceDeploymentConfiguration, auth_of, limits_of
+from roost.sdk.services.deploying import roomy
+from roost.sdk.services.webservice_settings import AksServiceDeploymentConfiguration, auth_of, limits_of
 
 if TYPE_CHECKING:
-    from roost.sdk.webservices import Webservice
+    from roost.sdk.services.webservices import Webservice
 
 _KINDS = {
     "key": {"auth_enabled": True},

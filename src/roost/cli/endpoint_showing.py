@@ -10,9 +10,10 @@ from roost.domain import codec
 from roost.domain.endpoints import Auth, Replica, Version
 from roost.domain.errors import NotFound
 from roost.domain.runs import RunStatus
-from roost.sdk import endpoints, tracing
-from roost.sdk.models import Model
-from roost.sdk.webservices import Webservice
+from roost.sdk.calls import endpoints
+from roost.sdk.models import lineage
+from roost.sdk.models.models import Model
+from roost.sdk.services.webservices import Webservice
 
 _LONGEST = 100
 """Characters of a body that are shown."""
@@ -86,19 +87,19 @@ def _collected(each: Mapping[str, Any]) -> tuple[str, ...]:
     return rendering.clock(float(each["time"])), "collected", "", str(each.get("models", "")), words[:_LONGEST], ""
 
 
-def _origins(service: Webservice) -> dict[str, tracing.Origin]:
+def _origins(service: Webservice) -> dict[str, lineage.Origin]:
     """What is behind each model, by its id."""
-    found: dict[str, tracing.Origin] = {}
+    found: dict[str, lineage.Origin] = {}
     for each in dict.fromkeys(each for version in service._record.spec.versions for each in version.models):
         with contextlib.suppress(NotFound):
-            found[each] = tracing.origin(Model(service.workspace, id=each))
+            found[each] = lineage.origin(Model(service.workspace, id=each))
     return found
 
 
 def _version(
     version: Version,
     replicas: Sequence[Replica],
-    origins: Mapping[str, tracing.Origin],
+    origins: Mapping[str, lineage.Origin],
     restarts: Mapping[str, Mapping[str, Any]],
 ) -> None:
     limits = version.limits

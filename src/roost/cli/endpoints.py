@@ -10,9 +10,9 @@ import typer
 from roost.domain.errors import InvalidEndpoint
 
 if TYPE_CHECKING:
-    from roost.sdk.inference import InferenceConfig
-    from roost.sdk.webservices import Webservice
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.services.inference import InferenceConfig
+    from roost.sdk.services.webservices import Webservice
 
 app = typer.Typer(
     no_args_is_help=True, help="Serve models: deploy, try, change, watch and delete endpoints.", rich_markup_mode=None
@@ -71,7 +71,7 @@ def deploy(
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli import models as registry  # noqa: PLC0415
     from roost.cli.endpoint_settings import Asked, kind_of, limits, share_of  # noqa: PLC0415
-    from roost.sdk import deploying  # noqa: PLC0415
+    from roost.sdk.services import deploying  # noqa: PLC0415
 
     if replicas is None and least is None and most is None:
         replicas = 1
@@ -102,7 +102,7 @@ def listing(as_json: bool = _AS_JSON) -> None:
     """List the endpoints of the workspace."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     ws = session.workspace()
     found = Webservice.list(ws)
@@ -132,7 +132,7 @@ def listing(as_json: bool = _AS_JSON) -> None:
 def show(name: str = _NAME, as_json: bool = _AS_JSON) -> None:
     """Show an endpoint: its versions, the models they serve, and the run, code, data and environment behind each."""
     from roost.cli import endpoint_showing, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     endpoint_showing.show(Webservice(session.workspace(), name), as_json)
 
@@ -147,8 +147,8 @@ def logs(
 ) -> None:
     """Print what a replica has printed: the one with which the last change failed, else each that serves, else the newest."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import endpoints  # noqa: PLC0415
-    from roost.sdk.webservices import found_or_told  # noqa: PLC0415
+    from roost.sdk.calls import endpoints  # noqa: PLC0415
+    from roost.sdk.services.webservices import found_or_told  # noqa: PLC0415
 
     ws = session.workspace()
     if follow and (run_id := found_or_told(ws, name, lambda: endpoints.telling(ws, name, replica))):
@@ -176,8 +176,8 @@ def test(name: str = _NAME, data: str = _DATA, content_type: str = _CONTENT, as_
 
     from roost.cli import rendering, session  # noqa: PLC0415
     from roost.cli.endpoint_settings import payload  # noqa: PLC0415
-    from roost.sdk import scoring  # noqa: PLC0415
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.calls import scoring  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     body = payload(data)
     service = Webservice(session.workspace(), name)
@@ -231,8 +231,8 @@ def update(
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli import models as registry  # noqa: PLC0415
     from roost.cli.endpoint_settings import Change, kind_of, limits, share_of  # noqa: PLC0415
-    from roost.sdk import deploying  # noqa: PLC0415
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.services import deploying  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     change = Change(
         version=version,
@@ -259,7 +259,7 @@ def update(
 def delete(name: str = _NAME, yes: bool = _YES, as_json: bool = _AS_JSON) -> None:
     """End an endpoint, after a yes. Its models stay."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     service = Webservice(session.workspace(), name)
     asking.confirm(f"Endpoint {name} will answer no more; its address and keys are gone for good.", yes)
@@ -282,7 +282,7 @@ def bench(
     """Ask as fast as it answers, and say how fast that was: requests a second, and the time of an answer."""
     from roost.cli import benching, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli.endpoint_settings import payload  # noqa: PLC0415
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     body = payload(data)
     benching.check(connections, seconds)
@@ -309,7 +309,7 @@ def keys(
     """Print the two keys of an endpoint; either opens it. With --renew another takes the place of one."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.endpoints import Auth  # noqa: PLC0415
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     service = Webservice(session.workspace(), name)
     if service._record.spec.auth is Auth.TOKEN:
@@ -342,8 +342,8 @@ def records(
 ) -> None:
     """Print recorded requests and answers, the newest first. What is recorded: roost endpoint update NAME --record 0.1"""
     from roost.cli import endpoint_showing, rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import endpoints  # noqa: PLC0415
-    from roost.sdk.webservices import Webservice  # noqa: PLC0415
+    from roost.sdk.calls import endpoints  # noqa: PLC0415
+    from roost.sdk.services.webservices import Webservice  # noqa: PLC0415
 
     service = Webservice(session.workspace(), name)
     found = endpoints.records(service.workspace, name, limit)
@@ -358,7 +358,7 @@ def records(
 
 
 def _follow_log(ws: "Workspace", run_id: str, lines: int) -> None:
-    from roost.sdk import waiting  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.runs import waiting  # noqa: PLC0415 - loaded when called: main.py
 
     tail = waiting.Tail(ws._connection.watcher, run_id)
     there = ""
@@ -373,7 +373,7 @@ def _follow_log(ws: "Workspace", run_id: str, lines: int) -> None:
 
 def _inference(ws: "Workspace", script: str, source: Path | None, environment: str) -> "InferenceConfig | None":
     from roost.cli import environments  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.inference import InferenceConfig  # noqa: PLC0415
+    from roost.sdk.services.inference import InferenceConfig  # noqa: PLC0415
 
     if not script:
         if environment or source:
@@ -390,7 +390,7 @@ def _follow(service: "Webservice", detach: bool, as_json: bool, deed: str) -> No
     from roost.cli import rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
     from roost.domain.endpoints import EndpointState  # noqa: PLC0415
-    from roost.sdk import webservice_waiting as waiting  # noqa: PLC0415
+    from roost.sdk.services import webservice_waiting as waiting  # noqa: PLC0415
 
     if not detach:
         telling = waiting.Told if sys.stderr.isatty() else waiting.ToldInLines

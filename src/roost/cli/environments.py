@@ -12,9 +12,9 @@ from roost.domain.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from roost.domain.environments import Build
-    from roost.sdk.environments import Environment
-    from roost.sdk.prefixes import Prefix
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.environments.environments import Environment
+    from roost.sdk.environments.prefixes import Prefix
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at environments, build them ahead, free what they take.", rich_markup_mode=None
@@ -34,8 +34,8 @@ def listing(
 ) -> None:
     """List the registered environments, each with its newest version, and whether it is built here."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import curated as catalogue  # noqa: PLC0415
-    from roost.sdk import environments  # noqa: PLC0415
+    from roost.sdk.environments import curated as catalogue  # noqa: PLC0415
+    from roost.sdk.environments import environments  # noqa: PLC0415
 
     ws = session.workspace()
     told = [_facts(ws, each) for each in (catalogue.listing() if curated else environments.registered(ws))]
@@ -60,7 +60,7 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
     import json  # noqa: PLC0415 - loaded when called: main.py
 
     from roost.cli import rendering, session  # noqa: PLC0415
-    from roost.sdk import environments  # noqa: PLC0415
+    from roost.sdk.environments import environments  # noqa: PLC0415
 
     ws = session.workspace()
     found = chosen(ws, name, version)
@@ -87,7 +87,7 @@ def show(name: str = _NAME, version: str | None = _VERSION, as_json: bool = _AS_
 
 def _lock_notes(ws: "Workspace", environment: "Environment") -> tuple[str, ...]:
     """What is not as it was asked for in what is installed; nothing for what is not locked yet."""
-    from roost.sdk import building  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.operations import building  # noqa: PLC0415 - loaded when called: main.py
 
     with contextlib.suppress(InvalidInput):  # there is nothing to build, or it cannot be built
         standing = building.standing(environment, ws)
@@ -129,9 +129,9 @@ def build(
 ) -> None:
     """Build an environment ahead, so that runs find it there. Exit code 1 when it cannot be built."""
     from roost.cli import session, submit  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import archives as archived  # noqa: PLC0415
-    from roost.sdk import building  # noqa: PLC0415
-    from roost.sdk import curated as catalogue  # noqa: PLC0415
+    from roost.sdk.environments import curated as catalogue  # noqa: PLC0415
+    from roost.sdk.operations import archives as archived  # noqa: PLC0415
+    from roost.sdk.operations import building  # noqa: PLC0415
 
     if bool(name) == bool(curated):
         raise InvalidInput("Which environment?", hint="roost env build NAME, or --curated NAME.")
@@ -160,7 +160,8 @@ def lock(
     from dataclasses import asdict  # noqa: PLC0415 - loaded when called: main.py
 
     from roost.cli import rendering, session  # noqa: PLC0415
-    from roost.sdk import building, waiting  # noqa: PLC0415
+    from roost.sdk.operations import building  # noqa: PLC0415
+    from roost.sdk.runs import waiting  # noqa: PLC0415
 
     if output is not None:
         _check_target(output)
@@ -213,7 +214,7 @@ def prune(
     """Remove installed environments of this machine that were not used for long, what ended builds have left, and images that
     none needs any more. Their locks stay: a run installs them again."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import prefixes  # noqa: PLC0415
+    from roost.sdk.environments import prefixes  # noqa: PLC0415
 
     age = asking.seconds(older_than)
     ws = session.workspace()
@@ -258,7 +259,8 @@ def prune(
 
 def names_of_locks(ws: "Workspace") -> dict[str, str]:
     """Which registered environments are installed from which lock now; older locks have no name any more."""
-    from roost.sdk import building, environments  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.environments import environments  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.operations import building  # noqa: PLC0415 - loaded when called: main.py
 
     known: dict[str, list[str]] = {}
     for each in environments.registered(ws):
@@ -278,7 +280,7 @@ def chosen(ws: "Workspace", text: str, version: str | None = None) -> "Environme
     """The environment that a person named: a file's, called like the file, or a registered or curated one (`NAME` or
     `NAME:VERSION`)."""
     from roost.cli import asking  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.environments import Environment  # noqa: PLC0415
+    from roost.sdk.environments.environments import Environment  # noqa: PLC0415
 
     path = asking.environment_file(text)
     if path is not None:
@@ -299,7 +301,8 @@ def _facts(ws: "Workspace", environment: "Environment") -> dict[str, Any]:
     """What there is to know of an environment and its build, in plain values."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import recipes  # noqa: PLC0415
-    from roost.sdk import building, prefixes  # noqa: PLC0415
+    from roost.sdk.environments import prefixes  # noqa: PLC0415
+    from roost.sdk.operations import building  # noqa: PLC0415
 
     definition = environment._definition()
     refused, recipe = "", None
@@ -329,7 +332,7 @@ def _facts(ws: "Workspace", environment: "Environment") -> dict[str, Any]:
 
 
 def _kept(ws: "Workspace", lock: str) -> dict[str, Any] | None:
-    from roost.sdk import archives as archived  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.operations import archives as archived  # noqa: PLC0415 - loaded when called: main.py
 
     found = archived.find(ws._connection, lock)
     return {**archived.facts(found), "told": archives.told(found)} if found is not None else None

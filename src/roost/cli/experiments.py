@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from roost.sdk.experiments import Experiment
+    from roost.sdk.runs.experiments import Experiment
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at experiments; archive, reactivate and delete them.", rich_markup_mode=None
@@ -26,8 +26,8 @@ def listing(
     """List experiments by name, each with its newest run."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import records  # noqa: PLC0415
-    from roost.sdk.experiments import Experiment  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
+    from roost.sdk.runs.experiments import Experiment  # noqa: PLC0415
 
     ws = session.workspace()
     found = [each._now() for each in Experiment.list(ws, view_type="All" if archived else "ActiveOnly")]
@@ -37,7 +37,9 @@ def listing(
     if not found:
         print(f"No experiments in workspace {ws.name!r} yet. roost submit SCRIPT starts one.", file=sys.stderr)
         return
-    newest = {run.experiment: run for run in reversed(records.listing(ws._connection.client, ws.name, limit=_NEWEST))}
+    newest = {
+        run.experiment: run for run in reversed(run_records.listing(ws._connection.client, ws.name, limit=_NEWEST))
+    }
     rows = []
     for each in found:
         run = newest.get(each.name)
@@ -61,12 +63,12 @@ def show(name: str = _NAME, as_json: bool = _AS_JSON) -> None:
     """Show an experiment: its tags and its newest runs."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import records  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
 
     experiment = _find(name)
     record = experiment._now()
     ws = experiment.workspace
-    runs = records.listing(ws._connection.client, ws.name, experiment=name, limit=5)
+    runs = run_records.listing(ws._connection.client, ws.name, experiment=name, limit=5)
     if as_json:
         rendering.as_json({"experiment": codec.encode(record), "runs": codec.encode(runs)})
         return
@@ -107,11 +109,11 @@ def delete(
     """Delete an experiment that has no runs, after a yes."""
     from roost.cli import asking, rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import Conflict  # noqa: PLC0415
-    from roost.sdk import records  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
 
     experiment = _find(name)
     ws = experiment.workspace
-    if records.listing(ws._connection.client, ws.name, experiment=name, include_children=True, limit=1):
+    if run_records.listing(ws._connection.client, ws.name, experiment=name, include_children=True, limit=1):
         raise Conflict(
             f"Experiment {name!r} has runs and cannot be deleted.",
             hint=f"Archive it: roost experiment archive {name}. Or delete its runs first: roost gc --experiment {name}",
@@ -127,7 +129,7 @@ def delete(
 def _find(name: str) -> "Experiment":
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import NotFound  # noqa: PLC0415
-    from roost.sdk.experiments import Experiment  # noqa: PLC0415
+    from roost.sdk.runs.experiments import Experiment  # noqa: PLC0415
 
     ws = session.workspace()
     found = Experiment.list(ws, name, view_type="All")

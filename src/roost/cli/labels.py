@@ -7,7 +7,7 @@ import typer
 from roost.cli import deeds
 
 if TYPE_CHECKING:
-    from roost.sdk.runs import Run
+    from roost.sdk.runs.runs import Run
 
 _AS_JSON = typer.Option(False, "--json", help="Print the run as JSON.")
 
@@ -70,9 +70,9 @@ def _told(run: "Run", as_json: bool) -> None:
     """The run's labels as they are now."""
     from roost.cli import rendering, showing  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import records  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
 
-    record = records.get(run._connection.client, run.id)
+    record = run_records.get(run._connection.client, run.id)
     if as_json:
         rendering.as_json(codec.encode(record))
         return

@@ -10,8 +10,8 @@ from roost_job.listing import some
 
 if TYPE_CHECKING:
     from roost.cli.columns import Column
-    from roost.sdk.searches import Row
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.calls.searches import Row
+    from roost.sdk.core.workspaces import Workspace
 
 _SORTABLE = "status, duration, created, started, ended, name, experiment, number, target, user or id"
 
@@ -60,7 +60,7 @@ def listing(
     from roost.cli import columns as having  # noqa: PLC0415
     from roost.domain import codec  # noqa: PLC0415
     from roost.domain.errors import InvalidInput  # noqa: PLC0415
-    from roost.sdk import searches  # noqa: PLC0415
+    from roost.sdk.calls import searches  # noqa: PLC0415
 
     if sort and before:
         raise InvalidInput("--before is for lists by age, not with --sort.", hint="--limit N or --all shows more.")
@@ -126,9 +126,10 @@ def _order(column: "Column", descending: bool) -> str:
 def _none(ws: "Workspace") -> None:
     """No run fits: says so, and where runs are when this workspace has none at all."""
     from roost.cli import workspaces  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import configs, records  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
+    from roost.sdk.core import configs  # noqa: PLC0415
 
-    if records.listing(ws._connection.client, ws.name, limit=1):
+    if run_records.listing(ws._connection.client, ws.name, limit=1):
         print(f"No runs in workspace {ws.name!r} like that.", file=sys.stderr)
         return
     print(f"No runs in workspace {ws.name!r} yet.", file=sys.stderr)

@@ -8,10 +8,10 @@ from typing import Any
 
 from roost.cli import asking, documents, drawing, rendering
 from roost.domain.errors import NotFound
-from roost.sdk import downloads
-from roost.sdk.runs import Run
+from roost.sdk.calls import downloads
+from roost.sdk.runs.runs import Run
 from roost.transport.client import path_of
-from roost_job.metrics import address as address_of
+from roost_job.tracking.metrics import address as address_of
 
 _DRAWN, _BUCKETS = 40, 48
 _ADDRESS = address_of("", "").removesuffix("/")

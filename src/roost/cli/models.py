@@ -10,9 +10,9 @@ from roost.domain.errors import InvalidInput, ModelConflict
 from roost_job.listing import some
 
 if TYPE_CHECKING:
-    from roost.sdk.models import Model
-    from roost.sdk.tracing import Origin
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.models.lineage import Origin
+    from roost.sdk.models.models import Model
 
 app = typer.Typer(
     no_args_is_help=True, help="Look at models; register, download, tag and delete them.", rich_markup_mode=None
@@ -39,7 +39,7 @@ def listing(
     """List the registered models, newest first."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk.models import Model  # noqa: PLC0415
+    from roost.sdk.models.models import Model  # noqa: PLC0415
 
     tags = asking.tags(tag)
     ws = session.workspace()
@@ -76,10 +76,10 @@ def show(
     """Show a model: what it is, the run, code, data and environment that made it, and what uses it."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec, no_code  # noqa: PLC0415
-    from roost.sdk import tracing  # noqa: PLC0415
+    from roost.sdk.models import lineage  # noqa: PLC0415
 
     model = find(session.workspace(), name)
-    behind, uses = tracing.origin(model), _uses(model)
+    behind, uses = lineage.origin(model), _uses(model)
     listed = _files(model) if files else []
     if as_json:
         told = {"model": codec.encode(model._record), "origin": codec.encode(behind), "used_by": uses}
@@ -142,7 +142,7 @@ def register(
     from roost.cli import rendering, session  # noqa: PLC0415
     from roost.domain import codec  # noqa: PLC0415
     from roost.domain.models import checked_name  # noqa: PLC0415
-    from roost.sdk.models import Model  # noqa: PLC0415
+    from roost.sdk.models.models import Model  # noqa: PLC0415
 
     about: dict[str, Any] = {
         "tags": _pairs("--tag", tags),
@@ -221,7 +221,7 @@ def delete(
     """Delete a version of a model for good, after a yes; not while a service uses it."""
     from roost.cli import asking, rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.models import parse_id  # noqa: PLC0415
-    from roost.sdk.models import Model  # noqa: PLC0415
+    from roost.sdk.models.models import Model  # noqa: PLC0415
 
     base, version = parse_id(name)
     if (version is None) != every:
@@ -250,7 +250,7 @@ def delete(
 def find(ws: "Workspace", name: str) -> "Model":
     """The model that somebody typed; InvalidModel or ModelNotFound."""
     from roost.domain.models import parse_id  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.models import Model  # noqa: PLC0415
+    from roost.sdk.models.models import Model  # noqa: PLC0415
 
     base, version = parse_id(name)
     return Model(ws, base, version=version)

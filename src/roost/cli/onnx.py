@@ -24,7 +24,7 @@ def export_onnx(
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.cli.models import find  # noqa: PLC0415
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import onnx_samples  # noqa: PLC0415
+    from roost.sdk.models import onnx_samples  # noqa: PLC0415
 
     given = onnx_samples.from_text(sample) if sample is not None else None
     model = find(session.workspace(), name)

@@ -10,7 +10,7 @@ from roost.domain.files import STD_LOG
 from roost.domain.runs import RunStatus
 
 if TYPE_CHECKING:
-    from roost.sdk.waiting import Tail
+    from roost.sdk.runs.waiting import Tail
     from roost.transport.client import Client
 
 app = typer.Typer(
@@ -42,11 +42,12 @@ def logs(
     """Print a run's output, or that of its environment's build when there is none. Ctrl-C stops the printing, not the run."""
     from roost.cli import asking, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain.errors import NotFound  # noqa: PLC0415
-    from roost.sdk import records, waiting  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
+    from roost.sdk.runs import waiting  # noqa: PLC0415
 
     run = session.find(session.workspace(), run_id)
     client = run._connection.watcher
-    builds = not file and records.get(client, run.id).spec.environment is not None
+    builds = not file and run_records.get(client, run.id).spec.environment is not None
     build = waiting.Tail(client, run.id, waiting.BUILD_LOG)
     about = f"The log of its environment's build, {waiting.BUILD_LOG}:"
     wrote = builds and follow and _print(build, follow, about)
@@ -64,18 +65,18 @@ def logs(
 
 def _silent(client: "Client", run_id: str, over: bool) -> None:
     """A run without output: says so, and what it waits for or how it ended."""
-    from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.calls import run_records  # noqa: PLC0415 - loaded when called: main.py
 
-    if records.get(client, run_id).status is RunStatus.RUNNING:
+    if run_records.get(client, run_id).status is RunStatus.RUNNING:
         print(f"The run is running and has written nothing yet. Follow it: roost run logs -f {run_id}", file=sys.stderr)
         return
-    _, why = records.events(client, run_id)
+    _, why = run_records.events(client, run_id)
     print(f"The run has written nothing{'' if over else ' yet'}. {why}", file=sys.stderr)
 
 
 def _print(tail: "Tail", follow: bool, head: str = "") -> bool:
     """Prints a log as far as there is one, or until it is over, after a line on stderr; whether there was any."""
-    from roost.sdk import waiting  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.runs import waiting  # noqa: PLC0415 - loaded when called: main.py
 
     wrote = False
     while not tail.over:

@@ -22,7 +22,8 @@ def up(
 ) -> None:
     """Start the control plane on this machine, or find the one that runs."""
     from roost.domain.errors import InvalidInput  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import discovery, embedded, units  # noqa: PLC0415
+    from roost.sdk.connection import discovery, embedded  # noqa: PLC0415
+    from roost.sdk.operations import systemd  # noqa: PLC0415
 
     home = discovery.home()
     if install and uninstall:
@@ -37,7 +38,7 @@ def up(
         return
     print(f"Roost {record.version} answers at {record.url} (process {record.pid}, home {home}).")
     _say_who_is_used()
-    for words in units.words_about(unit) if unit else ():
+    for words in systemd.words_about(unit) if unit else ():
         print(words)
     if port is not None and not record.url.endswith(f":{port}"):
         print(f"It ran already, not on port {port}: `roost down` first to move it.", file=sys.stderr)
@@ -45,24 +46,25 @@ def up(
 
 def _install(home: Path, port: int | None) -> Path:
     """The service, enabled and started; a control plane that was started otherwise gives way to it."""
-    from roost.sdk import embedded, units  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.connection import embedded  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.operations import systemd  # noqa: PLC0415 - loaded when called: main.py
 
-    units.require_systemd(home)
+    systemd.require_systemd(home)
     record = embedded.find(home)
     if record is not None:
         embedded.stop(record, home)
-    return units.install(home, port)
+    return systemd.install(home, port)
 
 
 def _uninstall(home: Path, as_json: bool) -> None:
-    from roost.sdk import units  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.operations import systemd  # noqa: PLC0415 - loaded when called: main.py
 
-    there = units.uninstall(home)
+    there = systemd.uninstall(home)
     if as_json:
-        print(json.dumps({"unit": units.name(home), "removed": there}))
+        print(json.dumps({"unit": systemd.name(home), "removed": there}))
     elif there:
         print(
-            f"The service {units.name(home)} is removed. Runs that were going go on; `roost up` starts without a service."
+            f"The service {systemd.name(home)} is removed. Runs that were going go on; `roost up` starts without a service."
         )
     else:
         print(f"No service is installed for {home}.")
@@ -70,7 +72,7 @@ def _uninstall(home: Path, as_json: bool) -> None:
 
 def down(as_json: bool = _AS_JSON) -> None:
     """End the control plane on this machine. Runs go on, what they log is sent when it is back; endpoints go on serving."""
-    from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.connection import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
     from roost.serving import finding  # noqa: PLC0415
 
     home = discovery.home()
@@ -90,7 +92,7 @@ def down(as_json: bool = _AS_JSON) -> None:
 
 def _say_who_is_used() -> None:
     """That other commands go elsewhere, when they do."""
-    from roost.sdk.connections import named_url  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.connection.connections import named_url  # noqa: PLC0415 - loaded when called: main.py
 
     if url := named_url():
         print(f"ROOST_URL is set: all other commands use {url}, not this one.", file=sys.stderr)
@@ -99,7 +101,7 @@ def _say_who_is_used() -> None:
 def status(as_json: bool = _AS_JSON) -> None:
     """Show the control plane: address, process, version, home. Starts nothing; exit code 3 when there is none."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import discovery, holders  # noqa: PLC0415
+    from roost.sdk.connection import discovery, holders  # noqa: PLC0415
 
     home = discovery.home()
     facts = _remote() if session.is_elsewhere() else _local()
@@ -121,7 +123,7 @@ def status(as_json: bool = _AS_JSON) -> None:
 
 
 def _local() -> dict[str, object]:
-    from roost.sdk import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.connection import discovery, embedded  # noqa: PLC0415 - loaded when called: main.py
 
     home = discovery.home()
     record = embedded.find(home)
@@ -132,7 +134,7 @@ def _local() -> dict[str, object]:
 
 
 def _remote() -> dict[str, object]:
-    from roost.sdk.connections import connect  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.connection.connections import connect  # noqa: PLC0415 - loaded when called: main.py
 
     connection = connect()
     facts = connection.client.call("GET", "/api/server")

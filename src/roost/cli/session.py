@@ -9,8 +9,8 @@ from roost.domain.workspaces import DEFAULT_WORKSPACE
 from roost_job.listing import some
 
 if TYPE_CHECKING:
-    from roost.sdk.runs import Run
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.runs.runs import Run
 
 LATEST = ("@latest", "-")
 _SALVAGE_SECONDS = 30.0
@@ -24,8 +24,8 @@ chosen: str | None = None
 
 def workspace() -> "Workspace":
     """The workspace that was chosen, else the one that the configuration file of this folder names, else the default one."""
-    from roost.sdk import configs  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.workspaces import Workspace  # noqa: PLC0415
+    from roost.sdk.core import configs  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.core.workspaces import Workspace  # noqa: PLC0415
 
     in_folder = configs.find(None, None) if chosen is None else None
     found = Workspace.from_config() if in_folder else Workspace.get(chosen or DEFAULT_WORKSPACE)
@@ -42,7 +42,7 @@ def command(ws: "Workspace") -> str:
 
 def is_elsewhere() -> bool:
     """Whether the control plane is the one of ROOST_URL, not this machine's own."""
-    from roost.sdk.connections import named_url  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.connection.connections import named_url  # noqa: PLC0415 - loaded when called: main.py
 
     return bool(named_url())
 
@@ -50,11 +50,11 @@ def is_elsewhere() -> bool:
 def find(ws: "Workspace", typed: str) -> "Run":
     """The run of that id, or the newest that is no endpoint's (`@latest`, `-`); else the only one whose id, or the last part of
     it, begins so."""
-    from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.calls import run_records  # noqa: PLC0415 - loaded when called: main.py
 
     client = ws._connection.client
     if typed in LATEST:
-        newest = records.listing(client, ws.name, limit=1)
+        newest = run_records.listing(client, ws.name, limit=1)
         if not newest:
             raise NotFound(f"There is no run in workspace {ws.name!r} yet.", hint="roost submit SCRIPT starts one.")
         return run_of(ws, newest[0])
@@ -66,7 +66,7 @@ def find(ws: "Workspace", typed: str) -> "Run":
         known = [
             run
             for kind in (None, RunKind.REPLICA)
-            for run in records.listing(client, ws.name, kind=kind, include_children=True, limit=_LOOKED_THROUGH)
+            for run in run_records.listing(client, ws.name, kind=kind, include_children=True, limit=_LOOKED_THROUGH)
         ]
         fits = [run for run in known if run.id.startswith(typed) or run.id.rpartition("_")[2].startswith(typed)]
         if not fits:
@@ -80,7 +80,7 @@ def find(ws: "Workspace", typed: str) -> "Run":
 
 def run_of(ws: "Workspace", record: RunRecord) -> "Run":
     """The SDK's run of a record."""
-    from roost.sdk.experiments import Experiment  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.runs import Run  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.runs.experiments import Experiment  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.runs.runs import Run  # noqa: PLC0415 - loaded when called: main.py
 
     return Run._of(Experiment(ws, record.experiment, _create_in_cloud=False), record)

@@ -13,22 +13,22 @@ from roost.domain.environments import EnvironmentUse
 from roost.domain.gangs import Member, Phase
 from roost.domain.runs import Run as RunRecord
 from roost.domain.runs import RunEvent, RunKind, RunSpec, RunStatus
-from roost.sdk import downloads, records
-from roost.sdk.runs import Run
+from roost.sdk.calls import downloads, run_records
+from roost.sdk.runs.runs import Run
 from roost.transport.client import path_of
-from roost_job.dataset_types import is_saved
+from roost_job.data.dataset_types import is_saved
 
 _MANY, _FEW = 12, 5
 
 
 def show(run: Run, as_json: bool) -> None:
     client = run._connection.client
-    record = records.get(client, run.id)
-    events, why = records.events(client, run.id)
+    record = run_records.get(client, run.id)
+    events, why = run_records.events(client, run.id)
     found = logged.summaries(run)
     files = downloads.listing(run._connection, run.id)
     children = _children(run)
-    nodes = records.members(client, run.id) if record.spec.node_count > 1 else []
+    nodes = run_records.members(client, run.id) if record.spec.node_count > 1 else []
     models = client.call("GET", path_of("runs", run.id, "models"))
     if as_json:
         rendering.as_json(
@@ -49,7 +49,7 @@ def show(run: Run, as_json: bool) -> None:
         return
     _head(record, why, _uses(run))
     if record.parent_id is not None:
-        parent = records.get(client, record.parent_id)
+        parent = run_records.get(client, record.parent_id)
         print(f"  parent      {parent.id}, {rendering.status(parent.status.value)}")
     for each in reversed(models["registered"]):
         print(f"  model       {each['name']}:{each['version']}, registered from it")

@@ -11,8 +11,8 @@ from roost.domain.errors import InvalidInput
 from roost_job.listing import some
 
 if TYPE_CHECKING:
-    from roost.sdk.distributed import Distributed
-    from roost.sdk.runs import Run
+    from roost.sdk.runs.distributed import Distributed
+    from roost.sdk.runs.runs import Run
 
 PASS_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True}
 """Options come before the script; whatever stands after it is the script's own."""
@@ -46,8 +46,8 @@ def submit(
 ) -> None:
     """Run a script and stream its output. Exit code 1 when it does not complete; Ctrl-C leaves it running."""
     from roost.cli import asking, data, environments, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk.experiments import Experiment  # noqa: PLC0415
-    from roost.sdk.submissions import ScriptRunConfig  # noqa: PLC0415
+    from roost.sdk.runs.experiments import Experiment  # noqa: PLC0415
+    from roost.sdk.runs.submissions import ScriptRunConfig  # noqa: PLC0415
 
     if script.startswith("-"):
         raise InvalidInput(
@@ -82,7 +82,7 @@ def submit(
 
 def _distributed(launch: str, nodes: int, processes: int, servers: int) -> "Distributed | None":
     """What these options mean; None for the script once on each node. InvalidInput for what they cannot mean together."""
-    from roost.sdk import distributed  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.runs import distributed  # noqa: PLC0415 - loaded when called: main.py
 
     for option, count, least in (
         ("--nodes", nodes, 1),
@@ -145,11 +145,12 @@ def follow(run: "Run", detach: bool, as_json: bool) -> None:
     log then goes to stderr."""
     from roost.cli import phases, rendering  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import records, waiting  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
+    from roost.sdk.runs import waiting  # noqa: PLC0415
 
     if detach:
         if as_json:
-            rendering.as_json(codec.encode(records.get(run._connection.client, run.id)))
+            rendering.as_json(codec.encode(run_records.get(run._connection.client, run.id)))
         else:
             print(run.id)
         return

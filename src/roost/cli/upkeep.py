@@ -21,7 +21,7 @@ _LISTED = 20
 def du(as_json: bool = _AS_JSON) -> None:
     """Show what takes room: runs' files, models, snapshots, the database, caches."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import upkeep  # noqa: PLC0415
+    from roost.sdk.operations import upkeep  # noqa: PLC0415
 
     connection = session.workspace()._connection
     used = upkeep.usage(connection)
@@ -88,7 +88,7 @@ def gc(
     """Free room: what deleted runs left, old caches, and runs chosen by age, experiment, tag or status. Runs behind registered
     models are kept: how a model was made would be lost with them."""
     from roost.cli import asking, rendering  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import upkeep  # noqa: PLC0415
+    from roost.sdk.operations import upkeep  # noqa: PLC0415
 
     chosen = bool(older_than or experiment or tag or status)
     until = None if older_than is None else asking.moment(older_than)
@@ -130,7 +130,8 @@ def gc(
 def _workspace(ages: float, dry_run: bool) -> tuple[Any, int]:
     """The workspace, and how many bytes of caches had to go first, so that its control plane had room to start."""
     from roost.cli import session  # noqa: PLC0415 - loaded when called: main.py
-    from roost.sdk import discovery, upkeep  # noqa: PLC0415
+    from roost.sdk.connection import discovery  # noqa: PLC0415
+    from roost.sdk.operations import upkeep  # noqa: PLC0415
 
     try:
         return session.workspace(), 0
@@ -153,7 +154,7 @@ def _going(
 ) -> "list[Run]":
     """Ended runs that were chosen. A run that has no parent brings those below it along."""
     from roost.domain.errors import InvalidInput  # noqa: PLC0415
-    from roost.sdk import searches  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.calls import searches  # noqa: PLC0415 - loaded when called: main.py
 
     wrong = [each.value for each in status if each not in TERMINAL]
     if wrong:

@@ -6,7 +6,7 @@ import typer
 
 if TYPE_CHECKING:
     from roost.domain.runs import Run
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.core.workspaces import Workspace
 
 app = typer.Typer(no_args_is_help=True, help="Look at the workspaces of this control plane.", rich_markup_mode=None)
 
@@ -20,12 +20,12 @@ def listing(as_json: bool = _AS_JSON) -> None:
     """List workspaces, each with its newest run; the one that commands in this folder use is marked with *."""
     from roost.cli import rendering, session  # noqa: PLC0415 - loaded when called: main.py
     from roost.domain import codec  # noqa: PLC0415
-    from roost.sdk import records  # noqa: PLC0415
+    from roost.sdk.calls import run_records  # noqa: PLC0415
 
     here = session.workspace()
     rows, found = [], []
     for name in known(here):
-        newest = records.listing(here._connection.client, name, limit=1)
+        newest = run_records.listing(here._connection.client, name, limit=1)
         found.append(
             {"name": name, "here": name == here.name, "newest_run": codec.encode(newest[0]) if newest else None}
         )
@@ -50,8 +50,8 @@ def known(ws: "Workspace") -> list[str]:
 
 def with_runs(ws: "Workspace") -> list[str]:
     """Other workspaces that have runs, the one with the newest first."""
-    from roost.sdk import records  # noqa: PLC0415 - loaded when called: main.py
+    from roost.sdk.calls import run_records  # noqa: PLC0415 - loaded when called: main.py
 
     others = [name for name in known(ws) if name != ws.name][:_LOOKED_AT]
-    newest = {name: records.listing(ws._connection.client, name, limit=1) for name in others}
+    newest = {name: run_records.listing(ws._connection.client, name, limit=1) for name in others}
     return sorted((name for name in others if newest[name]), key=lambda name: -newest[name][0].created_at)

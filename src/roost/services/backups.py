@@ -1,8 +1,8 @@
 """A back-up: one tar file with every row, as it stood at one moment, and every blob that a row refers to; made while all goes on.
 
 `backup.json` comes first and says what follows; then `roost.db`, `vault.key` when there are secrets, and `blobs/HASH` each.
-Everything in it is checked by its hash when it is restored (`roost.sdk.backups`), and a file that was cut short lacks what
-`backup.json` promised.
+Everything in it is checked by its hash when it is restored (`roost.sdk.operations.backups`), and a file that was cut short
+lacks what `backup.json` promised.
 """
 
 import json

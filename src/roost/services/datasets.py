@@ -26,7 +26,7 @@ from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, stored_files, submissions
 from roost.services.data_access import Reach
 from roost.services.house import House
-from roost_job.dataset_types import is_saved
+from roost_job.data.dataset_types import is_saved
 
 MAX_DESCRIPTION = 20_000
 MAX_USES = 1000
