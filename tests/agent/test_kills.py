@@ -18,12 +18,13 @@ from roost.agent import link, orders
 from roost.agent.door.door import place
 from roost.agent.folder import Folder
 from roost.agent.orders import Halt
-from roost.agent.processes import look, marked
+from roost.agent.processes import marked
 from roost.domain.names import new_run_id
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason, RunSpec, RunStatus
 from roost.engines.base import AgentState
 from roost.engines.local import LocalEngine
+from roost.machine.processes import look
 
 pytestmark = pytest.mark.slow
 

@@ -19,9 +19,9 @@ from tests.journeys.test_submit import gone, until
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
-from roost.agent.processes import known, look
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.domain.errors import RoostError
+from roost.machine.processes import known, look
 from roost.sdk.calls import run_records
 from roost.sdk.connection import discovery
 from roost.sdk.runs import repeats, waiting

@@ -31,7 +31,7 @@ from roost.agent.preparing.inputs import Teller
 from roost.agent.preparing.meet import meet
 from roost.agent.preparing.prepare import Prepared, prepare
 from roost.agent.preparing.restoring import restore
-from roost.agent.processes import POLITE_SECONDS, Known, Running, Tree, known, wait
+from roost.agent.processes import POLITE_SECONDS, Running, Tree, wait
 from roost.agent.shipping.held import Held
 from roost.agent.shipping.masking import Masks
 from roost.agent.shipping.ship import Cargo, Ship
@@ -43,6 +43,7 @@ from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.environments.containers.box import Box
+from roost.machine.processes import Known, known
 
 log = logging.getLogger("roost.agent")
 _PATIENCE = 30.0

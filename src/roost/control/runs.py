@@ -101,7 +101,7 @@ class RunsControl:
     def _remember(self, run: Run, finding: Finding, lease: str) -> None:
         """Writes an agent's handle into its run, wherever the run stands by now: a fast agent has moved it already."""
         for _ in range(10):
-            now = runs.get(self._house, run.id)
+            now = runs.find(self._house, run.id)
             if now.status.is_terminal:
                 # Cancelled while its agent was started, or ended by it already: then there is nothing left to stop.
                 self._watch.stop(now, finding.handle)
@@ -121,7 +121,7 @@ class RunsControl:
                 )
                 return
             except Conflict:
-                if now.status is runs.get(self._house, run.id).status:
+                if now.status is runs.find(self._house, run.id).status:
                     raise
         raise Conflict(f"Run {run.id} changes too fast to write down its agent's handle.")
 

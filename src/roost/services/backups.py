@@ -16,6 +16,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.services import secrets, upkeep
 from roost.services.house import House
 from roost.version import VERSION
@@ -35,8 +37,9 @@ class Backup:
     (`turns.py`): then the next piece is a Conflict."""
 
 
-def make(house: House) -> Backup:
+def make(house: House, caller: Caller) -> Backup:
     """Copies the rows and lists the blobs, then hands the file out piece by piece."""
+    caller.require(Action.BACKUP)
     pieces = _pieces(house)
     size = int(next(pieces))  # it has begun now: whenever it is thrown away, it cleans up
     return Backup(size, pieces)

@@ -69,7 +69,7 @@ class Agent:
         return self.ask("datastore_download", name=name, path=str(to), prefix=prefix, overwrite=overwrite)
 
     def uses(self) -> list[tuple[str, str]]:
-        found: list[DataUse] = list(datasets.uses_of_run(self.desk.house, self.run.id))
+        found: list[DataUse] = list(datasets.uses_of_run(self.desk.house, ANN, self.run.id))
         return sorted((use.direction.value, use.name) for use in found)
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ def test_made_registered_and_read(agent: Agent, desk: Desk) -> None:
     record = agent.ask("dataset_register", definition=made, name="birds", tags={"k": "v"}, description="d")
     assert (record["name"], record["version"], record["tags"]) == ("birds", 1, {"k": "v"})
     assert agent.uses() == [("input", f"{OWN}/in/*"), ("output", "birds:1"), ("output", f"{OWN}/in")]
-    (use,) = datasets.uses_of_dataset(desk.house, "vision", record["id"])
+    (use,) = datasets.uses_of_dataset(desk.house, ANN, "vision", record["id"])
     assert use.run_id == agent.run.id
     other = {"sources": [{"datastore": OWN, "path": "in/a"}]}
     with pytest.raises(LookupError, match=r"(?s)data_conflict.*already a dataset registered"):

@@ -18,10 +18,11 @@ from roost.agent.folder import Folder
 from roost.agent.launching import pauses, replicas
 from roost.agent.launching.launch import Launched
 from roost.agent.orders import Halt
-from roost.agent.processes import POLITE_SECONDS, Known, Started, known
+from roost.agent.processes import POLITE_SECONDS, Started
 from roost.domain.endpoints import Serving
 from roost.domain.errors import Forbidden
 from roost.domain.runs import RunSpec
+from roost.machine.processes import Known, known
 from roost.transport.carrying import Carrier
 
 READY = "import os, socket, sys, time\ns = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()\n"

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from roost import Experiment, ScriptRunConfig, Workspace
 from roost.cli.main import app
 from roost.domain.errors import Busy, Incompatible, Unauthorized, Unavailable
+from roost.machine import processes
 from roost.sdk.connection import connections, discovery, embedded, holders
 from roost.sdk.runs import waiting
 from roost.version import API_LEVEL, VERSION
@@ -116,7 +117,7 @@ def test_one_that_is_at_work_is_waited_for_and_not_called_dead(
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as busy:
         assert busy.stdout is not None
         port = busy.stdout.readline().strip()
-        rewrite(home, url=f"http://127.0.0.1:{port}", pid=busy.pid, pid_started=discovery.process_started(busy.pid))
+        rewrite(home, url=f"http://127.0.0.1:{port}", pid=busy.pid, pid_started=processes.started(busy.pid))
         monkeypatch.setattr(embedded, "_ANSWER_SECONDS", 0.3)
         monkeypatch.setattr(embedded, "_BUSY_SECONDS", 0.5)
         try:
@@ -256,7 +257,7 @@ class TestVersions:
         rewrite(home, version="0.0.1", api_level=API_LEVEL - 1)
         again = embedded.ensure(home)
         assert (again.version, again.pid != running.pid) == (VERSION, True)
-        assert discovery.process_started(running.pid) != running.pid_started
+        assert processes.started(running.pid) != running.pid_started
 
     def test_a_busy_older_one_is_used_with_a_warning(
         self, home: Path, workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -282,7 +283,7 @@ class TestVersions:
             embedded.ensure(home)
         assert "99.0.0" in raised.value.message
         assert "Install" in raised.value.hint
-        assert discovery.process_started(running.pid) == running.pid_started
+        assert processes.started(running.pid) == running.pid_started
 
     def test_a_newer_version_of_the_same_level_is_used(
         self, home: Path, running: discovery.ServerRecord, capsys: pytest.CaptureFixture[str]

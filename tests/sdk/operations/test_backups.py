@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from tests.services.houses import Clock, make_house, submit
+from tests.services.houses import ANN, Clock, make_house, submit
 
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
@@ -36,15 +36,15 @@ def backup(tmp_path: Path) -> Path:
     (folder / "vault.key").write_bytes(b"k" * 32)
     run = submit(house)
     content = house.blobs.put(b"weights" * 100_000)
-    files.put(house, run.id, [RunFile(path="outputs/model", blob=content, size=0, modified_at=1.0)])
-    streams.append(house, run.id, "logs/long.txt", 0, LONG)
+    files.put(house, ANN, run.id, [RunFile(path="outputs/model", blob=content, size=0, modified_at=1.0)])
+    streams.append(house, ANN, run.id, "logs/long.txt", 0, LONG)
     house.blobs.put(b"nobody's")
-    made = server.make(house)
+    made = server.make(house, ANN)
     path = tmp_path / "backup.tar"
     path.write_bytes(b"".join(made.pieces))
     assert path.stat().st_size == made.size
     assert list(folder.glob(".backup-*")) == []
-    assert upkeep.sweep(house).blobs == 1  # it is over: sweeping goes on
+    assert upkeep.sweep(house, ANN).blobs == 1  # it is over: sweeping goes on
     house.store.close()
     return path
 
@@ -155,7 +155,7 @@ def test_a_home_that_is_used_is_left_alone(backup: Path, tmp_path: Path) -> None
 def test_sweeping_waits_for_a_back_up_and_goes_on_when_it_is_given_up(tmp_path: Path) -> None:
     house = make_house(tmp_path)
     submit(house)
-    made = server.make(house)
+    made = server.make(house, ANN)
     assert house.upkeep.holder is not None
     del made  # the client went away before the first piece
     assert house.upkeep.holder is None
@@ -167,16 +167,16 @@ def test_a_back_up_whose_reader_stalls_gives_way_and_one_that_is_read_does_not(t
     clock = Clock()
     house = replace(make_house(tmp_path), upkeep=Turns(clock))
     submit(house)
-    slow = server.make(house)
+    slow = server.make(house, ANN)
     for _ in slow.pieces:
         clock.pass_by(STALLED_SECONDS - 1)
         with pytest.raises(Conflict, match="under way"), house.upkeep.taken(patience=0):
             pass
-    stalled = server.make(house)
+    stalled = server.make(house, ANN)
     next(stalled.pieces)
     clock.pass_by(STALLED_SECONDS)
-    assert upkeep.sweep(house).blobs == 0
-    again = server.make(house)
+    assert upkeep.sweep(house, ANN).blobs == 0
+    again = server.make(house, ANN)
     with pytest.raises(Conflict, match="given up"):
         next(stalled.pieces)
     assert sum(map(len, again.pieces)) == again.size

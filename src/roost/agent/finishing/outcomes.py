@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from roost.agent.finishing import excerpts
-from roost.agent.folder import Folder, write
+from roost.agent.folder import Folder
 from roost.agent.launching import ranks
 from roost.domain.codec import decode, encode
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunStatus
+from roost.machine import files
 
 _TAIL_BYTES = 64 * 1024
 
@@ -121,7 +122,7 @@ def last_words(log: Path, hide: Callable[[str], str] = str) -> str:
 
 
 def save(folder: Folder, outcome: Outcome) -> None:
-    write(folder.ended, json.dumps(encode(outcome)).encode())
+    files.write(folder.ended, json.dumps(encode(outcome)).encode())
 
 
 def load(folder: Folder) -> Outcome | None:

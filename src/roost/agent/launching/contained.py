@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from roost.agent.folder import Folder, write
+from roost.agent.folder import Folder
 from roost.domain import containers
 from roost.domain.errors import InvalidInput
 from roost.domain.plans import Plan
@@ -19,6 +19,7 @@ from roost.environments.containers import box as container_box
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers.box import Box, Content, Mount
 from roost.environments.containers.engine import Engine
+from roost.machine import files
 
 TMP = "/tmp"  # noqa: S108 - inside the container
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -65,7 +66,7 @@ def _data(folder: Folder, spec: RunSpec) -> list[Mount]:
 def start(folder: Folder, plan: Plan, argv: Sequence[str], environment: Mapping[str, str], log: Path, name: str) -> Box:
     """One process in a container of its own, with a name that no other of this agent has. Raises CannotStart."""
     engine = container_engine.find()
-    write(folder.container, json.dumps({"engine": engine.path}).encode())
+    files.write(folder.container, json.dumps({"engine": engine.path}).encode())
     definition = plan.spec.environment.definition if plan.spec.environment else {}
     content = Content(
         image=plan.image,

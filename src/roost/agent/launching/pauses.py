@@ -3,9 +3,10 @@ was ready waits, longer each time. Of the replicas of one version never all wait
 """
 
 import contextlib
-import fcntl
 import os
 from pathlib import Path
+
+from roost.machine import locks
 
 PAUSES = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """After each start in a row that did not become ready."""
@@ -46,12 +47,7 @@ class Pauses:
         """Takes the lock where no other replica has it; the kernel frees that of an agent that was killed."""
         if self._lock is None:
             try:
-                lock = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                self._lock = locks.try_hold(self._path, flags=os.O_NOFOLLOW)
             except OSError:
                 return True  # nothing can be seen of the others: better to try too often than all to wait
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._lock = lock
-            except OSError:
-                os.close(lock)
         return self._lock is not None

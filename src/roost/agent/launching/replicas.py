@@ -19,10 +19,11 @@ from roost.agent.folder import Folder, make_private
 from roost.agent.launching.launch import Launched
 from roost.agent.launching.pauses import Pauses
 from roost.agent.orders import Orders
-from roost.agent.processes import POLITE_SECONDS, Known, wait
+from roost.agent.processes import POLITE_SECONDS, wait
 from roost.domain.endpoints import Serving
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import Reason, RunSpec
+from roost.machine.processes import Known
 from roost.transport.carrying import Carrier, Meanwhile
 from roost_job.scoring.frames import ENDED, EXIT_ABORTED
 

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from roost.agent.folder import Folder, write
+from roost.agent.folder import Folder
+from roost.machine.files import write
 
 Laid = Mapping[str, Sequence[int]]
 """Name in the run's history → what the file was when it was laid out."""

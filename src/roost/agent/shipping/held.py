@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from roost.agent.folder import Folder, write
-from roost.agent.processes import Known
+from roost.agent.folder import Folder
 from roost.domain.codec import encode
 from roost.domain.plans import Access, Plan
+from roost.machine import files
+from roost.machine.processes import Known
 
 MOST = 256
 """Files that are held: those of more processes than any run here has, and far below a process's limit."""
@@ -77,7 +78,7 @@ class Held:
                 place.mkdir(mode=0o700, exist_ok=True)
         except OSError:
             return False
-        write(folder.plan, json.dumps({"plan": encode(plan), "access": encode(access)}).encode())
+        files.write(folder.plan, json.dumps({"plan": encode(plan), "access": encode(access)}).encode())
         return True
 
     def _changed(self, place: Path) -> list[os.DirEntry[str]]:

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roost.agent.folder import Folder, write
+from roost.agent.folder import Folder
 from roost.agent.shipping import shared_folders
 from roost.domain.secret_forms import patterns
+from roost.machine import files
 
 MASK = b"***"
 _PIECE = 1024 * 1024
@@ -108,7 +109,7 @@ class Masks:
             if new := set(values) - self._values:
                 noted = self._note(self._values | new)
                 if (common := shared_folders.secrets_of(self.folder)) is not None:  # for whoever ships the logs of all
-                    write(common / f"secrets-{self.folder.root.name}.json", noted)
+                    files.write(common / f"secrets-{self.folder.root.name}.json", noted)
                 self._learn(new)
 
     def note_again(self) -> None:
@@ -119,7 +120,7 @@ class Masks:
 
     def _note(self, values: set[str]) -> bytes:
         noted = json.dumps(sorted(values)).encode()
-        write(self.folder.secrets, noted)
+        files.write(self.folder.secrets, noted)
         return noted
 
     def _ask_others(self) -> None:

@@ -5,7 +5,6 @@ In each working copy both are links into the folder that the nodes share. What t
 no script sees it, and is changed under one lock: which files came with the snapshot, which are kept, which nodes have left.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -15,10 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.agent.folder import Folder, shared, write
+from roost.agent.folder import Folder, shared
 from roost.agent.launching import ranks
 from roost.agent.preparing import snapshot_files
 from roost.agent.preparing.snapshot_files import Laid
+from roost.machine import files, locks
 
 TOPS = ("outputs", "logs")
 OWN_FOLDERS = (
@@ -41,8 +41,7 @@ class Together:
     def alone(self) -> Iterator[None]:
         """One agent at a time; a killed one lets go."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(self.state / "lock", "a", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locks.held(self.state / "lock"):
             yield
 
     def read(self, name: str) -> dict[str, list[int]]:
@@ -54,7 +53,7 @@ class Together:
 
     def note(self, name: str, more: Mapping[str, Sequence[int]]) -> None:
         """Adds to what is noted under a name; with the lock held."""
-        write(self.state / name, json.dumps({**self.read(name), **more}).encode())
+        files.write(self.state / name, json.dumps({**self.read(name), **more}).encode())
 
     @property
     def laid(self) -> Laid:

@@ -11,11 +11,12 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from roost.agent.folder import Folder, write
+from roost.agent.folder import Folder
 from roost.agent.link import Link
 from roost.domain import names
 from roost.domain.errors import Conflict, DiskFull, Forbidden, InvalidInput, NotFound
 from roost.domain.files import ALIASES, RunFile
+from roost.machine import files
 from roost.transport.landing import opened
 
 _AT_ONCE = 500
@@ -55,7 +56,7 @@ class Staging:
             with opened([path]) as (file,):  # the script may make it a link meanwhile
                 shutil.copyfile(file, data)
                 note = {"name": name, "modified_at": file.stat().st_mtime, "run": run_id}
-            write(self._root / f"{number}.json", json.dumps(note).encode())
+            files.write(self._root / f"{number}.json", json.dumps(note).encode())
         except OSError as error:
             data.unlink(missing_ok=True)
             raise DiskFull(f"{str(path)!r} cannot be copied for its upload: {error.strerror}.") from error

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from roost.agent.folder import Folder
-from roost.agent.processes import Known
+from roost.machine.processes import Known
 from roost_job.tracking.spool import Writer
 
 _FIRST = 1.0

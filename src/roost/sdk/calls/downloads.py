@@ -1,13 +1,12 @@
 """A run's files on this machine. Where the control plane shares this machine they are copied from its folder, else fetched."""
 
-import os
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from roost.domain import codec, names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import RunFile
+from roost.machine import files
 from roost.sdk.connection.connections import Connection
 from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
@@ -104,11 +103,6 @@ def _bring(connection: Connection, run_id: str, file: RunFile, target: Path, loo
     if shared is None:
         route = path_of("runs", run_id, "files", file.path)
         return connection.client.download(route, target, progress=lambda *_: look())
-    part = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
+    with files.replacing(target) as part:
         shared.copy_to(file.blob, part, 0o644, lambda _: look())
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
     return file.size

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from roost.domain import codec
 from roost.domain.errors import InvalidInput, Unavailable
+from roost.machine import processes
 
 HOME_VARIABLE = "ROOST_HOME"
 _LEAST_TICKS = 50
@@ -64,15 +65,6 @@ def read_token(at: Path) -> str:
         ) from None
 
 
-def process_started(pid: int) -> int | None:
-    """When a process began, in the kernel's ticks; None when it is not there or has ended and only waits to be reaped."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
-
-
 class Effort:
     """Tells a process that works, but has no time, from one that is stuck: the first uses its processor or waits for it."""
 
@@ -92,11 +84,8 @@ class Effort:
 
 def _effort(pid: int) -> tuple[str, int]:
     """A process's state and the ticks that it has had of processors, all its threads together."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return "", 0
-    return fields[0].decode(), int(fields[11]) + int(fields[12])
+    found = processes.look(pid)
+    return (found.state, found.ticks) if found else ("", 0)
 
 
 def note_down(at: Path, record: ServerRecord) -> None:
@@ -118,4 +107,4 @@ def was_put_down(at: Path, record: ServerRecord | None) -> bool:
 
 def is_alive(record: ServerRecord) -> bool:
     """Whether the very process that wrote the record lives."""
-    return process_started(record.pid) == record.pid_started
+    return processes.started(record.pid) == record.pid_started

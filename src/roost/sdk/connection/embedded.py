@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from roost.domain.errors import Busy, Incompatible, RoostError, Unavailable
+from roost.machine.locks import FileLock
 from roost.sdk.connection import discovery, holders
 from roost.sdk.connection.discovery import ServerRecord
 from roost.sdk.connection.holders import Holder
-from roost.sdk.connection.locks import FileLock
 from roost.transport.client import Client, Endpoint
 from roost.version import API_LEVEL, VERSION
 from roost_job.exceptions import ServiceException

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from roost.sdk.connection import discovery
+from roost.machine import processes
 
 LOCK = "server.lock"
 _POLITE_SECONDS = 15.0
@@ -41,7 +41,7 @@ def find(home: Path) -> Holder | None:
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if place.stat().st_uid in (os.getuid(), lock.st_uid) and _holds(place, lock):
-                started = discovery.process_started(int(place.name))
+                started = processes.started(int(place.name))
                 if started is not None:
                     return Holder(int(place.name), started)
     return None
@@ -83,7 +83,7 @@ def end(holder: Holder, home: Path) -> bool:
 
 def _is_gone(holder: Holder, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while discovery.process_started(holder.pid) == holder.started:
+    while processes.started(holder.pid) == holder.started:
         if time.monotonic() > until:
             return False
         time.sleep(0.05)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from roost.blobs import umasks
 from roost.blobs.copying import copy
 from roost.domain import codec, globs, names
 from roost.domain.datastores import OWN, DatastoreKind, Item, missing_folder
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
+from roost.machine import umasks
 from roost.sdk import late
 from roost.sdk.core import upload_messages
 from roost.transport import storing

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import platform
 import shutil
-import socket
 import stat
 import sys
 import time
@@ -18,6 +17,7 @@ from roost.domain.conda import CHANNELS_ONLY, INDEX_FIRST, INDEX_IF_UNREACHABLE
 from roost.domain.errors import RoostError
 from roost.environments import places
 from roost.environments.containers import engine as container_engine
+from roost.machine import ports
 from roost.sdk.connection import discovery, embedded
 from roost.sdk.connection.connections import CHECK_ADDRESS, elsewhere
 from roost.sdk.operations import systemd
@@ -172,13 +172,10 @@ def _port(home: Path) -> Iterator[Check]:
     place = urlsplit(last.url) if last else None
     if place is None or not place.port:
         return
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((place.hostname or "127.0.0.1", place.port))
-            yield Check("port", OK, f"{place.port}, that of the last time, is free.")
-        except OSError:
-            yield Check("port", WARN, f"{place.port}, that of the last time, is taken; another one will be used.")
+    if ports.is_free(place.port, place.hostname or "127.0.0.1"):
+        yield Check("port", OK, f"{place.port}, that of the last time, is free.")
+    else:
+        yield Check("port", WARN, f"{place.port}, that of the last time, is taken; another one will be used.")
 
 
 def _answering(endpoint: Endpoint, hint: str, pid: int | None = None) -> Iterator[Check]:

@@ -20,9 +20,9 @@ from pathlib import Path
 from roost.domain import codec
 from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
-from roost.sdk.connection import discovery
+from roost.machine import files, processes
+from roost.machine.locks import FileLock
 from roost.sdk.connection.connections import Connection, named_url
-from roost.sdk.connection.locks import FileLock
 from roost.sdk.runs.interactive_outputs import Tracked
 from roost.transport.client import Client, path_of
 from roost.transport.pacing import Pace, Pauses
@@ -83,14 +83,12 @@ class Session:
         pid = os.getpid()
         owner = {
             "pid": pid,
-            "pid_started": discovery.process_started(pid),
+            "pid_started": processes.started(pid),
             "url": named_url(),
             "run_id": self._run_id,
             "owns": self.owns,
         }
-        part = self.folder / f"{OWNER}.part"
-        part.write_text(json.dumps(owner), encoding="utf-8")
-        part.replace(self.folder / OWNER)
+        files.write(self.folder / OWNER, json.dumps(owner))
 
     def flush(self) -> None:
         """Returns when everything logged before is at the control plane; raises when it cannot be reached."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from roost.domain import codec
 from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
+from roost.machine.locks import FileLock
 from roost.sdk.connection.connections import Connection
-from roost.sdk.connection.locks import FileLock
 from roost.sdk.runs import interactive_outputs
 from roost.sdk.runs.interactive import HEARTBEAT, LOCK, OWNER, report, spools_of
 from roost.transport.client import path_of

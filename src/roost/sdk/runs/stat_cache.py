@@ -13,6 +13,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from roost.machine import files
+
 _FORMAT = f"roost-snapshot-2-{sys.version_info.major}.{sys.version_info.minor}\n".encode()
 _DIGEST = 32
 
@@ -56,14 +58,9 @@ def load(path: Path) -> Cache:
 def save(path: Path, cache: Cache) -> None:
     """Whole or not at all; a disk that is full or read-only only costs the speed of the next time."""
     payload = marshal.dumps((cache.rules, cache.verdicts, cache.manifest, cache.files, cache.said))
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
+    with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary.write_bytes(_FORMAT + blake3(payload).digest() + payload)
-        temporary.replace(path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
+        files.write(path, _FORMAT + blake3(payload).digest() + payload)
 
 
 def is_settled(signature: Signature, read_at_ns: int) -> bool:
