@@ -1,13 +1,14 @@
 # One command per chore; `make help` lists them.
 #
-# PYTHON            the interpreter that makes .venv: Python 3.11 or newer, found by itself when not given
-# JOBS              processes for the tests
-# ROOST_TEST_CACHE  the one folder for what is large and slow to get: the peers of the benchmarks, built environments
-# PARTS             which parts of `make test-real`; all when not given
-# AT_ONCE           how many parts of it run at the same time
-# REAL_SECONDS      what all parts together may take: one that would not fit any more is left out, and that is said
-# SOAK_SECONDS      how long `make soak` takes
-# BENCH             arguments of the benchmarks, such as BENCH="log_call ingest --rounds 3"
+# PYTHON              the interpreter that makes .venv: Python 3.11 or newer, found by itself when not given
+# JOBS                processes for the tests
+# ROOST_TEST_CACHE    the one folder for what is large and slow to get: the peers of the benchmarks, built environments
+# ROOST_TEST_REQUIRE  what must not skip, such as `interpreters,root,fuse,chromium`: a test that would skip for it fails instead
+# PARTS               which parts of `make test-real`; all when not given
+# AT_ONCE             how many parts of it run at the same time
+# REAL_SECONDS        what all parts together may take: one that would not fit any more is left out, and that is said
+# SOAK_SECONDS        how long `make soak` takes
+# BENCH               arguments of the benchmarks, such as BENCH="log_call ingest --rounds 3"
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

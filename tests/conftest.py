@@ -20,6 +20,13 @@ from roost.sdk.connection import discovery, embedded
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure() -> None:
+    try:
+        skips.required()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost: what is printed here comes after pytest's own summary
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     yield

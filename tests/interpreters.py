@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
+from tests import skips
 
 WANTED = ("3.6", "3.8", "3.10", "3.11", "3.13")
 ALSO = ("3.7", "3.9", "3.12")
@@ -20,8 +21,9 @@ def python(version: str) -> str:
     """The path of an interpreter of this minor version; skips the test where there is none."""
     found = _find(version)
     if found is None:
-        pytest.skip(
-            f"no Python {version} on this machine: name one in ROOST_TEST_PYTHONS, or put python{version} on PATH"
+        skips.skip(
+            f"python{version}",
+            f"no Python {version} on this machine: name one in ROOST_TEST_PYTHONS, or put python{version} on PATH",
         )
     return found
 

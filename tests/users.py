@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests import skips
 
 _NOBODY = 65534
 
@@ -35,7 +36,7 @@ def folder_for_all(prefix: str) -> Path:
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
             folder.chmod(0o755)
             return folder
-    pytest.skip("no temporary folder here that other users may enter")
+    return skips.skip("temporary-folder", "no temporary folder here that other users may enter")
 
 
 @pytest.fixture

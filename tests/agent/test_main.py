@@ -303,7 +303,9 @@ def test_metrics_of_the_script_and_of_the_node_arrive(plane):
 
 def test_a_node_that_does_not_share_the_control_plane_s_disk(own_plane):
     plane = own_plane
-    for mark in (plane.home / "blobs").glob(".roost-*"):
+    marks = list((plane.home / "blobs").glob(".roost-*"))
+    assert marks
+    for mark in marks:
         mark.unlink()
     sources = {
         "train.py": """

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import skips
 
 ROOT = Path(__file__).parents[2]
 BUNDLED = Path(ensurepip.__file__).parent / "_bundled"
@@ -34,11 +35,13 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
         wheel.writestr("small-1.dist-info/RECORD", "")
     return "small-1-py3-none-any.whl"
 """
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(not list(BUNDLED.glob("pip-*.whl")), reason="this Python has no pip of its own (python3-venv)"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(autouse=True)
+def bundled_pip() -> None:
+    if not list(BUNDLED.glob("pip-*.whl")):
+        skips.skip("pip", "this Python has no pip of its own (python3-venv)")
 
 
 @pytest.fixture

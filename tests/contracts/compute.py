@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.contracts.store import WS, at_once, event, submission
+from tests.contracts.store import WS, StoreContract, at_once, event, submission
 
 from roost.domain.compute import Adjustment, Compute, ComputeKind, Node, NodeState, adjust
 from roost.domain.errors import ComputeConflict, ComputeNotFound, NotFound
@@ -41,11 +41,7 @@ def deciding(at: float) -> Callable[[Compute, Load], Adjustment]:
     return lambda compute, load: adjust(compute, load.nodes, load.held, load.asked, at)
 
 
-class ComputeContract:
-    @pytest.fixture
-    def store(self) -> Store:
-        raise NotImplementedError
-
+class ComputeContract(StoreContract):
     @pytest.fixture(autouse=True)
     def _places(self, store: Store) -> None:
         for workspace in (WS, OTHER):

@@ -1,12 +1,11 @@
-"""What every store promises of environments and their builds (`roost.store.base`), as tests; the rest is in `store.py`."""
+"""What every store promises of environments and their builds (`roost.store.base`), as tests."""
 
 import pytest
-from tests.contracts.store import WS, at_once, event, submission
+from tests.contracts.store import WS, StoreContract, at_once, event, submission
 
 from roost.domain.environments import Archive, Build, Environment
 from roost.domain.errors import NotFound
 from roost.domain.runs import RunStatus
-from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import Store
 
 
@@ -14,16 +13,7 @@ def environment(name: str = "mine", **definition: object) -> Environment:
     return Environment(workspace=WS, name=name, version="", definition=definition, user="ann", created_at=3.0)
 
 
-class EnvironmentsContract:
-    @pytest.fixture
-    def store(self) -> Store:
-        raise NotImplementedError
-
-    @pytest.fixture(autouse=True)
-    def _place(self, store: Store) -> None:
-        store.workspaces.ensure(Workspace(name=WS, user="ann", created_at=1.0))
-        store.experiments.ensure(Experiment(id="id-train", workspace=WS, name="train", user="ann", created_at=1.0))
-
+class EnvironmentsContract(StoreContract):
     def preparing(self, store: Store, run_id: str) -> str:
         store.runs.create(WS, submission(run_id), user="ann", at=2.0)
         store.runs.apply(run_id, event(RunStatus.PREPARING))

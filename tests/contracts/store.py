@@ -1,5 +1,15 @@
 """What the contracts of every store share: places to put things, and how they are made. Each noun's contract is a file beside
-this one (`runs.py`, `metrics.py`, …); a store's test file subclasses them and supplies `store`.
+this one (`runs.py`, `metrics.py`, …), a class of tests. The tests of a store subclass each of them and supply one fixture:
+
+    class TestRuns(RunsContract):
+        @pytest.fixture
+        def store(self, tmp_path: Path) -> Iterator[Store]:
+            store = MyStore(tmp_path)
+            yield store
+            store.close()
+
+Nothing else is needed: no conftest of Roost, no marker, and no test of a contract waits for anything but the store.
+`tests/chores/test_contracts.py` uses them as a project outside of this one would.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,9 +68,13 @@ def at_once(work: Callable[[int], T], threads: int) -> list[T]:
 
 
 class StoreContract:
+    """A subclass supplies `store`: a new and empty one for every test, which several threads use at once."""
+
     @pytest.fixture
     def store(self) -> Store:
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no fixture `store`: it returns the store to test, new and empty."
+        )
 
     @pytest.fixture(autouse=True)
     def _places(self, store: Store) -> None:

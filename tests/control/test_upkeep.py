@@ -43,5 +43,11 @@ def test_it_sweeps_again_and_again(tmp_path: Path) -> None:
 
 def test_it_may_end_before_it_began(tmp_path: Path) -> None:
     house = make_house(tmp_path)
-    Upkeep(house).stop()
+    house.blobs.put(b"nobody's")
+    upkeep = Upkeep(house, first=0.0, every=0.01)
+    upkeep.stop()
+    upkeep.start()
+    upkeep._thread.join(30)
+    assert not upkeep._thread.is_alive()
+    assert len(list(house.blobs.walk())) == 1, "nothing was swept"
     house.store.close()

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests import debian
-from tests.data.disks import small_disk
+from tests import skips
 from tests.data.servers import MODIFIED, Server, content, serving, until
+from tests.disks import small_disk
 
 from roost.data import mounting, supervising
 from roost.data.blocks import BLOCK
@@ -187,8 +187,9 @@ class TestCacheInstead:
 @pytest.fixture(scope="session")
 def fuse() -> None:
     """Skips with the reason where nothing can be mounted."""
-    if reason := debian.missing(debian.FUSE) or supervising.why_not():
-        pytest.skip(reason)
+    skips.needs("fuse")
+    if reason := supervising.why_not():
+        skips.skip("fuse", reason)
 
 
 @pytest.fixture
@@ -384,7 +385,7 @@ class TestFuse:
         device = os.stat(made.path).st_dev
         told = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
         if not os.access(told, os.W_OK):
-            pytest.skip("only root says how far")
+            skips.skip("root", "only root says how far")
         assert told.read_text() == "1024\n"
 
     def test_what_is_no_mount_keeps_how_far_is_read(self, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Environments in images on a machine with no engine: Azure's are built natively, others say what to do. Engines of their own
-are in `tests/real/test_containers.py`.
+are in `tests/real/test_containers_images.py`.
 """
 
 import os

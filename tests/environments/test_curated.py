@@ -127,6 +127,7 @@ def test_the_guide_s_table_of_horovod_is_the_catalogue_s() -> None:
                 cells = rows.setdefault(release.horovod, {"PyTorch": [], "TensorFlow": []})
                 cells[framework.title].append(f"**{minor}**" if release.tried else minor)
     lines = GUIDE.read_text().splitlines()
+    assert len(rows) > 3
     for horovod, cells in rows.items():
         assert f"| {horovod} | {', '.join(cells['PyTorch'])} | {', '.join(cells['TensorFlow'])} |" in lines
 
@@ -167,6 +168,7 @@ def test_every_listed_name_leads_to_an_environment_and_names_each_package_once()
 
 
 def test_the_catalogue_holds_together() -> None:
+    assert {"PyTorch", "TensorFlow"} <= {framework.title for framework in catalogue.frameworks()}
     for framework in catalogue.frameworks():
         assert framework.releases
         for release in framework.releases:

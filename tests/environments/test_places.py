@@ -1,40 +1,53 @@
 """Variables that name another user's folders, as `su` leaves them: passed over, and named by `roost doctor`."""
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.users import closed_folder, ordinary_user
+from tests.users import closed_folder, folder_for_all, ordinary_user
 
 from roost.domain.errors import InvalidInput
 from roost.environments import places, pythons
 from roost.environments.conda import settings as conda_settings
 from roost.environments.containers import workshop
 from roost.environments.pip import settings as pip_settings
+from roost.environments.pythons import Python
 from roost.sdk.core import configs
 from roost.sdk.environments import conda_environments
 from roost.sdk.operations import checks, systemd
 from roost.sdk.runs import git
 
 __all__ = ["closed_folder"]
-ME = "{}.{}".format(*sys.version_info)
+
+
+@pytest.fixture
+def program() -> Iterator[Path]:
+    """A Python 3.9 that every user may run: it answers as one."""
+    pythons._ask(sys.executable)  # kept: this interpreter may itself be where the ordinary user cannot read
+    folder = folder_for_all("roost-python-")
+    path = folder / "python3.9"
+    path.write_text('#!/bin/sh\necho 3.9.7\necho "$0"\n')
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("pyenv", ["", "/.pyenv"], ids=["closed itself", "in a closed one"])
-def test_a_python_is_found_beside_places_that_cannot_be_read(closed_folder: Path, pyenv: str) -> None:
+def test_a_python_is_found_beside_places_that_cannot_be_read(closed_folder: Path, program: Path, pyenv: str) -> None:
     """In a closed folder not even whether a place is there can be asked."""
-    own = {"PYENV_ROOT": f"{closed_folder}{pyenv}", "PATH": f"{closed_folder}:{closed_folder}/bin:/usr/bin"}
-    pythons._ask(sys.executable)  # kept: this interpreter may itself be where the ordinary user cannot read
+    own = {"PYENV_ROOT": f"{closed_folder}{pyenv}", "PATH": f"{closed_folder}:{closed_folder}/bin:{program.parent}"}
     with ordinary_user():
-        assert ME in pythons.minors(own) or not os.access(sys.executable, os.X_OK)
-        assert isinstance(pythons.found("", own["PATH"], own["PYENV_ROOT"]), list)
+        assert "3.9" in pythons.minors(own)
+        assert Python(str(program), (3, 9, 7)) in pythons.found("", own["PATH"], own["PYENV_ROOT"])
 
 
-def test_a_home_that_cannot_be_read(closed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_cannot_be_read(closed_folder: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(closed_folder))
     with ordinary_user():
-        assert isinstance(pythons.found("", "/usr/bin", ""), list)
+        assert Python(str(program), (3, 9, 7)) in pythons.found("", str(program.parent), "")
         assert conda_settings.read(os.environ).channels == ()
         assert list(conda_environments._prefixes()) == []
         assert pip_settings.usable({"HOME": str(closed_folder)})["UV_NO_CACHE"] == "1"

@@ -1,16 +1,22 @@
 """Endpoints for journeys: deployed over the routes, asked over HTTP, loaded by threads that keep what they were answered."""
 
 import http.client
+import json
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import psutil
+import pytest
+from tests.journeys.kills import alive
+
 from roost import Workspace
+from roost.agent.folder import Folder
 from roost.domain.codec import decode, encode
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Replica, Version
 from roost.domain.errors import EndpointNotFound
@@ -166,3 +172,39 @@ def load(port: int, threads: int = 4) -> Iterator[Load]:
         made._over.set()
         for thread in made._threads:
             thread.join(SECONDS)
+
+
+TWO = Limits(min_replicas=2, max_replicas=2)
+SLOW_INIT = "import time\n\ndef init():\n    time.sleep(600)\n\ndef run(data):\n    return data\n"
+
+
+@pytest.fixture
+def service(workspace: Workspace) -> Service:
+    return Service(workspace)
+
+
+def echo(text: str) -> str:
+    return ECHO.format(text=text)
+
+
+def counted(calls: Path, *lines: str) -> str:
+    """A script that writes a letter to a file for each request that it begins with."""
+    begin = [f"with open({str(calls)!r}, 'a') as calls:", "    calls.write('x')"]
+    return "import time\n\ndef init():\n    pass\n\ndef run(data):\n    " + "\n    ".join([*begin, *lines])
+
+
+def processes(service: Service) -> list[int]:
+    """All that an endpoint has on this machine: its front, what carries the mark of a replica, and those who look after it."""
+    runs = list((service.folder.parent.parent / "runs").glob("endpoint-*"))
+    marks = {Folder(run).mark for run in runs}
+    found: set[int] = set()
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            front = "roost.serving" in process.cmdline() and str(service.folder) in process.cmdline()
+            if front or process.environ().get("ROOST_MARK") in marks:
+                found.add(process.pid)
+    for run in runs:
+        with suppress(psutil.Error, OSError, ValueError):
+            agent = psutil.Process(json.loads((run / "agent.json").read_bytes())["pid"])
+            found.update((agent.pid, agent.ppid()))
+    return [pid for pid in found if alive(pid) and pid > 1]

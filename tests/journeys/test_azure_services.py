@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from tests.journeys.endpoints import load, score
 from tests.sdk.folders import tree
@@ -381,7 +382,6 @@ def test_trying_out_on_this_machine(ws: Workspace, capsys: pytest.CaptureFixture
 
 
 def test_a_profile(ws: Workspace) -> None:
-    pandas = pytest.importorskip("pandas")
     rows = pandas.DataFrame({"request": [json.dumps({"data": [each]}) for each in range(20)]})
     dataset = Dataset.Tabular.register_pandas_dataframe(
         rows, ws.get_default_datastore(), "requests", show_progress=False

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from tests.sdk.folders import tree
 
+from azureml.exceptions import AzureMLException
+
 pytestmark = pytest.mark.slow
 
 TRAIN = """
@@ -180,7 +182,7 @@ def test_train_watch_read_back(project: Path, tmp_path: Path, capsys: pytest.Cap
     assert git["commit"] == properties["mlflow.source.git.commit"] and len(git["commit"]) == 40
     assert properties["mlflow.source.git.repoURL"] == git["repository_uri"]
     assert properties["mlflow.source.git.branch"] == "trunk"
-    with pytest.raises(Exception, match="author"):
+    with pytest.raises(AzureMLException, match="author"):
         run.add_properties({"author": "bob"})
     run.display_name = "the good one"
     assert (Run.get(ws, run.id).display_name, run.name, run.number) == ("the good one", "the good one", 1)
@@ -221,7 +223,7 @@ def test_restore_the_snapshot(project: Path, tmp_path: Path) -> None:
     assert (place / "outputs/stale.pt").exists()
     again = Path(run.restore_snapshot(run.get_snapshot_id()))
     assert sorted(path.name for path in again.iterdir()) == sorted(path.name for path in place.iterdir())
-    with pytest.raises(Exception, match="is there already"):
+    with pytest.raises(AzureMLException, match="is there already"):
         run.restore_snapshot(path=str(place))
 
 
@@ -236,7 +238,7 @@ def test_a_stale_output_that_the_script_changes_is_kept(project: Path) -> None:
 
 def test_cancel_fail_and_refuse(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from azureml.core import Experiment, ScriptRunConfig, Workspace
-    from azureml.exceptions import ActivityFailedException, AzureMLException, ExperimentExecutionException
+    from azureml.exceptions import ActivityFailedException, ExperimentExecutionException
 
     ws = Workspace.from_config()
     experiment = Experiment(ws, "birds")
@@ -269,7 +271,7 @@ def test_a_notebook_s_run(project: Path) -> None:
     assert run.get_properties()["azureml.git.branch"] == "trunk"
     assert Path(run.restore_snapshot(), "train.py").is_file()
     plain = experiment.start_logging()
-    with pytest.raises(Exception, match="no snapshot"):
+    with pytest.raises(AzureMLException, match="no snapshot"):
         plain.get_snapshot_id()
     plain.fail("it broke", error_code="E7")
     assert plain.get_details()["error"]["error"]["message"] == "E7: it broke"
@@ -303,7 +305,7 @@ def test_experiments(project: Path) -> None:
     assert first.archived_time is None
     Experiment.delete(ws, second.id)
     assert [each.name for each in Experiment.list(ws, view_type="All")] == ["first"]
-    with pytest.raises(Exception, match="has runs"):
+    with pytest.raises(AzureMLException, match="has runs"):
         Experiment.delete(ws, first.id)
-    with pytest.raises(Exception, match="view_type"):
+    with pytest.raises(AzureMLException, match="view_type"):
         Experiment.list(ws, view_type="Some")

@@ -6,12 +6,12 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import disks
 from tests.environments import wheels
 from tests.environments.test_wheels import RULES
 from tests.journeys.test_submit import gone, until
@@ -147,23 +147,18 @@ def test_a_wheel_that_was_changed_is_not_installed(submit: Submit, shelf: Path, 
 
 
 @pytest.fixture
-def small_disk(home: Path) -> Iterator[Path]:
+def disk(home: Path) -> Iterator[Path]:
     """The environments of this home are on a disk of 2 MB."""
-    if os.geteuid():
-        pytest.skip("only root may mount a small disk")
-    place = home / "envs"
-    place.mkdir(parents=True, mode=0o700)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", place], check=True)
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    with disks.small_disk(home / "envs", "2m") as place:
+        yield place
 
 
-def test_a_full_disk(small_disk: Path, submit: Submit, shelf: Path) -> None:
+def test_a_full_disk(disk: Path, submit: Submit, shelf: Path) -> None:
     wheels.wheel(shelf, "large", "1.0", files={"large.py": f"WORDS = {'x' * 8_000_000!r}\n"})
     told = failure(submit("lower", "large"))
     assert "No space left" in told
     assert "The disk is full" in told
-    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    disks.enlarge(disk, "64m")
     run = submit("lower", "large")
     run.wait_for_completion()
     assert run.get_metrics("lower") == {"lower": "2.0"}

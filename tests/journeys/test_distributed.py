@@ -20,6 +20,7 @@ from roost import (
     TensorflowConfiguration,
     Workspace,
 )
+from roost.domain.errors import InvalidInput
 from roost_job.exceptions import ActivityFailedException
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -244,5 +245,5 @@ def test_data_is_delivered_when_all_nodes_have_ended_well(
     with pytest.raises(ActivityFailedException, match="rank 1 has no data"):
         run.wait_for_completion()
     assert run.output_datasets == {}
-    with pytest.raises(Exception, match="fixed"):
+    with pytest.raises(InvalidInput, match="There is no file at workspaceblobstore/fixed"):
         Dataset.File.from_files((workspace.get_default_datastore(), "fixed/**")).to_path()

@@ -329,7 +329,9 @@ def test_a_repetition_installs_what_was_installed_then_unless_it_is_to_be_fresh(
     fresh.wait_for_completion()
     assert fresh.get_metrics()["lower"] == "3.0"
 
-    for prefix in (home / "envs").glob("[!.]*"):
+    prefixes = list((home / "envs").glob("[!.]*"))
+    assert prefixes
+    for prefix in prefixes:
         (prefix / ".ready").unlink()
     later = first.repeat()
     later.wait_for_completion()

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.disks import small_disk
 from tests.data.servers import until
+from tests.disks import small_disk
 from tests.sdk.folders import tree
 from typer.testing import CliRunner
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests import skips
 from tests.sdk.folders import tree
 
 from roost import AmlCompute, ComputeTarget, Experiment, ScriptRunConfig, Workspace
@@ -28,8 +29,9 @@ def groups(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
                 place.rmdir()
                 return
             place.rmdir()
-    pytest.skip(
-        "No control group with a limit of memory can be made here: that takes root, or a folder that is delegated."
+    skips.skip(
+        "cgroups",
+        "No control group with a limit of memory can be made here: that takes root, or a folder that is delegated.",
     )
 
 

@@ -9,6 +9,7 @@ from tests.journeys.test_submit import until
 from tests.sdk.folders import tree
 
 from roost import Experiment, ScriptRunConfig, Workspace
+from roost.domain.errors import NotFound
 from roost_job.exceptions import ActivityFailedException, UserErrorException
 
 pytestmark = pytest.mark.slow
@@ -142,5 +143,5 @@ def test_outside_of_jobs(experiment: Experiment, workspace: Workspace) -> None:
     vault.delete_secret("one")
     vault.delete_secrets(["two"])
     assert vault.list_secrets() == []
-    with pytest.raises(Exception, match="There is no secret 'one'"):
+    with pytest.raises(NotFound, match="There is no secret 'one'"):
         vault.get_secret("one")

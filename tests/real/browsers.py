@@ -10,8 +10,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import pytest
-from tests import debian
+from tests import skips
 
 from roost import Workspace
 
@@ -34,8 +33,7 @@ place.dispatchEvent(new PointerEvent(kind, at));
 
 def check() -> None:
     """Skips with the reason where there is no Chromium with its driver."""
-    if reason := debian.missing(debian.CHROMIUM):
-        pytest.skip(reason)
+    skips.needs("chromium")
 
 
 def _driver(tries: int = 3) -> tuple["subprocess.Popen[str]", str]:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-import pytest
-from tests import debian
+from tests import skips
 from tests.users import folder_for_all
 
 _SECONDS = 60
@@ -41,8 +40,7 @@ class Cluster:
 
 def programs() -> Path:
     """Where PostgreSQL's programs are; skips with the reason where there are none."""
-    if reason := debian.missing(debian.POSTGRESQL):
-        pytest.skip(reason)
+    skips.needs("postgresql")
     return _found()[-1]
 
 

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-from tests import debian
+from tests import skips
 
 _NET = "10.97.{}.{}"
 _ENTER = """#!/bin/sh
@@ -24,15 +23,13 @@ exec "$@"' sh "$@"
 
 def check() -> None:
     """Skips with the reason where hosts cannot be made."""
-    if os.geteuid() != 0:
-        pytest.skip("Hosts in network namespaces need root.")
-    if reason := debian.missing(debian.NAMESPACES):
-        pytest.skip(reason)
+    skips.needs("root")
+    skips.needs("namespaces")
     probe = subprocess.run(
         ["ip", "netns", "add", f"roost-probe-{os.getpid()}"], capture_output=True, text=True, check=False
     )
     if probe.returncode:
-        pytest.skip(f"No network namespace can be made here: {probe.stderr.strip()}")
+        skips.skip("namespaces", f"No network namespace can be made here: {probe.stderr.strip()}")
     _ip("netns", "del", f"roost-probe-{os.getpid()}")
 
 

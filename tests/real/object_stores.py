@@ -20,15 +20,15 @@ from email.utils import formatdate
 from pathlib import Path
 from urllib.error import URLError
 
-import pytest
-from tests import debian
+from tests import skips
+from tests.real import caches
 
 ACCOUNT, CONTAINER, BUCKET = "testaccount", "data", "data"
 _SECONDS = 120
 
 
 def _cache() -> Path:
-    place = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "object-stores"
+    place = caches.folder("object-stores")
     place.mkdir(parents=True, exist_ok=True)
     return place
 
@@ -41,7 +41,7 @@ def _installed(name: str, program: str, argv: list[str]) -> str:
         done = subprocess.run([each.replace("PLACE", str(part)) for each in argv], capture_output=True, text=True)
         if done.returncode:
             shutil.rmtree(part)
-            pytest.skip(f"{name} cannot be installed here: {done.stderr.strip()[-300:]}")
+            skips.skip("downloads", f"{name} cannot be installed here: {done.stderr.strip()[-300:]}")
         part.rename(place)
     return str(place / program)
 
@@ -49,8 +49,7 @@ def _installed(name: str, program: str, argv: list[str]) -> str:
 @contextmanager
 def azurite() -> Iterator[tuple[str, str]]:
     """(endpoint, account key) of an Azure Blob storage with an empty container."""
-    if reason := debian.missing(debian.NPM):
-        pytest.skip(f"Azurite is fetched with npm. {reason}")
+    skips.needs("npm")  # which fetches it
     install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", "PLACE", "azurite@3"]
     program = _installed("azurite", "node_modules/.bin/azurite-blob", install)
     key = base64.b64encode(secrets.token_bytes(32)).decode()

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-from tests import debian
+from tests import skips
+from tests.real import caches
 
 BASE = "localhost/roost-test/base:1"
 # runc, because crun refuses cgroups of both versions at once; limits, because the machine's own may be lower than the defaults.
@@ -48,15 +48,13 @@ auth: {{htpasswd: {{realm: tests, path: {folder}/htpasswd}}}}
 
 def check() -> None:
     """Skips with the reason where something is missing."""
-    if os.geteuid() != 0:
-        pytest.skip("Podman in these tests needs root.")
-    if reason := debian.missing(debian.PODMAN):
-        pytest.skip(reason)
+    skips.needs("root")
+    skips.needs("podman")
 
 
 def base_archive() -> Path:
     """A small Debian with Python."""
-    cache = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "containers"
+    cache = caches.folder("containers")
     cache.mkdir(parents=True, exist_ok=True)
     archive = cache / "base.tar"
     if not archive.exists():

@@ -3,17 +3,17 @@ route, on a node whose caches and prefixes are gone. What builds fetch is kept i
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests import debian
+from tests import skips
 from tests.cli.commands import ROOST
 from tests.cli.test_cli import roost
 from tests.interpreters import python
+from tests.real import caches
 from tests.real.test_environments import HOROVOD, PYTORCH, RANK, RANKS, TORCH_SCRIPT, submit
 
 from roost import Experiment, Run, Workspace
@@ -62,12 +62,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Before anything is started: what builds download and compile is kept for the next time."""
     python("3.6")
-    if os.geteuid() or not shutil.which("unshare"):
-        pytest.skip("a network namespace needs root and unshare")
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
-    return kept
+    skips.needs("root")
+    skips.needs("namespaces")
+    return caches.keep_builds(monkeypatch)
 
 
 def closed(script: str, *words: str) -> None:
@@ -125,8 +122,7 @@ def test_horovod_where_there_is_no_network(
     experiment: Experiment, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Horovod, which was compiled here, is taken as it was compiled."""
-    if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(reason)
+    skips.needs("mpi")
     rank = RANK.format(framework="torch", module="horovod.torch", value="tensor")
     script = TORCH_SCRIPT + RANKS.format(module="horovod.torch")
     run = submit(experiment, tmp_path, PYTORCH + HOROVOD, train_py=script, rank_py=rank)

@@ -16,9 +16,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests import debian
+from tests import skips
 from tests.interpreters import python
-from tests.real import stories
+from tests.real import caches, stories
 
 from roost import Workspace
 
@@ -35,9 +35,7 @@ GLOO = {"'nccl'": "'gloo'", "'Nccl'": "'Gloo'"}
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is downloaded and compiled is kept for the next time, with that of other parts."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    caches.keep_builds(monkeypatch)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
@@ -45,8 +43,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def desk(home: Path, tmp_path: Path) -> Path:
     """Where the reader sits: the workspace's file and the scripts beside the notebook."""
     python("3.6")
-    if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(reason)
+    skips.needs("mpi")
     folder = tmp_path / "desk"
     folder.mkdir()
     for place in SCRIPTS:

@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import disks, skips
 from tests.environments import channels
 from tests.interpreters import python as interpreter
-from tests.real import closed
+from tests.real import caches, closed
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, ScriptRunConfig
@@ -28,7 +29,7 @@ from roost.environments.conda.builder import CondaBuilder
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
-CACHE = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "conda"
+CACHE = caches.folder("conda")
 LEFT_OUT = ("test", "idlelib", "turtledemo", "tkinter", "__pycache__", "site-packages", "ensurepip")
 SCRIPT = """
 import ctypes, hashlib, sqlite3, ssl, sys
@@ -65,7 +66,7 @@ def pack(channel: Path, minor: str) -> str:
     if not (kept / "noarch").exists():
         root = Path(os.path.realpath(interpreter(minor))).parent.parent
         if not (root / "lib" / f"python{minor}" / "os.py").exists() or root == Path("/usr"):
-            pytest.skip(f"Python {minor} is not a folder of its own that could be packed: {root}")
+            skips.skip(f"python{minor}", f"Python {minor} is not a folder of its own that could be packed: {root}")
         made = CACHE / f"{kept.name}.{os.getpid()}"
         _pack(made, root, minor, version)
         made.rename(kept)
@@ -208,22 +209,15 @@ def _children(pid: int) -> list[str]:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.getuid() != 0:
-        pytest.skip("only root may mount a small disk")
-    place = tmp_path / "small"
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=40m", "none", str(place)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("a small disk cannot be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with disks.small_disk(tmp_path / "small", "40m") as place:
+        yield place
 
 
-def test_a_full_disk_is_told_and_the_next_try_works(channel: Path, small_disk: Path) -> None:
+def test_a_full_disk_is_told_and_the_next_try_works(channel: Path, disk: Path) -> None:
     pack(channel, "3.10")
     channels.package(channel, "large", "1.0", files={"share/large": os.urandom(60_000_000)})
-    home, scratch = small_disk / "home", small_disk / "run"
+    home, scratch = disk / "home", disk / "run"
     scratch.mkdir()
     builder = CondaBuilder(print, lambda: None, {}, scratch, home)
     lock = builder.resolve(Recipe(python="3.10", packages=("large",), channels=(str(channel),)))
@@ -235,7 +229,7 @@ def test_a_full_disk_is_told_and_the_next_try_works(channel: Path, small_disk: P
         ensure()
     assert "roost gc" in caught.value.hint
     assert base.find(home, "ab" * 32) is None
-    subprocess.run(["mount", "-o", "remount,size=600m", str(small_disk)], check=True)
+    disks.enlarge(disk, "600m")
     assert whole(ensure()) > 500
 
 

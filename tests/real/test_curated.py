@@ -2,11 +2,11 @@
 run downloads 2 GB, and compiles Horovod where there is Open MPI; what is slow to make is kept in ROOST_TEST_CACHE.
 """
 
-import os
 from pathlib import Path
 
 import pytest
 from tests.interpreters import python
+from tests.real import caches
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, ScriptRunConfig, Workspace
@@ -32,10 +32,7 @@ run.log("python", "%d.%d" % sys.version_info[:2])
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Before anything is started: what is downloaded and compiled is kept for the next time, with that of other parts."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
-    return kept
+    return caches.keep_builds(monkeypatch)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 the numbers that the ranks log. The first run downloads about 600 MB; Horovod is compiled, for minutes, where no wheel is kept.
 """
 
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,9 +9,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests import debian
+from tests import skips
 from tests.conftest import end_all
 from tests.interpreters import python
+from tests.real import caches
 from tests.real.gloo import completed
 
 from roost import (
@@ -42,9 +42,7 @@ TORCH = ("torch==2.13.0", "numpy")
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is downloaded and compiled is kept for the next time."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    caches.keep_builds(monkeypatch)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     yield
 
@@ -52,8 +50,7 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def mpi() -> None:
     """Open MPI of the machine, with its headers, and a compiler."""
-    if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(reason)
+    skips.needs("mpi")
 
 
 @pytest.fixture
@@ -127,7 +124,7 @@ class TestPyTorch:
 
     def test_nccl_without_a_gpu_is_told(self, experiment: Experiment, cluster: ComputeTarget, tmp_path: Path) -> None:
         if Path("/dev/nvidiactl").exists():
-            pytest.skip("there is a GPU here")
+            skips.skip("no-gpu", "there is a GPU here")
         args = ["--dist-backend", "nccl", "--dist-url", "$AZ_BATCHAI_PYTORCH_INIT_METHOD"]
         run = submit(
             experiment,

@@ -2,12 +2,12 @@
 is compiled here. The first run downloads 1.3 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
 """
 
-import os
 from pathlib import Path
 
 import pytest
-from tests import debian
+from tests import skips
 from tests.interpreters import python
+from tests.real import caches
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig
@@ -77,17 +77,13 @@ print("RANK %d of %d: %.0f" % (hvd.rank(), hvd.size(), float(total[0])))
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Before anything is started: what is downloaded and compiled is kept for the next time."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
-    return kept
+    return caches.keep_builds(monkeypatch)
 
 
 @pytest.fixture
 def mpi() -> None:
     """Open MPI with its headers, and a compiler."""
-    if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(reason)
+    skips.needs("mpi")
 
 
 def submit(experiment: Experiment, folder: Path, conda: str, **files: str) -> Run:

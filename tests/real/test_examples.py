@@ -1,14 +1,14 @@
 """Every example as a person runs it: one command, judged by the numbers that it prints. The first time is a large download."""
 
 import ast
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests import debian
+from tests import skips
 from tests.interpreters import python
+from tests.real import caches
 from tests.real.gloo import ABORTED
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
@@ -18,9 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is downloaded and compiled is kept for the next time."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    caches.keep_builds(monkeypatch)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
@@ -73,8 +71,7 @@ def test_mpi4py() -> None:
 
 def test_horovod() -> None:
     python("3.6")
-    if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(reason)
+    skips.needs("mpi")
     assert float(str(printed("distributed/submit_horovod.py")[0]["accuracy"])) > 0.9
 
 

@@ -3,12 +3,12 @@ here and used by two ranks. PyTorch 1.6 and 1.13, and TensorFlow 2.2, are in the
 downloads 1 GB and compiles for minutes; wheels are kept in ROOST_TEST_CACHE.
 """
 
-import os
 from pathlib import Path
 
 import pytest
-from tests import debian
+from tests import skips
 from tests.interpreters import python
+from tests.real import caches
 from tests.sdk.folders import tree
 
 from roost import AmlCompute, ComputeTarget, Experiment, MpiConfiguration, PyTorch, TensorFlow, Workspace
@@ -51,9 +51,7 @@ version = tf.__version__
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is downloaded and compiled is kept for the next time, with that of other parts."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    caches.keep_builds(monkeypatch)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
@@ -76,8 +74,7 @@ def test_two_ranks_add_up(
     minor: str,
 ) -> None:
     python(minor)
-    if reason := debian.missing(debian.OPEN_MPI):
-        pytest.skip(reason)
+    skips.needs("mpi")
     cluster = ComputeTarget.create(
         workspace, "pair", AmlCompute.provisioning_configuration("STANDARD_NC6", max_nodes=2)
     )

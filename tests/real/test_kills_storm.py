@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import end_all
-from tests.data.disks import small_disk
+from tests.disks import small_disk
 from tests.journeys.endpoints import ECHO, Service, load
 from tests.journeys.kills import logged, submit, text_of, until
 from tests.real.storm import RECORDS, Storm

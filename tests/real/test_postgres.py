@@ -11,6 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from tests.contracts.compute import ComputeContract
 from tests.contracts.data import DataContract
+from tests.contracts.endpoints import EndpointsContract
 from tests.contracts.environments import EnvironmentsContract
 from tests.contracts.files import FilesContract
 from tests.contracts.leases import LeasesContract
@@ -113,6 +114,10 @@ class TestData(OnPostgres, DataContract):
 
 
 class TestModels(OnPostgres, ModelsContract):
+    pass
+
+
+class TestEndpoints(OnPostgres, EndpointsContract):
     pass
 
 

@@ -3,7 +3,6 @@ with what the model predicted in the run that trained it. The first run download
 """
 
 import json
-import os
 import runpy
 import sys
 import urllib.request
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.interpreters import python
+from tests.real import caches
 from tests.sdk.folders import tree
 
 from azureml.core.conda_dependencies import CondaDependencies
@@ -26,9 +26,7 @@ TOLERANCE = 1e-5
 @pytest.fixture(autouse=True)
 def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is downloaded is kept for the next time; the examples find what they share."""
-    kept = Path(os.environ.get("ROOST_TEST_CACHE") or Path.home() / ".cache" / "roost-tests") / "environments"
-    monkeypatch.setenv("UV_CACHE_DIR", str(kept / "uv"))
-    monkeypatch.setenv("ROOST_WHEEL_CACHE", str(kept / "wheels"))
+    caches.keep_builds(monkeypatch)
     monkeypatch.syspath_prepend(str(EXAMPLES))
     python("3.11")
     yield

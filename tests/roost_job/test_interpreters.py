@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
 from tests.interpreters import each_python, every_python, python
 from tests.roost_job import spools
 from tests.roost_job.conftest import SOURCE, RunScript
@@ -254,6 +253,3 @@ def test_names_that_need_the_sdk(version: str, job_env: Mapping[str, str], run_s
     said = run_script(python(version), text, job_env).stdout
     assert said.count("needs the Roost SDK") == 3
     assert "Workspace.from_config" in said and "Python 3.11 or later" in said
-
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="jobs run on Linux")

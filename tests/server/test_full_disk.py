@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.disks import small_disk
+from tests.disks import small_disk
 from tests.server.forks import Attempt, Forks, forks
 
 from roost.server import ending

@@ -40,9 +40,11 @@ def test_set_read_list_delete(house: House) -> None:
 
 
 def test_nothing_of_a_value_is_in_the_database_and_the_key_is_the_owners(house: House, tmp_path: Path) -> None:
-    secrets.put(house, ANN, "vision", {"name": "a-value-to-look-for"})
+    secrets.put(house, ANN, "vision", {"a-name-to-find": "a-value-to-look-for"})
     house.store.close()
-    for file in tmp_path.glob("roost.db*"):
+    files = list(tmp_path.glob("roost.db*"))
+    assert any(b"a-name-to-find" in file.read_bytes() for file in files)
+    for file in files:
         assert b"a-value-to-look-for" not in file.read_bytes()
     key = tmp_path / "vault.key"
     assert (key.stat().st_mode & 0o777, len(key.read_bytes())) == (0o600, 32)

@@ -219,4 +219,5 @@ class TestRoom:
 
     def test_below_the_limit_there_is_room(self, house: House) -> None:
         for limit in (0, 100):
-            submit(replace(house, disk_limit=limit))
+            run = submit(replace(house, disk_limit=limit))
+            assert house.store.runs.get(run.id) == run

@@ -19,6 +19,8 @@ class TestSqliteFile(UpkeepContract):
 
 
 class TestSqliteInMemory(UpkeepContract):
+    shrinks = False
+
     @pytest.fixture
     def store(self) -> Iterator[Store]:
         store = open_store("sqlite://")

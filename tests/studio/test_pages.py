@@ -12,6 +12,13 @@ from roost.studio import pages
 FILES = Path(pages.__file__).with_name("files")
 
 
+def files(kind: str) -> list[Path]:
+    """The files of the studio with this ending; there are some."""
+    paths = sorted(FILES.glob(f"*{kind}"))
+    assert paths
+    return paths
+
+
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with served(tmp_path_factory.mktemp("desk")) as made:
@@ -75,19 +82,19 @@ def test_nothing_else_is_served(desk: Desk, name: str) -> None:
 
 
 def test_no_page_has_a_script_or_style_of_its_own() -> None:
-    for page in FILES.glob("*.html"):
+    for page in files(".html"):
         text = page.read_text()
         assert re.findall(r"<script(?![^>]* src=)|<style|\son\w+=|javascript:|\sstyle=", text) == [], page
 
 
 def test_nothing_comes_from_elsewhere() -> None:
-    for file in FILES.iterdir():
+    for file in files(""):
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert re.findall(r"https?://|//cdn|@import", text) == [], file
 
 
 def test_what_runs_wrote_becomes_text_only() -> None:
-    for script in FILES.glob("*.js"):
+    for script in files(".js"):
         found = re.findall(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", script.read_text()
         )

@@ -117,7 +117,10 @@ def test_memory_is_told(ended: Ended, words: str) -> None:
     assert words in told and bool(told) is bool(ended.memory_kills)
 
 
-def test_a_run_without_containers_asks_no_engine(folder: Folder) -> None:
+def test_a_run_without_containers_asks_no_engine(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
     contained.clear(folder)
+    assert caplog.messages == []
     folder.container.write_text('{"engine": "/nowhere/engine.sock"}')
     contained.clear(folder)
+    (message,) = caplog.messages
+    assert message.startswith("The run's containers could not be looked for: ")

@@ -91,6 +91,9 @@ class TestCheck:
     def test_a_script_that_is_there_passes(self, folder):
         (folder.work / "train.py").touch()
         check(folder, RunSpec(script="train.py", interpreter=sys.executable))
+        (folder.work / "train.py").unlink()
+        with pytest.raises(NotFound, match=r"'train\.py' is not in the snapshot"):
+            check(folder, RunSpec(script="train.py", interpreter=sys.executable))
 
     def test_a_missing_script_is_named_with_its_neighbours(self, folder):
         (folder.work / "tran.py").touch()

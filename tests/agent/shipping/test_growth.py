@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roost.agent.folder import Folder
-from roost.agent.shipping.growth import Growth
+from roost.agent.shipping.growth import Growth, Seen
 from roost.agent.shipping.ship import log_files
 
 
@@ -80,4 +80,4 @@ def test_logs_that_do_not_change_are_looked_through_rarely(folder: Folder, monke
 
 def test_a_folder_that_is_gone_shows_nothing(tmp_path: Path) -> None:
     growth = Growth(Folder(tmp_path / "runs" / "gone"), lambda: ())
-    assert growth.look() == growth.look()
+    assert [growth.look(), growth.look()] == [Seen(own=(-1, -1), logs=())] * 2

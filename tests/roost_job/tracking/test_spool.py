@@ -5,16 +5,17 @@ import math
 import os
 import signal
 import struct
-import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import disks
 from tests.roost_job import spools
 from tests.roost_job.conftest import RunScript
 
@@ -226,30 +227,20 @@ def test_a_file_at_its_size_limit_goes_on_in_a_new_one(
     assert all(path.stat().st_size <= 500 for path in (tmp_path / "spool").iterdir())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 @pytest.mark.parametrize("pages", [1, 2, 3])
 def test_a_full_disk(tmp_path: Path, pages: int, capfd: pytest.CaptureFixture[str]) -> None:
     """A real one, a few pages large; once there is room again, logging goes on in the same file."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    size = f"size={4096 * pages}"
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", str(disk)], check=False).returncode != 0:
-        pytest.skip("this machine does not let root mount a tmpfs")
-    writer = Writer(str(disk))
-    try:
+    with disks.small_disk(tmp_path / "disk", str(4096 * pages)) as disk, closing(Writer(str(disk))) as writer:
         for step in range(1000):
             writer.number("loss", step)
         path = Path(writer.path or "")
         kept = spools.values(disk)["loss"]
         assert kept == list(range(len(kept))) and 0 < len(kept) < 1000
-        subprocess.run(["mount", "-o", "remount,size=1m", str(disk)], check=True)
+        disks.enlarge(disk, "1m")
         writer.number("loss", 1000)
         writer.number("loss", 1001)
         assert spools.values(disk) == {"loss": [*kept, 1000, 1001], DROPPED: [1000 - len(kept)]}
         assert Path(writer.path or "") == path
-    finally:
-        writer.close()
-        subprocess.run(["umount", str(disk)], check=True)
     assert capfd.readouterr().err.count("No space left on device") == 1
 
 

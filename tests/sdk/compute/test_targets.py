@@ -26,7 +26,7 @@ class TestConfiguration:
         }
 
     def test_what_means_nothing_here_is_accepted(self) -> None:
-        AmlCompute.provisioning_configuration(
+        made = AmlCompute.provisioning_configuration(
             vm_size=SIZE,
             vm_priority="LowPriority",
             min_nodes=1,
@@ -46,6 +46,12 @@ class TestConfiguration:
             location="westeurope",
             enable_node_public_ip=False,
         )
+        assert (made.vm_size, made.vm_priority) == (SIZE, "LowPriority")
+        assert made.scale_settings.serialize() == {
+            "minNodeCount": 1,
+            "maxNodeCount": 2,
+            "nodeIdleTimeBeforeScaleDown": "PT120S",
+        }
 
     @pytest.mark.parametrize(
         ("given", "words"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.disks import small_disk
+from tests.disks import small_disk
 from tests.sdk.folders import tree
 from typer.testing import CliRunner
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import skips
 
 from roost.domain.errors import Conflict, RoostError
 from roost.sdk.operations import systemd
@@ -44,8 +45,9 @@ def test_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Restart=on-failure\n" in text
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_finds_nothing_wrong_with_it(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        skips.skip("systemd", "needs systemd-analyze")
     (tmp_path / "roost-test.service").write_text(systemd.text(tmp_path / "a home"))
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     argv = ["systemd-analyze", "verify", "--user", str(tmp_path / "roost-test.service")]
