@@ -22,8 +22,12 @@ def run(folder: Path, breaks: str) -> "subprocess.CompletedProcess[str]":
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci")
     (folder / "bin" / "make").write_text(MAKE)
     (folder / "bin" / "make").chmod(0o755)
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    (folder / ".venv" / "bin" / "python").write_text('#!/bin/sh\n[ "$*" = "-m tests.skips" ] && echo root,fuse\n')
+    (folder / ".venv" / "bin" / "python").chmod(0o755)
     own = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "BREAKS": breaks, "CI_SECONDS": "1000"}
-    own.pop("REAL_SECONDS", None)
+    for name in ("REAL_SECONDS", "ROOST_TEST_REQUIRE"):
+        own.pop(name, None)
     return subprocess.run(["bash", str(folder / ".ci" / "run")], env=own, capture_output=True, text=True)
 
 
@@ -34,6 +38,7 @@ def table(said: str) -> list[str]:
 def test_the_time_of_each_part(tmp_path: Path) -> None:
     done = run(tmp_path, breaks="")
     assert (done.returncode, done.stderr) == (0, "")
+    assert "=== tests may not skip for: root,fuse\n" in done.stdout
     assert table(done.stdout) == [
         "=== the time of each part",
         "    make install N s  passed",
