@@ -10,14 +10,15 @@ Times are passed in; a store has no clock.
 from roost.store.base.compute import MANY, Computes, Load
 from roost.store.base.datasets import Datasets
 from roost.store.base.datastores import Datastores
-from roost.store.base.endpoints import EndpointLease, Endpoints, Standing
+from roost.store.base.endpoints import Endpoints, Standing
 from roost.store.base.environments import Environments
 from roost.store.base.files import Files
 from roost.store.base.gangs import Command, Gangs
+from roost.store.base.leases import ENDPOINTS, NEW_RUNS, RUNS, Lease, Leases
 from roost.store.base.metrics import Metrics, MetricSummary, SpoolState
 from roost.store.base.models import Models
 from roost.store.base.people import People
-from roost.store.base.runs import Lease, Order, RunColumns, RunQuery, Runs
+from roost.store.base.runs import Order, RunColumns, RunQuery, Runs
 from roost.store.base.secrets import Secrets
 from roost.store.base.store import Store
 from roost.store.base.streams import Merge, Pieces, Streams
@@ -25,12 +26,14 @@ from roost.store.base.upkeep import ExperimentSize, References, Upkeep
 from roost.store.base.workspaces import Experiments, Workspaces
 
 __all__ = [
+    "ENDPOINTS",
     "MANY",
+    "NEW_RUNS",
+    "RUNS",
     "Command",
     "Computes",
     "Datasets",
     "Datastores",
-    "EndpointLease",
     "Endpoints",
     "Environments",
     "ExperimentSize",
@@ -38,6 +41,7 @@ __all__ = [
     "Files",
     "Gangs",
     "Lease",
+    "Leases",
     "Load",
     "Merge",
     "MetricSummary",

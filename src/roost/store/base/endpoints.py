@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from roost.domain.endpoints import Endpoint, EndpointSpec, Replica
+from roost.store.base.leases import Lease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +22,6 @@ class Standing:
     deleting: bool
     sealed: bytes
     """Its keys."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndpointLease:
-    """As `Lease`, of an endpoint."""
-
-    standing: Standing
-    token: str
 
 
 class Endpoints(Protocol):
@@ -59,23 +52,13 @@ class Endpoints(Protocol):
     def retire(self, workspace: str, name: str, *, at: float) -> None:
         """It is to be deleted."""
 
-    def touch(self, workspace: str, name: str) -> None:
-        """Makes it due at once."""
+    def settle(self, before: Standing, after: Standing, *, lease: Lease) -> bool:
+        """Writes what came of the work: spec, good, state, error, port. False, and nothing is changed, when somebody asked for
+        something else since `before`; Conflict when the lease is lost."""
 
-    def lease(self, *, at: float, seconds: float, limit: int) -> Sequence[EndpointLease]: ...
-    def renew(self, lease: EndpointLease, *, until: float) -> bool: ...
-    def release(self, lease: EndpointLease, *, due_at: float) -> None:
-        """As of runs; one that became due while it was held is due at once."""
-
-    def inherit(self) -> None:
-        """Ends every lease; all are due at once."""
-
-    def settle(self, lease: EndpointLease, after: Standing) -> bool:
-        """Writes what came of the work: spec, good, state, error, port. False, and nothing is changed, when the lease was lost or
-        somebody asked for something else meanwhile."""
-
-    def remove(self, lease: EndpointLease) -> bool:
-        """One that is being deleted is gone, and its replicas' rows with it; the runs stay."""
+    def remove(self, workspace: str, name: str, *, lease: Lease) -> bool:
+        """One that is being deleted is gone, and its replicas' rows with it; the runs stay. False for one that is not being
+        deleted; Conflict when the lease is lost."""
 
     def replicas(self, workspace: str, name: str) -> Sequence[Replica]:
         """Oldest first; those that have ended too, until they are forgotten."""

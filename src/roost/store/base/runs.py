@@ -1,10 +1,11 @@
-"""Runs: making, finding, moving, claiming and leasing them. The promises that hold for every noun are in `base/__init__.py`."""
+"""Runs: making, finding, moving and claiming them. The promises that hold for every noun are in `base/__init__.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
+from roost.store.base.leases import Lease
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +50,15 @@ class RunColumns:
     tags: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lease:
-    """A piece of work that one control loop holds until `until`; the holder's writes are refused after someone else took it."""
-
-    run: Run
-    token: str
-    until: float
-
-
 class Runs(Protocol):
     def create(self, workspace: str, submission: Submission, *, user: str, at: float) -> tuple[Run, bool]:
         """The run and whether it is new. Gives it its number; writes its first event. The experiment must exist.
         The same id with the same submission is the same run; with another it raises Conflict."""
 
     def get(self, run_id: str) -> Run: ...
+    def many(self, run_ids: Sequence[str]) -> Sequence[Run]:
+        """Those that are there, in the order of submission."""
+
     def list(self, query: RunQuery) -> Sequence[Run]: ...
     def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
         """The runs of a selection by a value, all of them considered; `before` does not matter."""
@@ -76,9 +71,9 @@ class Runs(Protocol):
         """The arguments, metrics and tags that runs of a selection have; its limit does not matter."""
 
     def events(self, run_id: str) -> Sequence[RunEvent]: ...
-    def apply(self, run_id: str, event: RunEvent, *, lease: str = "", attempt: int = 0) -> tuple[Run, bool]:
+    def apply(self, run_id: str, event: RunEvent, *, lease: Lease | None = None, attempt: int = 0) -> tuple[Run, bool]:
         """The only way a status changes: `advance`, the row and its event in one transaction; and whether anything moved.
-        With a lease token: Conflict when the run is leased to another by now; with an attempt: when it is at another one."""
+        With a lease: Conflict when that is lost; with an attempt: when the run is at another one."""
 
     def annotate(
         self,
@@ -105,23 +100,8 @@ class Runs(Protocol):
     def active(self) -> int:
         """How many runs hold a node, wherever."""
 
-    def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
-        """Runs in these statuses that are due (see `release`) and that nobody holds, leased until `at + seconds`."""
-
-    def renew(self, run_id: str, token: str, *, until: float) -> bool:
-        """Holds a lease longer, for work that takes its time; False when the lease was lost."""
-
-    def release(self, run_id: str, token: str, *, due_at: float) -> None:
-        """Gives a lease back; the run is not due again before then. Nothing happens when the lease was lost."""
-
-    def inherit(self) -> None:
-        """Ends every lease: whoever held one is known to be gone. Their runs are due at once."""
-
-    def touch(self, run_id: str) -> None:
-        """Makes a run due at once (a cancel came, an agent spoke)."""
-
     def touch_all(self, status: RunStatus) -> None:
-        """Makes all runs in a status due at once (what they wait for has changed)."""
+        """Makes all runs in a status due at once: what they wait for has changed."""
 
     def delete(self, run_id: str) -> Sequence[str]:
         """Deletes a run, the runs below it and everything that belongs to them; their ids. Conflict when one of them has not

@@ -9,6 +9,7 @@ from roost.store.base.endpoints import Endpoints
 from roost.store.base.environments import Environments
 from roost.store.base.files import Files
 from roost.store.base.gangs import Gangs
+from roost.store.base.leases import Leases
 from roost.store.base.metrics import Metrics
 from roost.store.base.models import Models
 from roost.store.base.people import People
@@ -30,6 +31,8 @@ class Store(Protocol):
     def computes(self) -> Computes: ...
     @property
     def gangs(self) -> Gangs: ...
+    @property
+    def leases(self) -> Leases: ...
     @property
     def runs(self) -> Runs: ...
     @property
