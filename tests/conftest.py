@@ -14,7 +14,7 @@ from tests import forks, skips
 
 from roost import Experiment, Workspace
 from roost.agent.folder import Folder
-from roost.sdk import discovery, embedded
+from roost.sdk.connection import discovery, embedded
 
 # Whoever runs the tests in the background has made them deaf to Ctrl-C, and with them every process that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

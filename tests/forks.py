@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from roost.sdk import embedded
+from roost.sdk.connection import embedded
 
 _SECONDS = 120.0
 _OWN = dict(os.environ)

@@ -7,41 +7,8 @@ from roost import version
 TYPE_CHECKING = False  # type checkers know the name; importing it from `typing` would cost more than all the rest here
 if TYPE_CHECKING:
     from roost.domain import errors
-    from roost.sdk.aks_compute import AksCompute, AksProvisioningConfiguration
-    from roost.sdk.aks_endpoints import AksEndpoint
-    from roost.sdk.authentication import (
-        AbstractAuthentication,
-        Audience,
-        AzureCliAuthentication,
-        InteractiveLoginAuthentication,
-        MsiAuthentication,
-        ServicePrincipalAuthentication,
-        TokenAuthentication,
-    )
-    from roost.sdk.compute import AmlCompute, ComputeTarget
-    from roost.sdk.compute_settings import AmlComputeProvisioningConfiguration, AmlComputeStatus, ScaleSettings
-    from roost.sdk.conda_dependencies import CondaDependencies
-    from roost.sdk.consumption import DatasetConsumptionConfig
-    from roost.sdk.data_outputs import OutputFileDatasetConfig, OutputTabularDatasetConfig
-    from roost.sdk.data_references import DataReference, DataReferenceConfiguration
-    from roost.sdk.datapaths import DataPath, DataPathComputeBinding
-    from roost.sdk.dataset_factory import Dataset, FileDatasetFactory, TabularDatasetFactory
-    from roost.sdk.dataset_types import DataType, FileEncoding, PromoteHeadersBehavior
-    from roost.sdk.datasets import AbstractDataset, FileDataset
-    from roost.sdk.datastores import Datastore
-    from roost.sdk.distributed import (
-        Gloo,
-        Mpi,
-        MpiConfiguration,
-        Nccl,
-        ParameterServer,
-        PyTorchConfiguration,
-        TensorflowConfiguration,
-    )
-    from roost.sdk.environments import Environment
-    from roost.sdk.estimators import Chainer, Estimator, MMLBaseEstimator, PyTorch, SKLearn, TensorFlow
-    from roost.sdk.experiments import Experiment
-    from roost.sdk.foreign_compute import (
+    from roost.sdk.compute.aks import AksCompute, AksProvisioningConfiguration
+    from roost.sdk.compute.foreign import (
         AdlaCompute,
         BatchCompute,
         ComputeInstance,
@@ -52,17 +19,34 @@ if TYPE_CHECKING:
         KubernetesCompute,
         SynapseCompute,
     )
-    from roost.sdk.inference import InferenceConfig
-    from roost.sdk.labelled_datasets import FileHandlingOption, LabeledDatasetTask
-    from roost.sdk.models import Model, ResourceConfiguration
-    from roost.sdk.notebook_runs import AzureMLNotebookHandler, NotebookRunConfig, PapermillExecutionHandler
-    from roost.sdk.open_datasets import MNIST, Diabetes, NycTlcGreen, NycTlcYellow
-    from roost.sdk.profiling import ModelProfile
-    from roost.sdk.remote_compute import RemoteCompute
-    from roost.sdk.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
-    from roost.sdk.runs import Run
-    from roost.sdk.secrets import Keyvault
-    from roost.sdk.sections import (
+    from roost.sdk.compute.remote import RemoteCompute
+    from roost.sdk.compute.settings import AmlComputeProvisioningConfiguration, AmlComputeStatus, ScaleSettings
+    from roost.sdk.compute.targets import AmlCompute, ComputeTarget
+    from roost.sdk.core.authentication import (
+        AbstractAuthentication,
+        Audience,
+        AzureCliAuthentication,
+        InteractiveLoginAuthentication,
+        MsiAuthentication,
+        ServicePrincipalAuthentication,
+        TokenAuthentication,
+    )
+    from roost.sdk.core.secrets import Keyvault
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.data.consumption import DatasetConsumptionConfig
+    from roost.sdk.data.data_outputs import OutputFileDatasetConfig, OutputTabularDatasetConfig
+    from roost.sdk.data.data_references import DataReference, DataReferenceConfiguration
+    from roost.sdk.data.datapaths import DataPath, DataPathComputeBinding
+    from roost.sdk.data.dataset_factory import Dataset, FileDatasetFactory, TabularDatasetFactory
+    from roost.sdk.data.dataset_types import DataType, FileEncoding, PromoteHeadersBehavior
+    from roost.sdk.data.datasets import AbstractDataset, FileDataset
+    from roost.sdk.data.datastores import Datastore
+    from roost.sdk.data.labelled_datasets import FileHandlingOption, LabeledDatasetTask
+    from roost.sdk.data.open_datasets import MNIST, Diabetes, NycTlcGreen, NycTlcYellow
+    from roost.sdk.data.tabular_datasets import TabularDataset
+    from roost.sdk.environments.conda_dependencies import CondaDependencies
+    from roost.sdk.environments.environments import Environment
+    from roost.sdk.environments.sections import (
         DEFAULT_CPU_IMAGE,
         DEFAULT_GPU_IMAGE,
         ContainerRegistry,
@@ -70,10 +54,28 @@ if TYPE_CHECKING:
         PythonSection,
         SparkSection,
     )
-    from roost.sdk.submissions import ScriptRunConfig
-    from roost.sdk.tabular_datasets import TabularDataset
-    from roost.sdk.webservice_kinds import AciWebservice, AksWebservice, LocalWebservice
-    from roost.sdk.webservice_settings import (
+    from roost.sdk.models.models import Model, ResourceConfiguration
+    from roost.sdk.runs.distributed import (
+        Gloo,
+        Mpi,
+        MpiConfiguration,
+        Nccl,
+        ParameterServer,
+        PyTorchConfiguration,
+        TensorflowConfiguration,
+    )
+    from roost.sdk.runs.estimators import Chainer, Estimator, MMLBaseEstimator, PyTorch, SKLearn, TensorFlow
+    from roost.sdk.runs.experiments import Experiment
+    from roost.sdk.runs.notebook_runs import AzureMLNotebookHandler, NotebookRunConfig, PapermillExecutionHandler
+    from roost.sdk.runs.runconfigs import DockerConfiguration, HistoryConfiguration, RunConfiguration
+    from roost.sdk.runs.runs import Run
+    from roost.sdk.runs.submissions import ScriptRunConfig
+    from roost.sdk.runs.widgets import RunDetails
+    from roost.sdk.services.aks_endpoints import AksEndpoint
+    from roost.sdk.services.inference import InferenceConfig
+    from roost.sdk.services.profiling import ModelProfile
+    from roost.sdk.services.webservice_kinds import AciWebservice, AksWebservice, LocalWebservice
+    from roost.sdk.services.webservice_settings import (
         AciServiceDeploymentConfiguration,
         AksEndpointDeploymentConfiguration,
         AksServiceDeploymentConfiguration,
@@ -84,9 +86,7 @@ if TYPE_CHECKING:
         LocalWebserviceDeploymentConfiguration,
         WebserviceDeploymentConfiguration,
     )
-    from roost.sdk.webservices import Webservice
-    from roost.sdk.widgets import RunDetails
-    from roost.sdk.workspaces import Workspace
+    from roost.sdk.services.webservices import Webservice
 
 __version__ = version.VERSION
 __all__ = [
@@ -193,104 +193,104 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AbstractAuthentication": "roost.sdk.authentication",
-    "AbstractDataset": "roost.sdk.datasets",
-    "AciServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
-    "AciWebservice": "roost.sdk.webservice_kinds",
-    "AdlaCompute": "roost.sdk.foreign_compute",
-    "AksCompute": "roost.sdk.aks_compute",
-    "AksEndpoint": "roost.sdk.aks_endpoints",
-    "AksEndpointDeploymentConfiguration": "roost.sdk.webservice_settings",
-    "AksProvisioningConfiguration": "roost.sdk.aks_compute",
-    "AksServiceDeploymentConfiguration": "roost.sdk.webservice_settings",
-    "AksWebservice": "roost.sdk.webservice_kinds",
-    "AmlCompute": "roost.sdk.compute",
-    "AmlComputeProvisioningConfiguration": "roost.sdk.compute_settings",
-    "AmlComputeStatus": "roost.sdk.compute_settings",
-    "Audience": "roost.sdk.authentication",
-    "AutoScaler": "roost.sdk.webservice_settings",
-    "AzureCliAuthentication": "roost.sdk.authentication",
-    "AzureMLNotebookHandler": "roost.sdk.notebook_runs",
-    "BatchCompute": "roost.sdk.foreign_compute",
-    "Chainer": "roost.sdk.estimators",
-    "ComputeInstance": "roost.sdk.foreign_compute",
-    "ComputeTarget": "roost.sdk.compute",
-    "CondaDependencies": "roost.sdk.conda_dependencies",
-    "ContainerRegistry": "roost.sdk.sections",
-    "ContainerResourceRequirements": "roost.sdk.webservice_settings",
-    "DEFAULT_CPU_IMAGE": "roost.sdk.sections",
-    "DEFAULT_GPU_IMAGE": "roost.sdk.sections",
-    "DataCollection": "roost.sdk.webservice_settings",
-    "DataFactoryCompute": "roost.sdk.foreign_compute",
-    "DataPath": "roost.sdk.datapaths",
-    "DataPathComputeBinding": "roost.sdk.datapaths",
-    "DataReference": "roost.sdk.data_references",
-    "DataReferenceConfiguration": "roost.sdk.data_references",
-    "DataType": "roost.sdk.dataset_types",
-    "DatabricksCompute": "roost.sdk.foreign_compute",
-    "Dataset": "roost.sdk.dataset_factory",
-    "DatasetConsumptionConfig": "roost.sdk.consumption",
-    "Datastore": "roost.sdk.datastores",
-    "Diabetes": "roost.sdk.open_datasets",
-    "DockerConfiguration": "roost.sdk.runconfigs",
-    "DockerSection": "roost.sdk.sections",
-    "DsvmCompute": "roost.sdk.foreign_compute",
-    "Environment": "roost.sdk.environments",
-    "Estimator": "roost.sdk.estimators",
-    "Experiment": "roost.sdk.experiments",
-    "FileDataset": "roost.sdk.datasets",
-    "FileDatasetFactory": "roost.sdk.dataset_factory",
-    "FileEncoding": "roost.sdk.dataset_types",
-    "FileHandlingOption": "roost.sdk.labelled_datasets",
-    "Gloo": "roost.sdk.distributed",
-    "HDInsightCompute": "roost.sdk.foreign_compute",
-    "HistoryConfiguration": "roost.sdk.runconfigs",
-    "InferenceConfig": "roost.sdk.inference",
-    "InteractiveLoginAuthentication": "roost.sdk.authentication",
-    "Keyvault": "roost.sdk.secrets",
-    "KubernetesCompute": "roost.sdk.foreign_compute",
-    "LabeledDatasetTask": "roost.sdk.labelled_datasets",
-    "LivenessProbeRequirements": "roost.sdk.webservice_settings",
-    "LocalWebservice": "roost.sdk.webservice_kinds",
-    "LocalWebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
-    "MMLBaseEstimator": "roost.sdk.estimators",
-    "MNIST": "roost.sdk.open_datasets",
-    "Model": "roost.sdk.models",
-    "ModelProfile": "roost.sdk.profiling",
-    "Mpi": "roost.sdk.distributed",
-    "MpiConfiguration": "roost.sdk.distributed",
-    "MsiAuthentication": "roost.sdk.authentication",
-    "Nccl": "roost.sdk.distributed",
-    "NotebookRunConfig": "roost.sdk.notebook_runs",
-    "NycTlcGreen": "roost.sdk.open_datasets",
-    "NycTlcYellow": "roost.sdk.open_datasets",
-    "OutputFileDatasetConfig": "roost.sdk.data_outputs",
-    "OutputTabularDatasetConfig": "roost.sdk.data_outputs",
-    "PapermillExecutionHandler": "roost.sdk.notebook_runs",
-    "ParameterServer": "roost.sdk.distributed",
-    "PromoteHeadersBehavior": "roost.sdk.dataset_types",
-    "PyTorch": "roost.sdk.estimators",
-    "PyTorchConfiguration": "roost.sdk.distributed",
-    "PythonSection": "roost.sdk.sections",
-    "RemoteCompute": "roost.sdk.remote_compute",
-    "ResourceConfiguration": "roost.sdk.models",
-    "Run": "roost.sdk.runs",
-    "RunConfiguration": "roost.sdk.runconfigs",
-    "RunDetails": "roost.sdk.widgets",
-    "SKLearn": "roost.sdk.estimators",
-    "ScaleSettings": "roost.sdk.compute_settings",
-    "ScriptRunConfig": "roost.sdk.submissions",
-    "ServicePrincipalAuthentication": "roost.sdk.authentication",
-    "SparkSection": "roost.sdk.sections",
-    "SynapseCompute": "roost.sdk.foreign_compute",
-    "TabularDataset": "roost.sdk.tabular_datasets",
-    "TabularDatasetFactory": "roost.sdk.dataset_factory",
-    "TensorFlow": "roost.sdk.estimators",
-    "TensorflowConfiguration": "roost.sdk.distributed",
-    "TokenAuthentication": "roost.sdk.authentication",
-    "Webservice": "roost.sdk.webservices",
-    "WebserviceDeploymentConfiguration": "roost.sdk.webservice_settings",
-    "Workspace": "roost.sdk.workspaces",
+    "AbstractAuthentication": "roost.sdk.core.authentication",
+    "AbstractDataset": "roost.sdk.data.datasets",
+    "AciServiceDeploymentConfiguration": "roost.sdk.services.webservice_settings",
+    "AciWebservice": "roost.sdk.services.webservice_kinds",
+    "AdlaCompute": "roost.sdk.compute.foreign",
+    "AksCompute": "roost.sdk.compute.aks",
+    "AksEndpoint": "roost.sdk.services.aks_endpoints",
+    "AksEndpointDeploymentConfiguration": "roost.sdk.services.webservice_settings",
+    "AksProvisioningConfiguration": "roost.sdk.compute.aks",
+    "AksServiceDeploymentConfiguration": "roost.sdk.services.webservice_settings",
+    "AksWebservice": "roost.sdk.services.webservice_kinds",
+    "AmlCompute": "roost.sdk.compute.targets",
+    "AmlComputeProvisioningConfiguration": "roost.sdk.compute.settings",
+    "AmlComputeStatus": "roost.sdk.compute.settings",
+    "Audience": "roost.sdk.core.authentication",
+    "AutoScaler": "roost.sdk.services.webservice_settings",
+    "AzureCliAuthentication": "roost.sdk.core.authentication",
+    "AzureMLNotebookHandler": "roost.sdk.runs.notebook_runs",
+    "BatchCompute": "roost.sdk.compute.foreign",
+    "Chainer": "roost.sdk.runs.estimators",
+    "ComputeInstance": "roost.sdk.compute.foreign",
+    "ComputeTarget": "roost.sdk.compute.targets",
+    "CondaDependencies": "roost.sdk.environments.conda_dependencies",
+    "ContainerRegistry": "roost.sdk.environments.sections",
+    "ContainerResourceRequirements": "roost.sdk.services.webservice_settings",
+    "DEFAULT_CPU_IMAGE": "roost.sdk.environments.sections",
+    "DEFAULT_GPU_IMAGE": "roost.sdk.environments.sections",
+    "DataCollection": "roost.sdk.services.webservice_settings",
+    "DataFactoryCompute": "roost.sdk.compute.foreign",
+    "DataPath": "roost.sdk.data.datapaths",
+    "DataPathComputeBinding": "roost.sdk.data.datapaths",
+    "DataReference": "roost.sdk.data.data_references",
+    "DataReferenceConfiguration": "roost.sdk.data.data_references",
+    "DataType": "roost.sdk.data.dataset_types",
+    "DatabricksCompute": "roost.sdk.compute.foreign",
+    "Dataset": "roost.sdk.data.dataset_factory",
+    "DatasetConsumptionConfig": "roost.sdk.data.consumption",
+    "Datastore": "roost.sdk.data.datastores",
+    "Diabetes": "roost.sdk.data.open_datasets",
+    "DockerConfiguration": "roost.sdk.runs.runconfigs",
+    "DockerSection": "roost.sdk.environments.sections",
+    "DsvmCompute": "roost.sdk.compute.foreign",
+    "Environment": "roost.sdk.environments.environments",
+    "Estimator": "roost.sdk.runs.estimators",
+    "Experiment": "roost.sdk.runs.experiments",
+    "FileDataset": "roost.sdk.data.datasets",
+    "FileDatasetFactory": "roost.sdk.data.dataset_factory",
+    "FileEncoding": "roost.sdk.data.dataset_types",
+    "FileHandlingOption": "roost.sdk.data.labelled_datasets",
+    "Gloo": "roost.sdk.runs.distributed",
+    "HDInsightCompute": "roost.sdk.compute.foreign",
+    "HistoryConfiguration": "roost.sdk.runs.runconfigs",
+    "InferenceConfig": "roost.sdk.services.inference",
+    "InteractiveLoginAuthentication": "roost.sdk.core.authentication",
+    "Keyvault": "roost.sdk.core.secrets",
+    "KubernetesCompute": "roost.sdk.compute.foreign",
+    "LabeledDatasetTask": "roost.sdk.data.labelled_datasets",
+    "LivenessProbeRequirements": "roost.sdk.services.webservice_settings",
+    "LocalWebservice": "roost.sdk.services.webservice_kinds",
+    "LocalWebserviceDeploymentConfiguration": "roost.sdk.services.webservice_settings",
+    "MMLBaseEstimator": "roost.sdk.runs.estimators",
+    "MNIST": "roost.sdk.data.open_datasets",
+    "Model": "roost.sdk.models.models",
+    "ModelProfile": "roost.sdk.services.profiling",
+    "Mpi": "roost.sdk.runs.distributed",
+    "MpiConfiguration": "roost.sdk.runs.distributed",
+    "MsiAuthentication": "roost.sdk.core.authentication",
+    "Nccl": "roost.sdk.runs.distributed",
+    "NotebookRunConfig": "roost.sdk.runs.notebook_runs",
+    "NycTlcGreen": "roost.sdk.data.open_datasets",
+    "NycTlcYellow": "roost.sdk.data.open_datasets",
+    "OutputFileDatasetConfig": "roost.sdk.data.data_outputs",
+    "OutputTabularDatasetConfig": "roost.sdk.data.data_outputs",
+    "PapermillExecutionHandler": "roost.sdk.runs.notebook_runs",
+    "ParameterServer": "roost.sdk.runs.distributed",
+    "PromoteHeadersBehavior": "roost.sdk.data.dataset_types",
+    "PyTorch": "roost.sdk.runs.estimators",
+    "PyTorchConfiguration": "roost.sdk.runs.distributed",
+    "PythonSection": "roost.sdk.environments.sections",
+    "RemoteCompute": "roost.sdk.compute.remote",
+    "ResourceConfiguration": "roost.sdk.models.models",
+    "Run": "roost.sdk.runs.runs",
+    "RunConfiguration": "roost.sdk.runs.runconfigs",
+    "RunDetails": "roost.sdk.runs.widgets",
+    "SKLearn": "roost.sdk.runs.estimators",
+    "ScaleSettings": "roost.sdk.compute.settings",
+    "ScriptRunConfig": "roost.sdk.runs.submissions",
+    "ServicePrincipalAuthentication": "roost.sdk.core.authentication",
+    "SparkSection": "roost.sdk.environments.sections",
+    "SynapseCompute": "roost.sdk.compute.foreign",
+    "TabularDataset": "roost.sdk.data.tabular_datasets",
+    "TabularDatasetFactory": "roost.sdk.data.dataset_factory",
+    "TensorFlow": "roost.sdk.runs.estimators",
+    "TensorflowConfiguration": "roost.sdk.runs.distributed",
+    "TokenAuthentication": "roost.sdk.core.authentication",
+    "Webservice": "roost.sdk.services.webservices",
+    "WebserviceDeploymentConfiguration": "roost.sdk.services.webservice_settings",
+    "Workspace": "roost.sdk.core.workspaces",
 }
 
 

@@ -56,27 +56,27 @@ class JobWorkspace(object):
     @property
     def datasets(self) -> Any:
         """The newest version of each registered dataset, by name."""
-        from roost_job.datasets import JobDatasets  # for those who use data: it reads tables
+        from roost_job.data.datasets import JobDatasets  # for those who use data: it reads tables
 
         return JobDatasets(self._data_link())
 
     @property
     def datastores(self) -> Dict[str, Any]:
         """Every datastore of the workspace, by name; its own first."""
-        from roost_job.datastores import every  # for those who use data
+        from roost_job.data.datastores import every  # for those who use data
 
         return every(self)
 
     def get_default_datastore(self) -> Any:
         """Where data goes unless another place is named."""
-        from roost_job.datastores import Datastore  # as above
+        from roost_job.data.datastores import Datastore  # as above
 
         return Datastore(self)
 
     @property
     def models(self) -> Dict[str, Any]:
         """The newest version of each registered model, by name."""
-        from roost_job.models import Model  # for those who use models
+        from roost_job.models.models import Model  # for those who use models
 
         return {model.name: model for model in Model.list(self, latest=True)}
 

@@ -5,12 +5,14 @@ agents of other nodes (`serve`), over its own agent's door; no ssh, and no bytes
 gives it the node's folder, its own log and its variables, and says which rank failed. What a rank printed it does not repeat:
 only the agent of its node knows which secrets to hide in that (`FAILED`).
 
-Four of these start one after another before the first rank does, so each loads only what it needs: everything but `os` and `sys`
-inside the functions that use it, and nothing of `typing`.
+Four of these start one after another before the first rank does, so each loads only what it needs: everything but `os`, `sys` and
+what it raises inside the functions that use it, and nothing of `typing`.
 """
 
 import os
 import sys
+
+from roost_job.exceptions import AzureMLException, UserErrorException
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ def main() -> "NoReturn":
     try:
         code = deeds[sys.argv[1]](sys.argv[2:])
     except Exception as error:
-        from roost_job.exceptions import AzureMLException
-
         if not isinstance(error, AzureMLException):
             raise
         sys.stderr.write("%s\n" % error)
@@ -76,8 +76,6 @@ def find_mpirun(beside: str, path: str) -> str:
     places = [os.path.join(folder, "mpirun") for folder in [beside] + path.split(os.pathsep) if folder]
     found = next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
     if found is None:
-        from roost_job.exceptions import UserErrorException
-
         raise UserErrorException(
             "The run is launched by MPI, and there is no `mpirun` in its environment (%s), nor on this node's PATH."
             % beside,
@@ -102,8 +100,6 @@ def version_of(mpirun: str) -> "Tuple[int, ...]":
     )
     found = re.search(r"(?:Open ?MPI|OpenRTE|open-mpi)\D*(\d+)\.(\d+)", done.stdout, re.IGNORECASE)
     if found is None:
-        from roost_job.exceptions import UserErrorException
-
         first = (done.stdout.strip().splitlines() or ["(nothing)"])[0]
         raise UserErrorException(
             "%s is not Open MPI; it says: %s" % (mpirun, first[:200]),
@@ -156,8 +152,6 @@ def _write_remote_shell() -> str:
     place = shell_folder(os.environ["ROOST_LOGS"])
     os.makedirs(place, mode=0o700, exist_ok=True)
     if os.stat(place).st_uid != os.getuid():
-        from roost_job.exceptions import UserErrorException
-
         raise UserErrorException("The folder %s of the run's remote shell belongs to somebody else." % place)
     path = os.path.join(place, REMOTE_SHELL)
     words = ["'%s'" % word.replace("'", "'\"'\"'") for word in (sys.executable,) + BOOT]

@@ -10,19 +10,19 @@ import sys
 from threading import Lock
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from roost_job import uploads, values, waiting
-from roost_job.children import KINDS, RunChildren
 from roost_job.context import Job, experiment_of, job_here
-from roost_job.details import details
+from roost_job.data.run_data import RunData
 from roost_job.door import DoorClient, KinDoor
 from roost_job.exceptions import AzureMLException, RunEnvironmentException, UserErrorException
-from roost_job.files import RunFiles
-from roost_job.metrics import RunMetrics
-from roost_job.offline import _OfflineRun
-from roost_job.run_data import RunData
-from roost_job.run_models import RunModels
+from roost_job.models.run_models import RunModels
 from roost_job.secrets import RunSecrets
-from roost_job.spool import Writer
+from roost_job.tracking import uploads, values, waiting
+from roost_job.tracking.children import KINDS, RunChildren
+from roost_job.tracking.details import details
+from roost_job.tracking.files import RunFiles
+from roost_job.tracking.metrics import RunMetrics
+from roost_job.tracking.offline import _OfflineRun
+from roost_job.tracking.spool import Writer
 
 Self = TypeVar("Self", bound="Run")
 

@@ -15,21 +15,22 @@ from tests.agent.conftest import control_plane
 from tests.contracts.engine import eventually
 
 from roost.agent import link, orders
-from roost.agent.door import place
+from roost.agent.door.door import place
 from roost.agent.folder import Folder
 from roost.agent.orders import Halt
-from roost.agent.processes import look, marked
+from roost.agent.processes import marked
 from roost.domain.names import new_run_id
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason, RunSpec, RunStatus
 from roost.engines.base import AgentState
 from roost.engines.local import LocalEngine
+from roost.machine.processes import look
 
 pytestmark = pytest.mark.slow
 
 SCRIPT = """
     import os, pathlib, subprocess, sys, time
-    from roost_job.spool import Writer
+    from roost_job.tracking.spool import Writer
     subprocess.Popen(["sleep", "600"], start_new_session=True)
     writer = Writer(os.environ["ROOST_SPOOL"])
     pathlib.Path("outputs/early.txt").write_text("kept")
@@ -146,7 +147,7 @@ def test_a_killed_control_plane_is_waited_for(own_plane):
         {
             "train.py": """
                 import os, pathlib, time
-                from roost_job.spool import Writer
+                from roost_job.tracking.spool import Writer
                 writer = Writer(os.environ["ROOST_SPOOL"])
                 print("ready", flush=True)
                 for step in range(2000):
@@ -239,7 +240,7 @@ def test_a_run_whose_folder_disappears_ends_with_all_its_processes(plane, runnin
 
 DELETING = """
     import os, shutil, sys, time
-    from roost_job.spool import Writer
+    from roost_job.tracking.spool import Writer
     writer = Writer(os.environ["ROOST_SPOOL"])
     for step in range(1000):
         writer.number("loss", float(step), step)

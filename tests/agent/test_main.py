@@ -280,7 +280,7 @@ def test_metrics_of_the_script_and_of_the_node_arrive(plane):
     run = plane.run(
         """
         import os, sys, time
-        from roost_job.spool import Writer
+        from roost_job.tracking.spool import Writer
         writer = Writer(os.environ["ROOST_SPOOL"])
         for step in range(1000):
             writer.number("loss", 1.0 / (step + 1), step)

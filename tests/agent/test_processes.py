@@ -10,7 +10,8 @@ import uuid
 
 import pytest
 
-from roost.agent.processes import MARK, Known, Started, Tree, descendants, known, marked, wait
+from roost.agent.processes import MARK, Started, Tree, descendants, marked, wait
+from roost.machine.processes import Known, known
 
 
 @pytest.fixture

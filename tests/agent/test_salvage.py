@@ -11,7 +11,7 @@ import pytest
 
 from roost.agent import salvage
 from roost.agent.folder import Folder
-from roost.agent.masking import Masks
+from roost.agent.shipping.masking import Masks
 from roost.domain.codec import encode
 from roost.domain.plans import Access, Errand, Plan
 from roost.domain.runs import Reason, Run, RunSpec, RunStatus
@@ -88,3 +88,14 @@ def test_it_says_what_is_known_of_the_script(tmp_path, status, was_running, word
     run = Run(id=RUN, workspace="w", experiment="exp", number=1, spec=SPEC, user="u", created_at=1.0, status=status)
     outcome = salvage._outcome(folder, run, Masks(folder), "", was_running)
     assert (outcome.reason, outcome.message) == (Reason.AGENT_LOST, words)
+
+
+def test_why_its_agent_ended_counts_more_than_what_the_log_had_before(tmp_path):
+    folder = Folder(tmp_path / "runs" / RUN)
+    folder.std_log.parent.mkdir(parents=True)
+    folder.std_log.write_text("Traceback (most recent call last):\nOSError: of another day\n")
+    run = Run(
+        id=RUN, workspace="w", experiment="exp", number=1, spec=SPEC, user="u", created_at=1.0, status=RunStatus.RUNNING
+    )
+    assert "of another day" in salvage._outcome(folder, run, Masks(folder), "", True).message
+    assert salvage._outcome(folder, run, Masks(folder), "No room.", True).message == "No room."

@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,6 +35,8 @@ def _refuse(word: str) -> None:
 class Client:
     url: str
     token: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    """Sent with every request."""
 
     def call(
         self,
@@ -52,7 +54,7 @@ class Client:
         try:
             data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             sent = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-            connection.request(method, path, data, {**sent, **(headers or {})})
+            connection.request(method, path, data, {**sent, **self.headers, **(headers or {})})
             answer = connection.getresponse()
             return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
         finally:

@@ -14,7 +14,7 @@ from tests.services.houses import make_house
 
 from roost.api import doors
 from roost.api.app import create_app
-from roost.api.doors import Access
+from roost.api.doors import Sign
 from roost.api.guard import host_headers
 from roost.server.serving import Server
 from roost.services import people
@@ -57,16 +57,22 @@ def served(folder: Path) -> Iterator[Desk]:
     listener.close()
 
 
-def routes(desk: Desk) -> list[tuple[str, str, Access]]:
-    """Every route that is served, with the access that it declares."""
-    app = create_app(desk.house, hosts=frozenset(), stop=lambda: None, pages=(pages.desk,))
-    return [(method, path, sign.access) for method, path, sign in doors.served(app)]
+def routes(desk: Desk) -> list[tuple[str, str, Sign]]:
+    """Every route that is served, with its sign."""
+    return doors.served(create_app(desk.house, hosts=frozenset(), stop=lambda: None, pages=(pages.desk,)))
 
 
-def address(path: str, run_id: str) -> str:
+def signed_in(desk: Desk) -> dict[str, str]:
+    """The headers of a browser that is signed in and sends a request from our page."""
+    code = desk.person.post("/api/sessions").json["code"]
+    cookie = desk.stranger.get(f"/login?code={code}").headers["set-cookie"].partition(";")[0]
+    return {"Cookie": cookie, "Origin": desk.url}
+
+
+def address(path: str, run_id: str, workspace: str = "vision") -> str:
     """A route's path with something in each of its places."""
     path = path.replace("{run_id}", run_id)
-    known = {"workspace": "vision", "name": BLOB if "/blobs/" in path else "nothing", "spool": "s"}
+    known = {"workspace": workspace, "name": BLOB if "/blobs/" in path else "nothing", "spool": "s"}
     return re.sub(r"\{(\w+)(:path)?\}", lambda found: known.get(found[1], "nothing"), path)
 
 

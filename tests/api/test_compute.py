@@ -3,6 +3,7 @@
 import threading
 
 from tests.api.desks import Desk
+from tests.services.houses import ANN
 
 from roost.services import compute
 from roost.services.compute import ComputeChanges
@@ -49,6 +50,6 @@ def test_a_wait_ends_when_the_cluster_changes(desk: Desk) -> None:
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    compute.update(desk.house, "vision", "gpu", ComputeChanges(min_nodes=2))
+    compute.update(desk.house, ANN, "vision", "gpu", ComputeChanges(min_nodes=2))
     waiting.join(20)
     assert answers[0].json["compute"]["min_nodes"] == 2

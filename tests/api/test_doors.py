@@ -1,51 +1,81 @@
-"""Every route of the app, walked with no token, a wrong one, another run's and the run's own."""
+"""Every route of the app, walked in every role: no token, a wrong one, a person's, a browser's session, and runs' tokens."""
 
 import pytest
 from fastapi import FastAPI
 from tests.api.clients import Client
-from tests.api.desks import Desk, routes
+from tests.api.desks import Desk, routes, signed_in
 from tests.api.desks import address as address_of
-from tests.services.houses import submit
+from tests.api.golden_routes import ROUTES, Row
+from tests.services.houses import ANN, submit
 
 from roost.api import doors
 from roost.api.app import create_app
-from roost.api.doors import OPEN, Access
+from roost.api.doors import OPEN
+from roost.api.errors import ErrorShapes
+from roost.domain.permissions import Action, Scope
+from roost.services import workspaces
+
+
+def test_every_route_is_in_the_golden_table(desk: Desk) -> None:
+    served = {(method, path): (sign.action.value, sign.scope.value) for method, path, sign in routes(desk)}
+    assert served == {route: (row.action, row.scope) for route, row in ROUTES.items()}
 
 
 def test_every_route_is_closed_to_those_who_may_not_enter(desk: Desk) -> None:
+    """Each route, with each kind of token: allowed or refused as the golden table says."""
     mine, other = submit(desk.house), submit(desk.house)
-    own, foreign = desk.run_client(mine.id), desk.run_client(other.id)
-    wrong = Client(desk.url, "person-token-but-not-quite")
-    walked = routes(desk)
-    assert len(walked) > 25
-    for method, path, access in walked:
+    child = submit(desk.house, parent_id=mine.id)
+    workspaces.ensure(desk.house, ANN, "elsewhere")
+    clients = {
+        "none": desk.stranger,
+        "wrong": Client(desk.url, "person-token-but-not-quite"),
+        "person": desk.person,
+        "browser": Client(desk.url, headers=signed_in(desk)),
+        "own run": desk.run_client(mine.id),
+        "run above": desk.run_client(mine.id),
+        "run below": desk.run_client(child.id),
+        "other run": desk.run_client(other.id),
+        "run elsewhere": desk.run_client(mine.id),
+    }
+    for (method, path), row in ROUTES.items():
         if path == "/api/server/shutdown":
             continue  # its own test, below: it ends the server for those who may
-        address = address_of(path, mine.id)
-        answers = {
-            name: client.call(method, address)
-            for name, client in (
-                ("none", desk.stranger),
-                ("wrong", wrong),
-                ("foreign", foreign),
-                ("own", own),
-                ("person", desk.person),
-            )
+        places = {
+            "run above": address_of(path, child.id),
+            "run elsewhere": address_of(path, other.id, "elsewhere"),
         }
-        where = f"{method} {path}"
-        statuses = {name: answer.status for name, answer in answers.items()}
-        closed = {name for name, status in statuses.items() if status in (401, 403)}
-        expected = {
-            Access.OPEN: set[str](),
-            Access.ANY: {"none", "wrong"},
-            Access.RUN: {"none", "wrong", "foreign"},
-            Access.PERSON: {"none", "wrong", "foreign", "own"},
-        }[access]
-        assert closed == expected, (where, statuses)
-        for name in expected:
-            code = "unauthorized" if name in ("none", "wrong") else "forbidden"
-            assert answers[name].error["code"] == code, where
-        assert all(status < 500 for status in statuses.values()), (where, statuses)
+        open_to = _open_to(method, row)
+        for name, client in clients.items():
+            answer = client.call(method, places.get(name, address_of(path, mine.id)))
+            where = (method, path, name, answer)
+            if name in open_to:
+                assert answer.status < 500, where
+                assert answer.status not in (401, 403), where
+            else:
+                code = "unauthorized" if name in ("none", "wrong") else "forbidden"
+                assert (answer.status, answer.error["code"]) == (401 if code == "unauthorized" else 403, code), where
+
+
+def _open_to(method: str, row: Row) -> set[str]:
+    """Which of the clients of the walk may enter."""
+    everyone = {"none", "wrong", "person", "browser", "own run", "run above", "run below", "other run", "run elsewhere"}
+    if "anyone" in row.roles:
+        return everyone
+    runs = {
+        "server": {"own run", "run above", "run below", "other run", "run elsewhere"},
+        "workspace": {"own run", "run above", "run below", "other run"},
+        "run": {"own run", "run above"} | ({"run below"} if method == "GET" else set()),
+    }[row.scope]
+    return (row.roles & {"person", "browser"}) | (runs if "run" in row.roles else set())
+
+
+def test_a_refusal_names_the_role_and_the_permission(desk: Desk) -> None:
+    run = submit(desk.house)
+    by_run = desk.run_client(run.id).call("DELETE", f"/api/runs/{run.id}").error
+    assert by_run["message"] == f"The token of run {run.id} may not do this: it has no permission 'run.delete'."
+    assert by_run["hint"] == "Use a person's token."
+    by_page = Client(desk.url, headers=signed_in(desk)).call("DELETE", f"/api/runs/{run.id}").error
+    assert by_page["message"] == "A browser's session may not do this: it has no permission 'run.delete'."
 
 
 def test_whatever_a_run_s_token_asks_says_that_it_lives(desk: Desk) -> None:
@@ -76,7 +106,8 @@ def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
         "/models/{name}",
         "/studio/{name}",
     }
-    assert {(method, path) for method, path, access in routes(desk) if access is Access.OPEN} == OPEN
+    assert {(method, path) for method, path, sign in routes(desk) if sign.is_open} == OPEN
+    assert {route for route, row in ROUTES.items() if row.roles == {"anyone"}} == OPEN
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic person-token", "person-token"])
@@ -93,12 +124,20 @@ def test_a_route_without_a_sign_cannot_be_served(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "access", "words"),
-    [("/api/new", Access.OPEN, "open routes"), ("/api/new", Access.RUN, "names no run")],
+    ("path", "action", "scope", "words"),
+    [
+        ("/api/new", Action.HEALTH_READ, Scope.SERVER, "open routes"),
+        ("/api/new", Action.RUN_READ, Scope.RUN, "its path names the scope server"),
+        ("/api/new", Action.MODEL_READ, Scope.WORKSPACE, "its path names the scope server"),
+        ("/api/new/{run_id}", Action.RUN_READ, Scope.SERVER, "its path names the scope run"),
+        ("/api/new/{workspace}", Action.MODEL_READ, Scope.SERVER, "its path names the scope workspace"),
+        ("/api/new/{run_id}", Action.RUN_CANCEL, Scope.RUN, "only read"),
+    ],
 )
-def test_signs_that_cannot_be(path: str, access: Access, words: str) -> None:
+def test_signs_that_cannot_be(path: str, action: Action, scope: Scope, words: str) -> None:
     app, desk = FastAPI(openapi_url=None), doors.Desk("new")
-    desk.route("GET", path, access)(lambda: None)
+    app.state.error_shapes = ErrorShapes(())
+    desk.route("GET", path, action, scope)(lambda: None)
     desk.mount(app)
     with pytest.raises(RuntimeError, match=words):
         doors.served(app)

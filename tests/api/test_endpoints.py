@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.api.desks import Desk
-from tests.services.houses import snapshot, submit
+from tests.services.houses import ANN, snapshot, submit
 
 from roost.api import waiting
 from roost.api.waiting import LONGEST
@@ -87,7 +87,7 @@ def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(desk: Desk) -> None
 def serving(desk: Desk, name: str) -> str:
     """The run of a replica that goes on, of an endpoint of that name."""
     desk.person.put(f"{PLACE}/{name}", wish(desk))
-    endpoint = endpoints.get(desk.house, "vision", name)
+    endpoint = endpoints.get(desk.house, ANN, "vision", name)
     run_id = replicas.begin(desk.house, endpoint, endpoint.spec.versions[0]).run_id
     for to in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.RUNNING):
         desk.house.store.runs.apply(run_id, RunEvent(to=to, at=1.0))

@@ -124,7 +124,7 @@ def test_a_body_without_a_length_is_limited_as_well(desk: Desk) -> None:
 def test_what_nobody_foresaw_is_not_shown(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(_: object) -> int:
+    def fail(*_: object) -> int:
         raise ZeroDivisionError("the secret of the house")
 
     monkeypatch.setattr(server_routes.runs, "active", fail)
@@ -135,7 +135,7 @@ def test_what_nobody_foresaw_is_not_shown(
 
 
 def test_a_full_disk_is_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: object) -> int:
+    def fail(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(server_routes.runs, "active", fail)

@@ -5,7 +5,7 @@ import math
 from tests.api.desks import Desk
 from tests.services.houses import submit
 
-from roost_job import records
+from roost_job.tracking import records
 
 
 def _spool(*values: float) -> bytes:

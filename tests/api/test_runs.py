@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.api.desks import Desk
-from tests.services.houses import submission, submit, submit_interactive
+from tests.services.houses import ANN, submission, submit, submit_interactive
 
 from roost.domain.codec import decode, encode
 from roost.domain.runs import Reason, Run, RunStatus
@@ -27,7 +27,7 @@ def test_submitted_twice(desk: Desk) -> None:
     again = desk.person.post("/api/workspaces/vision/runs", body)
     assert (first.status, again.status) == (201, 200)
     run = decode(Run, first.json)
-    assert decode(Run, again.json) == run == runs.get(desk.house, body["id"])
+    assert decode(Run, again.json) == run == runs.get(desk.house, ANN, body["id"])
     body["experiment"] = "other"
     changed = desk.person.post("/api/workspaces/vision/runs", body)
     assert (changed.status, changed.error["code"]) == (409, "conflict")
@@ -109,7 +109,7 @@ def test_a_heartbeat_brings_a_cancel(desk: Desk) -> None:
         runs.move(desk.house, run.id, status, Reason.NONE, "")
     own = desk.run_client(run.id)
     revision = own.post(f"/api/runs/{run.id}/heartbeat").json["revision"]
-    assert runs.get(desk.house, run.id).heard_at == desk.house.clock()
+    assert runs.get(desk.house, ANN, run.id).heard_at == desk.house.clock()
     with ThreadPoolExecutor(1) as pool:
         poll = pool.submit(own.post, f"/api/runs/{run.id}/heartbeat?after={revision}&wait=30")
         _until_waiting(desk, run.id, 1)

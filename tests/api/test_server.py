@@ -35,7 +35,7 @@ def test_the_description_has_every_route_and_record(desk: Desk) -> None:
     assert document["openapi"].startswith("3.")
     submit_route = document["paths"]["/api/workspaces/{workspace}/runs"]["post"]
     assert submit_route["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/Submission")
-    assert submit_route["x-access"] == "person"
+    assert (submit_route["x-action"], submit_route["x-scope"]) == ("run.submit", "workspace")
     assert "/api/runs/{run_id}/files/{path}" in document["paths"]
     schemas = document["components"]["schemas"]
     assert {"Run", "RunSpec", "Submission", "RunFile", "RunStatus"} <= set(schemas)

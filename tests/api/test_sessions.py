@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 from tests.api.clients import Answer
-from tests.api.desks import Desk, address, routes, served
+from tests.api.desks import Desk, address, served, signed_in
+from tests.api.golden_routes import ROUTES
 from tests.services.houses import ANN, Clock, submission, submit
 
-from roost.api import browsing
-from roost.api.doors import Access
 from roost.domain import codec
 from roost.domain.people import TokenKind
 from roost.services import people, secrets
 from roost.studio import pages
 
+FOR_PAGES = {route for route, row in ROUTES.items() if "browser" in row.roles}
+"""The routes that a session may use."""
 STANDS_FOR = {
     "address": "runs/r",
     "place": "workspaces/w",
@@ -134,34 +135,27 @@ def test_a_browser_reads_no_secrets(desk: Desk) -> None:
 
 def test_a_session_does_what_the_table_says_and_nothing_else(desk: Desk) -> None:
     """Every route of the server, asked with a session and the right Origin."""
-    headers = {**cookie(log_in(desk)), "Origin": desk.url}
+    headers = signed_in(desk)
     run = submit(desk.house)
-    walked, opened = routes(desk), set()
-    for method, path, access in walked:
+    for (method, path), row in ROUTES.items():
         answer = desk.stranger.call(method, address(path, run.id), headers=headers)
-        if access is Access.OPEN:
-            continue
-        if browsing.may(method, path):
-            opened.add((method, path))
+        if row.roles & {"anyone", "browser"}:
             assert answer.status not in (401, 403), (method, path)
         else:
             assert (answer.status, answer.error["code"]) == (403, "forbidden"), (method, path)
             assert "A browser's session may not" in answer.error["message"], (method, path)
-    assert opened == {("GET", path) for path in browsing.READS} | browsing.CHANGES, (
-        "the table names routes that are none"
-    )
     assert not desk.server.should_exit
 
 
 def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() -> None:
     """The few changes that a page makes, written out here a second time: a new one is a decision (docs/decisions/008)."""
-    assert {
+    assert {(method, path) for method, path in FOR_PAGES if method != "GET"} == {
         ("POST", "/api/runs/{run_id}/cancel"),
         ("PATCH", "/api/runs/{run_id}"),
         ("POST", "/api/workspaces/{workspace}/datasets/items"),
-    } == browsing.CHANGES
+    }
     closed = ("values", "keys", "token", "records", "backup", "commands", "agents", "archives", "shutdown")
-    assert [path for path in browsing.READS if path.rpartition("/")[2] in closed] == []
+    assert [path for _, path in FOR_PAGES if path.rpartition("/")[2] in closed] == []
 
 
 def test_a_session_cannot_submit_a_run_that_prints_the_token(desk: Desk) -> None:
@@ -182,13 +176,12 @@ def test_pages_ask_for_nothing_that_a_session_may_not_have() -> None:
         for verb, path in re.findall(r"\b(get|post|patch)\(\s*`([^`?]+)", text):
             asked.add((verb.upper(), path))
     assert len(asked) > 15
-    known = [*(("GET", path) for path in browsing.READS), *browsing.CHANGES]
     for method, path in asked:
         meant = path
         for name, place in STANDS_FOR.items():
             meant = re.sub(rf"\$\{{(this\.)?{name}\}}", place, meant)
         meant = re.sub(r"\$\{[^{}]*\}", "x", meant)
-        shapes = [re.sub(r"\{\w+(:path)?\}", "[^/]+", each) for verb, each in known if verb == method]
+        shapes = [re.sub(r"\{\w+(:path)?\}", "[^/]+", each) for verb, each in FOR_PAGES if verb == method]
         assert any(re.fullmatch(shape, f"/api/{meant}") for shape in shapes), (method, path)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.desks import Desk
-from tests.services.houses import submit
+from tests.services.houses import ANN, submit
 
 from roost.domain.files import RunFile
 from roost.domain.runs import Reason, RunStatus
@@ -46,7 +46,7 @@ def test_a_run_may_not(desk: Desk, method: str, path: str) -> None:
 def test_usage_and_sweep(desk: Desk) -> None:
     run_id = ended(desk)
     blob = desk.house.blobs.put(b"z" * 5000)
-    files.put(desk.house, run_id, [RunFile(path="outputs/a", blob=blob, size=0, modified_at=1.0)])
+    files.put(desk.house, ANN, run_id, [RunFile(path="outputs/a", blob=blob, size=0, modified_at=1.0)])
     place = Path(desk.house.facts.blob_folder) / blob[:2] / blob
     os.utime(place, (time.time() - 90_000_000,) * 2)  # the house's clock stands still, far ahead
     before = desk.person.get("/api/usage").json

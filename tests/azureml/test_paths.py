@@ -14,8 +14,8 @@ import azureml.exceptions
 import roost
 import roost_job.exceptions
 from azureml import _lending
-from roost_job.offline import _OfflineRun
 from roost_job.scoring import rawhttp
+from roost_job.tracking.offline import _OfflineRun
 
 PATHS = {
     "azureml.core": ["Workspace", "Experiment", "ScriptRunConfig", "Run"],
@@ -138,19 +138,33 @@ def test_asking_for_an_attribute() -> None:
     assert {"Workspace", "Run", "VERSION"} <= set(dir(azureml.core))
 
 
-BROUGHT = """
-import azureml.core
-import urllib
-assert azureml.data.datapath.DataPath and azureml.data.dataset_factory and azureml.exceptions.UserErrorException
-assert azureml.core.compute.compute and azureml.core.model.Model and azureml.core.run.Run
-assert azureml.train.dnn and azureml.train.hyperdrive and azureml.widgets and azureml.contrib.services.aml_request
-assert urllib.parse.quote("/") and urllib.request.urlretrieve and urllib.error.URLError
-assert not hasattr(urllib, "nothing") and not hasattr(azureml, "__wrapped__")
-"""
+IMPORTS = "import azureml.core\nimport urllib\n"
+BROUGHT = (
+    "azureml.data.datapath.DataPath",
+    "azureml.data.dataset_factory",
+    "azureml.exceptions.UserErrorException",
+    "azureml.exceptions.DatasetTimestampMissingError",
+    "azureml.core.compute.compute",
+    "azureml.core.model.Model",
+    "azureml.core.run.Run",
+    "azureml.train.dnn",
+    "azureml.train.hyperdrive",
+    "azureml.widgets",
+    "azureml.contrib.services.aml_request",
+    "azureml.data.__version__ == azureml.core.VERSION",
+    'urllib.parse.quote("/")',
+    "urllib.request.urlretrieve",
+    "urllib.error.URLError",
+    'not hasattr(urllib, "nothing")',
+    'not hasattr(azureml, "__wrapped__")',
+)
 
 
-def test_modules_that_the_sdk_brought_along() -> None:
-    done = subprocess.run([sys.executable, "-W", "error", "-c", BROUGHT], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("name", BROUGHT)
+def test_names_that_the_sdk_brought_along(name: str) -> None:
+    """With no import of their own, each in a Python that has asked for nothing else."""
+    command = [sys.executable, "-W", "error", "-c", f"{IMPORTS}assert {name}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -238,8 +252,9 @@ def test_the_same_answers_without_the_sdk(version: str, tmp_path: Path) -> None:
         "azureml.data.dataset_factory": "FileDatasetFactory TabularDatasetFactory DataType PromoteHeadersBehavior FileEncoding",
         "azureml.data.dataset_type_definitions": "PromoteHeadersBehavior FileEncoding",
     }
+    asserted = "\n".join(f"assert {name}" for name in BROUGHT)
     text = (
-        f"{BROUGHT}\n"
+        f"{IMPORTS}{asserted}\n"
         "import azureml.core, azureml.core.run, azureml.core.script_run, roost_job.run\n"
         "from azureml.core import *\n"
         "assert Run is azureml.core.run.Run is azureml.core.script_run.ScriptRun is roost_job.run.Run\n"

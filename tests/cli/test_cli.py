@@ -131,10 +131,16 @@ class TestWithoutAControlPlane:
         said = "error: 64 reads wait already.\nhint: Try again in a moment.\n"
         assert (done.returncode, done.stdout, done.stderr) == (4, "", said)
 
-    def test_control_c_while_the_commands_are_loaded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_control_c_while_the_parser_is_loaded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
         done = subprocess.run([ROOST, "--version"], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (130, "")
+
+    def test_control_c_while_the_command_is_loaded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "webbrowser.py").write_text("raise KeyboardInterrupt")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        done = subprocess.run([ROOST, "open"], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (130, "")
 
     def test_a_port_that_is_none(self, home: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from tests.cli.terminals import ANSI, on_terminal
-from tests.cli.test_listing import roost
+from tests.cli.test_run_listing import roost
 from tests.sdk.folders import tree
 
-from roost.cli import documents, drawing
+from roost.cli.rendering import documents, drawing
 
 MATRIX = {"class_labels": ["cat", "dog", "bird"], "matrix": [[50, 3, 2], [4, 45, 1], [0, 5, 40]]}
 THRESHOLDS = [0.0, 0.25, 0.5, 0.75, 1.0]

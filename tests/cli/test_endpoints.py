@@ -16,12 +16,12 @@ from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import roost
 from tests.sdk.folders import tree
 
-from roost.cli import benching
-from roost.cli.endpoint_settings import Change, kind_of, limits, payload
+from roost.cli.commands.endpoints import load_test
+from roost.cli.commands.endpoints.settings import Change, kind_of, limits, payload
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Replica, Version
 from roost.domain.errors import InvalidEndpoint
-from roost.sdk import webservice_waiting
-from roost.sdk.workspaces import Workspace
+from roost.sdk.core.workspaces import Workspace
+from roost.sdk.services import webservice_waiting
 
 SCORE = """
 import json, os
@@ -93,7 +93,7 @@ def test_a_change_of_limits_keeps_the_size_of_a_new_model() -> None:
 
 def test_a_bench_needs_somebody_who_answers() -> None:
     with pytest.raises(InvalidEndpoint, match="Nobody answers at 127"):
-        benching.run("http://127.0.0.1:9/score", None, b"1", "application/json", 2, 0.1)
+        load_test.run("http://127.0.0.1:9/score", None, b"1", "application/json", 2, 0.1)
 
 
 def test_what_waits_in_a_pipe_has_a_line_for_each_phase(monkeypatch: pytest.MonkeyPatch) -> None:

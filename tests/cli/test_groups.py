@@ -1,12 +1,17 @@
 """Help with whole sentences at every width, and answers to commands that people try first."""
 
+import inspect
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from roost.cli import groups
+from roost.cli import suggestions
+from roost.cli.command_table import ROOT, Command, Noun
 from roost.cli.main import app
 
 
@@ -62,9 +67,60 @@ def test_a_command_that_is_not_there_names_the_one_that_was_meant(words: list[st
 
 def test_what_is_pointed_at_is_there() -> None:
     root = typer.main.get_command(app)
-    for words in groups._MEANT.values():
+    for words in suggestions._MEANT.values():
         name, *rest = words.split()
         command = root.commands.get(name)  # type: ignore[attr-defined]
         assert command is not None or name == "--version", words
         if rest and hasattr(command, "commands"):
             assert rest[0] in command.commands, words
+
+
+def every_command() -> dict[str, Command]:
+    found = {}
+    for word, entry in ROOT.items():
+        found |= (
+            {f"{word} {name}": each for name, each in entry.commands.items()}
+            if isinstance(entry, Noun)
+            else {word: entry}
+        )
+    return found
+
+
+@pytest.mark.parametrize("words", every_command())
+def test_a_command_of_the_table_is_a_function_that_says_what_it_does(words: str) -> None:
+    module, _, name = every_command()[words].function.partition(":")
+    function = getattr(import_module(f"roost.cli.commands.{module}"), name)
+    assert inspect.getdoc(function)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["job"]], ids=" ".join)
+def test_no_command_is_loaded_that_was_not_typed(words: list[str]) -> None:
+    assert loaded(words, "roost.cli.commands", "roost.sdk") == []
+
+
+def test_the_command_that_was_typed_is_loaded_alone() -> None:
+    assert loaded(["run", "list", "--help"], "roost.cli.commands.") == [
+        "roost.cli.commands.runs",
+        "roost.cli.commands.runs.columns",
+        "roost.cli.commands.runs.listing",
+        "roost.cli.commands.runs.metric_summaries",
+        "roost.cli.commands.workspaces",
+    ]
+
+
+def test_values_that_have_their_type_are_not_converted() -> None:
+    assert loaded(["run", "tag", "train_1"], "pydantic") == []
+
+
+def loaded(words: list[str], *names: str) -> list[str]:
+    """The modules below these names that are loaded when a command has ended, in a process of its own."""
+    code = (
+        "import sys\n"
+        "from roost.cli.entry import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        f"print('loaded', *sorted(name for name in sys.modules if name.startswith({names!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1].split()[1:]

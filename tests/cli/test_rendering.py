@@ -4,9 +4,8 @@ import sys
 
 import pytest
 
-from roost.cli import asking, rendering
+from roost.cli import rendering
 from roost.domain.arguments import by_name
-from roost.domain.errors import InvalidInput
 
 
 def test_a_table_in_a_pipe_is_plain_and_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,22 +45,6 @@ def test_sparklines() -> None:
     assert rendering.sparkline([0.0, None, 1.0]) == "▁ █"
     assert rendering.sparkline([None]) == ""
     assert len(rendering.sparkline([float(i) for i in range(1000)])) == 24
-
-
-def test_ages_and_times() -> None:
-    assert asking.seconds("90s") == 90
-    assert asking.seconds("1.5h") == 5400
-    assert asking.seconds("2W") == 2 * 7 * 86400
-    assert asking.moment("2026-11-01") < asking.moment("2026-11-01T09:30") < asking.moment("2026-11-02")
-    for wrong in ("", "3", "h", "3y", "2026-13-01"):
-        with pytest.raises(InvalidInput):
-            asking.moment(wrong)
-
-
-def test_tags() -> None:
-    assert asking.tags(["a=b=c", "d", "e="]) == {"a": "b=c", "d": None, "e": ""}
-    with pytest.raises(InvalidInput):
-        asking.tags(["=x"])
 
 
 def test_arguments_by_name() -> None:

@@ -8,7 +8,7 @@ from tests.contracts.store import HEADER, StoreContract, at_once, logged, number
 from roost.domain.metrics import Encoding, Series, Space, points
 from roost.domain.spools import Batch, decode
 from roost.store.base import Store
-from roost_job import records
+from roost_job.tracking import records
 
 
 class MetricsContract(StoreContract):

@@ -13,7 +13,7 @@ from roost.domain.runs import Run, RunEvent, RunSpec, RunStatus, Submission
 from roost.domain.spools import decode
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import Store
-from roost_job import records
+from roost_job.tracking import records
 
 T = TypeVar("T")
 WS = "default"

@@ -12,7 +12,7 @@ from roost.domain.people import Token
 from roost.domain.runs import Run, RunSpec, RunStatus
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store.base import RunQuery, Store
-from roost_job import records
+from roost_job.tracking import records
 
 DONE = (RunStatus.RUNNING, RunStatus.COMPLETED)
 

@@ -7,6 +7,7 @@ from tests.services.houses import ANN, Clock, submission, submit
 
 from roost.domain.compute import Compute, ComputeSpec, NodeState
 from roost.domain.people import Caller
+from roost.domain.permissions import Role
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.services import compute, runs
 from roost.services.compute import ComputeChanges
@@ -32,7 +33,7 @@ def settle(plane: Plane) -> None:
 
 
 def states(plane: Plane) -> list[str]:
-    return [node.state.value for node in compute.status(plane.house, "vision", "gpu").nodes]
+    return [node.state.value for node in compute.status(plane.house, ANN, "vision", "gpu").nodes]
 
 
 def started(plane: Plane) -> list[str]:
@@ -41,7 +42,7 @@ def started(plane: Plane) -> list[str]:
 
 def end(plane: Plane, run: Run) -> None:
     plane.engine.kill(run.id)
-    runs.report(plane.house, run.id, Report(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0))
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.COMPLETED, reason=Reason.DONE, exit_code=0))
 
 
 def test_nodes_come_for_runs_up_to_the_limit_and_the_rest_waits_in_order(plane: Plane) -> None:
@@ -72,7 +73,7 @@ def test_each_run_is_told_its_node_and_address(plane: Plane) -> None:
     assert sorted(plans[run.id].node for run in queue) == ["gpu-1", "gpu-2", "gpu-3"]
     assert len({plans[run.id].address for run in queue}) == 3
     assert (plans[at_home.id].node, plans[at_home.id].address) == ("", "127.0.0.1")
-    happened = [event.message for event in runs.events(plane.house, queue[0].id)]
+    happened = [event.message for event in runs.events(plane.house, ANN, queue[0].id)]
     assert "Was given node gpu-1 of gpu." in happened
 
 
@@ -113,7 +114,7 @@ def test_a_lowered_limit_waits_for_the_runs_beyond_it(plane: Plane) -> None:
     make(plane, max_nodes=3)
     queue = [submit(plane.house, target="gpu") for _ in range(4)]
     settle(plane)
-    compute.update(plane.house, "vision", "gpu", ComputeChanges(max_nodes=1))
+    compute.update(plane.house, ANN, "vision", "gpu", ComputeChanges(max_nodes=1))
     settle(plane)
     assert states(plane) == ["running", "leaving", "leaving"]
     assert plane.run(queue[3]).status is RunStatus.QUEUED
@@ -129,7 +130,9 @@ def test_a_lowered_limit_waits_for_the_runs_beyond_it(plane: Plane) -> None:
 def test_users_take_turns(plane: Plane) -> None:
     make(plane, max_nodes=2)
     greedy = [submit(plane.house, target="gpu") for _ in range(4)]
-    late, _ = runs.submit(plane.house, Caller(user="bob"), "vision", submission(plane.house, target="gpu"))
+    late, _ = runs.submit(
+        plane.house, Caller(user="bob", role=Role.PERSON), "vision", submission(plane.house, target="gpu")
+    )
     settle(plane)
     assert started(plane) == [greedy[0].id, late.id]
 
@@ -181,7 +184,7 @@ def test_whoever_waits_for_a_cluster_is_woken(plane: Plane) -> None:
         submit(plane.house, target="gpu")
         plane.turn()
         assert bell.wait(0)
-        assert [node.state for node in compute.status(plane.house, "vision", "gpu").nodes] != [NodeState.IDLE]
+        assert [node.state for node in compute.status(plane.house, ANN, "vision", "gpu").nodes] != [NodeState.IDLE]
 
 
 def test_why_a_run_waits_for_a_cluster(plane: Plane) -> None:

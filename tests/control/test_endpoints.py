@@ -124,7 +124,7 @@ def test_a_row_without_its_run_is_passed_over_and_then_forgotten(
 ) -> None:
     (seat,) = begun(house, endpoint).living()
     end(house, seat.run.id)
-    runs.delete(house, seat.run.id)
+    runs.delete(house, ANN, seat.run.id)
     assert Seats(house, endpoint).all == []
     assert house.store.endpoints.replicas(WS, "birds")
     clock.pass_by(60)
@@ -169,7 +169,7 @@ class Stage:
         self.status = {"ready": {seat.replica.socket: 1 for seat in seats}}
 
     def ask(self, **limits: float) -> Endpoint:
-        (version,) = endpoints.get(self.house, WS, "birds").spec.versions
+        (version,) = endpoints.get(self.house, ANN, WS, "birds").spec.versions
         spec = EndpointSpec(versions=(replace(version, limits=replace(version.limits, **limits)),))  # type: ignore[arg-type]
         return endpoints.put(self.house, ANN, WS, "birds", Wish(spec=spec, update=True))[0]
 
@@ -225,30 +225,30 @@ def test_a_change_that_needs_nobody_more_waits_for_nobody(stage: Stage) -> None:
 def test_those_who_leave_are_remembered_until_they_are_gone_whatever_other_endpoints_do(
     stage: Stage, clock: Clock
 ) -> None:
-    (leaving,) = Seats(stage.house, endpoints.get(stage.house, WS, "birds")).living()
+    (leaving,) = Seats(stage.house, endpoints.get(stage.house, ANN, WS, "birds")).living()
     stage.status = {"ready": {}, "draining": [leaving.replica.socket]}
     stage.house.store.endpoints.dismiss([leaving.run.id])
     stage.control._dismissed["vision/other"] = {"other_run": clock()}
     stage.look()
     clock.pass_by(10_000)
     stage.look()
-    assert runs.get(stage.house, leaving.run.id).status is RunStatus.CANCELED
+    assert runs.get(stage.house, ANN, leaving.run.id).status is RunStatus.CANCELED
     assert stage.control._dismissed["vision/other"]
     stage.look()
     assert list(stage.control._dismissed) == ["vision/other"]
 
 
 def test_replicas_answer_until_the_front_of_a_deleted_one_is_gone(stage: Stage, clock: Clock) -> None:
-    (seat,) = Seats(stage.house, endpoints.get(stage.house, WS, "birds")).living()
-    endpoints.delete(stage.house, WS, "birds")
+    (seat,) = Seats(stage.house, endpoints.get(stage.house, ANN, WS, "birds")).living()
+    endpoints.delete(stage.house, ANN, WS, "birds")
     stage.stopped = False
     stage.look()
     clock.pass_by(Limits().timeout_seconds)
     stage.look()
-    assert not runs.get(stage.house, seat.run.id).status.is_terminal and not stage.killed
+    assert not runs.get(stage.house, ANN, seat.run.id).status.is_terminal and not stage.killed
     clock.pass_by(1000)
     stage.look()
-    assert runs.get(stage.house, seat.run.id).status is RunStatus.CANCELED and stage.killed
+    assert runs.get(stage.house, ANN, seat.run.id).status is RunStatus.CANCELED and stage.killed
 
 
 def test_a_failed_one_rests_and_a_deleted_one_is_removed(house: House, endpoint: Endpoint) -> None:
@@ -260,10 +260,10 @@ def test_a_failed_one_rests_and_a_deleted_one_is_removed(house: House, endpoint:
     house.store.endpoints.settle(standing, replace(standing, endpoint=failed), lease=lease)
     house.store.leases.release(lease, due=0)
     turn(house, control)
-    assert runs.get(house, seat.run.id).status is RunStatus.CANCELED
-    endpoints.delete(house, WS, "birds")
+    assert runs.get(house, ANN, seat.run.id).status is RunStatus.CANCELED
+    endpoints.delete(house, ANN, WS, "birds")
     turn(house, control)
-    assert endpoints.is_gone(house, WS, "birds")
+    assert endpoints.is_gone(house, ANN, WS, "birds")
     assert not house.store.endpoints.replicas(WS, "birds")
 
 
@@ -329,8 +329,8 @@ def test_while_the_environment_is_built_its_log_is_the_endpoints(house: House) -
     endpoint = endpoints.put(house, ANN, WS, "birds", Wish(spec=EndpointSpec(versions=(version,))))[0]
     (seat,) = begun(house, endpoint).living()
     runs.move(house, seat.run.id, RunStatus.PREPARING, Reason.BUILDING_ENVIRONMENT, "Its environment is being built.")
-    assert endpoints.logs(house, WS, "birds", lines=10).text == "Building environment 'sk-env'."
-    streams.append(house, seat.run.id, BUILD_LOG, 0, b"Resolving\nInstalling\n")
-    assert endpoints.logs(house, WS, "birds", lines=10).text.splitlines()[1:] == ["Resolving", "Installing"]
-    (replica,) = endpoints.replicas_of(house, WS, "birds")
+    assert endpoints.logs(house, ANN, WS, "birds", lines=10).text == "Building environment 'sk-env'."
+    streams.append(house, ANN, seat.run.id, BUILD_LOG, 0, b"Resolving\nInstalling\n")
+    assert endpoints.logs(house, ANN, WS, "birds", lines=10).text.splitlines()[1:] == ["Resolving", "Installing"]
+    (replica,) = endpoints.replicas_of(house, ANN, WS, "birds")
     assert replica.message == "Building environment 'sk-env'."

@@ -29,7 +29,7 @@ class Builds(Plane):
     def built(self, run: Run, lock: str = "the lock") -> str:
         """The build agent of this run says that it is done, and goes."""
         name = self.house.blobs.put(lock.encode())
-        environments.end_build(self.house, run.id, Outcome(lock=name))
+        environments.end_build(self.house, ANN, run.id, Outcome(lock=name))
         self.engine.kill(run.id)
         self.turn()
         return name
@@ -59,7 +59,7 @@ def test_built_then_run_with_the_lock(plane: Builds) -> None:
     assert (now.status, now.handle) == (RunStatus.PROVISIONING, f"{run.id}:2"), "the build agent's handle is forgotten"
     assert [(plan.errand, plan.lock) for plan in plane.engine.started[1:]] == [(Errand.RUN, lock)]
     assert plane.house.store.files.get(run.id, LOCK_FILE).blob == lock
-    told = [event.to for event in runs.events(plane.house, run.id)]
+    told = [event.to for event in runs.events(plane.house, ANN, run.id)]
     assert told[:5] == [
         RunStatus.NOT_STARTED,
         RunStatus.PREPARING,
@@ -75,7 +75,7 @@ def test_known_already_goes_to_the_queue_at_once(plane: Builds) -> None:
     lock = plane.built(first)
     second = plane.submit("six", "azureml-defaults")
     plane.turn()
-    assert RunStatus.PREPARING not in [event.to for event in runs.events(plane.house, second.id)]
+    assert RunStatus.PREPARING not in [event.to for event in runs.events(plane.house, ANN, second.id)]
     assert plane.engine.started[-1].lock == lock
 
 
@@ -103,7 +103,7 @@ def test_a_build_that_fails_fails_those_who_waited_and_nobody_later(plane: Build
     waiting = [plane.submit("nosuch") for _ in range(2)]
     plane.turn()
     plane.clock.pass_by(1)
-    environments.end_build(plane.house, waiting[0].id, Outcome(message="no version of nosuch"))
+    environments.end_build(plane.house, ANN, waiting[0].id, Outcome(message="no version of nosuch"))
     plane.engine.kill(waiting[0].id)
     plane.turn()
     for run in waiting:
@@ -156,7 +156,7 @@ def test_the_queue_is_reached_only_when_the_build_agent_has_left(plane: Builds) 
     run = plane.submit("six")
     plane.turn()
     lock = plane.house.blobs.put(b"the lock")
-    environments.end_build(plane.house, run.id, Outcome(lock=lock))
+    environments.end_build(plane.house, ANN, run.id, Outcome(lock=lock))
     plane.turn()
     assert plane.run(run).status is RunStatus.PREPARING
     plane.later(20)
@@ -174,7 +174,7 @@ def test_a_build_agent_whose_handle_was_lost_may_still_be_leaving(plane: Builds)
     plane.restart()
     plane.later(8)
     assert (plane.run(run).status, plane.run(run).handle) == (RunStatus.PREPARING, "")
-    environments.end_build(plane.house, run.id, Outcome(lock=plane.house.blobs.put(b"the lock")))
+    environments.end_build(plane.house, ANN, run.id, Outcome(lock=plane.house.blobs.put(b"the lock")))
     plane.later(2)
     assert (plane.run(run).status, plane.run(run).handle) == (RunStatus.PROVISIONING, "")
     plane.engine.kill(run.id)

@@ -30,20 +30,20 @@ def begin(plane: Plane, nodes: int = 2, **spec: object) -> Run:
     for _ in range(4):
         plane.turn()
     for rank in range(nodes):
-        gangs.heartbeat(plane.house, run.id, rank)
-        gangs.meet(plane.house, run.id, rank, Meeting(ports=(20000 + rank,)))
+        gangs.heartbeat(plane.house, ANN, run.id, rank)
+        gangs.meet(plane.house, ANN, run.id, rank, Meeting(ports=(20000 + rank,)))
     for rank in range(nodes):
         say(plane, run, rank, RunStatus.RUNNING, Reason.SCRIPT_STARTED)
     return plane.run(run)
 
 
 def say(plane: Plane, run: Run, rank: int, to: RunStatus, reason: Reason, **more: object) -> Run:
-    return gangs.report(plane.house, run.id, rank, MemberReport(to=to, reason=reason, **more))  # type: ignore[arg-type]
+    return gangs.report(plane.house, ANN, run.id, rank, MemberReport(to=to, reason=reason, **more))  # type: ignore[arg-type]
 
 
 def beat(plane: Plane, run: Run, *ranks: int) -> None:
     for rank in ranks:
-        gangs.heartbeat(plane.house, run.id, rank)
+        gangs.heartbeat(plane.house, ANN, run.id, rank)
 
 
 def test_each_node_has_an_agent_that_knows_its_rank_and_all_meet(plane: Plane) -> None:
@@ -54,14 +54,16 @@ def test_each_node_has_an_agent_that_knows_its_rank_and_all_meet(plane: Plane) -
         (1, "local-1", Errand.RUN),
     ]
     assert len({plan.address for plan in plane.engine.started}) == 2
-    gangs.heartbeat(plane.house, run.id, 0)
-    assert not all_met(gangs.meet(plane.house, run.id, 0, Meeting(ports=(20001,))))
-    members = gangs.meet(plane.house, run.id, 1, Meeting(ports=(20002, 20003)))
+    gangs.heartbeat(plane.house, ANN, run.id, 0)
+    assert not all_met(gangs.meet(plane.house, ANN, run.id, 0, Meeting(ports=(20001,))))
+    members = gangs.meet(plane.house, ANN, run.id, 1, Meeting(ports=(20002, 20003)))
     assert all_met(members)
     assert [member.ports for member in members] == [(20001,), (20002, 20003)]
-    assert gangs.meet(plane.house, run.id, 1, Meeting(ports=(9,)))[1].ports == (20002, 20003), "said twice is said once"
+    assert gangs.meet(plane.house, ANN, run.id, 1, Meeting(ports=(9,)))[1].ports == (20002, 20003), (
+        "said twice is said once"
+    )
     with pytest.raises(InvalidInput, match="70000"):
-        gangs.meet(plane.house, run.id, 1, Meeting(ports=(70000,)))
+        gangs.meet(plane.house, ANN, run.id, 1, Meeting(ports=(70000,)))
     assert "start together" in runs.why(plane.house, plane.run(run))
 
 
@@ -106,7 +108,7 @@ def test_nodes_that_only_serve_end_with_the_others(plane: Plane) -> None:
 def test_a_node_that_never_comes_fails_the_run_and_is_named(plane: Plane) -> None:
     run = submit(plane.house, node_count=2)
     plane.turn()
-    gangs.meet(plane.house, run.id, 0, Meeting())
+    gangs.meet(plane.house, ANN, run.id, 0, Meeting())
     for _ in range(int(JOIN_SECONDS) + 5):
         beat(plane, run, 0)
         plane.later(1)
@@ -144,7 +146,7 @@ def test_a_start_that_fails_for_good_ends_those_that_started(plane: Plane) -> No
     run = submit(plane.house, node_count=2)
     plane.engine.failures = [RoostError("No such thing.")]
     plane.turn()
-    members = gangs.members(plane.house, run.id)
+    members = gangs.members(plane.house, ANN, run.id)
     assert [member.phase for member in members] == [Phase.ENDED, Phase.GIVEN]
     assert "could not be started: No such thing." in plane.run(run).message
 
@@ -168,7 +170,7 @@ def test_a_cancel_ends_members_that_never_started_and_waits_for_the_others(plane
     beat(plane, run, 1)
     runs.cancel(plane.house, ANN, run.id)
     plane.later(3)
-    never, other = gangs.members(plane.house, run.id)
+    never, other = gangs.members(plane.house, ANN, run.id)
     assert (never.phase, never.to) == (Phase.ENDED, RunStatus.CANCELED)
     assert never.message == "It was ended before its script started on this node."
     assert other.phase is Phase.PREPARING
@@ -202,7 +204,7 @@ def low(plane: Plane) -> None:
 def test_a_gang_that_loses_a_node_waits_again_and_old_agents_count_for_nothing(plane: Plane) -> None:
     low(plane)
     run = begin(plane, target="low")
-    compute.preempt(plane.house, "vision", "low", "low-2")
+    compute.preempt(plane.house, ANN, "vision", "low", "low-2")
     assert plane.run(run).ending is Reason.PREEMPTED
     for rank in (0, 1):
         say(plane, run, rank, RunStatus.FAILED, Reason.PREEMPTED, attempt=1)
@@ -211,9 +213,9 @@ def test_a_gang_that_loses_a_node_waits_again_and_old_agents_count_for_nothing(p
     say(plane, run, 1, RunStatus.FAILED, Reason.PREEMPTED, attempt=1)
     for _ in range(4):
         plane.turn()
-    gangs.heartbeat(plane.house, run.id, 1, attempt=1)
+    gangs.heartbeat(plane.house, ANN, run.id, 1, attempt=1)
     assert plane.run(run).status is RunStatus.PROVISIONING
-    assert [member.phase for member in gangs.members(plane.house, run.id)] == [Phase.GIVEN] * 2
+    assert [member.phase for member in gangs.members(plane.house, ANN, run.id)] == [Phase.GIVEN] * 2
     plans = plane.engine.started[2:]
     assert [(plan.attempt, plan.node_rank, plan.preemptible) for plan in plans] == [(2, 0, True), (2, 1, True)]
     assert "low-2" not in {plan.node for plan in plans}
@@ -226,9 +228,9 @@ def test_a_run_that_loses_its_nodes_too_often_fails(plane: Plane) -> None:
         for _ in range(4):
             plane.turn()
         (node,) = plane.house.store.computes.nodes_of(run.id)
-        compute.preempt(plane.house, "vision", "low", node.id)
+        compute.preempt(plane.house, ANN, "vision", "low", node.id)
         said = runs.Report(to=RunStatus.FAILED, reason=Reason.PREEMPTED, attempt=attempt)
-        runs.report(plane.house, run.id, said)
+        runs.report(plane.house, ANN, run.id, said)
     now = plane.run(run)
     assert (now.status, now.reason) == (RunStatus.FAILED, Reason.PREEMPTED)
     assert now.message == f"Its nodes were taken away {MAX_ATTEMPTS} times; it is not started again."
@@ -301,4 +303,4 @@ def test_a_node_that_cannot_be_asked_is_given_up_when_the_run_is_to_end(plane: P
     plane.clock.pass_by(SILENT_SECONDS + 1)
     plane.turn()
     assert plane.run(run).status is RunStatus.CANCELED
-    assert "may still exist there" in gangs.members(plane.house, run.id)[1].message
+    assert "may still exist there" in gangs.members(plane.house, ANN, run.id)[1].message

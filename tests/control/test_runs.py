@@ -57,7 +57,7 @@ class Plane:
             self.turn()
 
     def run(self, run: Run) -> Run:
-        return runs.get(self.house, run.id)
+        return runs.get(self.house, ANN, run.id)
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def plane(house: House, engine: ScriptedEngine, clock: Clock) -> Plane:
 def _running(plane: Plane) -> Run:
     run = submit(plane.house)
     plane.turn()
-    runs.heartbeat(plane.house, run.id)
-    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    runs.heartbeat(plane.house, ANN, run.id)
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
     return plane.run(run)
 
 
@@ -80,7 +80,7 @@ def test_from_submission_to_its_agent(plane: Plane) -> None:
     assert (now.status, now.handle) == (RunStatus.PROVISIONING, f"{run.id}:1")
     (plan,) = plane.engine.started
     assert (plan.run_id, plan.workspace, plan.errand, plan.spec) == (run.id, "vision", Errand.RUN, run.spec)
-    assert [event.to for event in runs.events(plane.house, run.id)] == [
+    assert [event.to for event in runs.events(plane.house, ANN, run.id)] == [
         RunStatus.NOT_STARTED,
         RunStatus.QUEUED,
         RunStatus.PROVISIONING,
@@ -96,7 +96,7 @@ def test_the_rest_wait_in_order_and_follow_at_once(plane: Plane) -> None:
     plane.turn()
     assert [plan.run_id for plan in plane.engine.started] == [run.id for run in queue[:2]]
     for done in range(4):
-        runs.report(plane.house, queue[done].id, Report(to=RunStatus.COMPLETED))
+        runs.report(plane.house, ANN, queue[done].id, Report(to=RunStatus.COMPLETED))
         plane.turn()
         assert [plan.run_id for plan in plane.engine.started] == [run.id for run in queue[: done + 3]]
         assert plane.house.store.runs.holding("local") == 2
@@ -105,7 +105,7 @@ def test_the_rest_wait_in_order_and_follow_at_once(plane: Plane) -> None:
 def test_interactive_runs_are_never_claimed_and_hold_no_node(plane: Plane) -> None:
     for _ in range(3):
         interactive = submit_interactive(plane.house)
-        runs.report(plane.house, interactive.id, Report(to=RunStatus.RUNNING))
+        runs.report(plane.house, ANN, interactive.id, Report(to=RunStatus.RUNNING))
     never_begun = submit_interactive(plane.house)
     plane.later(5)
     assert plane.engine.started == []
@@ -145,7 +145,7 @@ def test_a_fast_agent_that_is_running_before_its_handle_is_written(plane: Plane)
         pass
     (job,) = jobs
     finding = job.noun.act(job.work)
-    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
     plane.finish(job, finding)
     now = plane.run(run)
     assert (now.status, now.reason, now.handle) == (RunStatus.RUNNING, Reason.SCRIPT_STARTED, f"{run.id}:1")
@@ -173,7 +173,7 @@ def test_an_agent_that_is_heard_is_left_alone(plane: Plane) -> None:
     run = _running(plane)
     for _ in range(40):
         plane.later(5)
-        runs.heartbeat(plane.house, run.id)
+        runs.heartbeat(plane.house, ANN, run.id)
     assert plane.run(run).status is RunStatus.RUNNING
     assert plane.engine.errands() == [Errand.RUN]
 
@@ -186,7 +186,7 @@ def test_silence_alone_fails_no_run(plane: Plane) -> None:
     assert (plane.run(run).status, plane.run(run).reason) == (RunStatus.NOT_RESPONDING, Reason.SILENT)
     plane.later(120)
     assert plane.run(run).status is RunStatus.NOT_RESPONDING
-    assert runs.heartbeat(plane.house, run.id).status is RunStatus.RUNNING
+    assert runs.heartbeat(plane.house, ANN, run.id).status is RunStatus.RUNNING
 
 
 def test_an_agent_that_ships_is_heard_without_a_heartbeat(plane: Plane) -> None:
@@ -202,7 +202,7 @@ def test_a_few_runs_start_at_once(tmp_path: Path, engine: ScriptedEngine, clock:
     made = [submit(plane.house) for _ in range(20)]
     plane.turn()
     assert len(engine.errands()) == LEAST_STARTS
-    runs.report(plane.house, made[0].id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    runs.report(plane.house, ANN, made[0].id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
     plane.turn()
     assert len(engine.errands()) == LEAST_STARTS + 1
     for each in made:  # those that started live, and take their time: they keep nobody back for ever
@@ -253,7 +253,7 @@ def test_a_lost_agent_is_salvaged_once_and_the_salvage_reports(plane: Plane) -> 
     assert (now.status, now.reason, now.handle) == (RunStatus.RUNNING, Reason.AGENT_LOST, f"{run.id}:2")
     plane.later(30)
     assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE], "the salvage lives: it may take its time"
-    runs.report(plane.house, run.id, Report(to=RunStatus.FAILED, reason=Reason.AGENT_LOST))
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.FAILED, reason=Reason.AGENT_LOST))
     assert plane.run(run).status is RunStatus.FAILED
 
 
@@ -286,7 +286,7 @@ def test_an_agent_that_ended_its_run_between_lease_and_look_is_not_lost(plane: P
     plane.clock.pass_by(10)
     (job,) = plane.look()
     plane.engine.kill(run.id)
-    runs.report(plane.house, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
     plane.finish(job)
     assert plane.run(run).status is RunStatus.COMPLETED
     assert plane.engine.errands() == [Errand.RUN]
@@ -315,7 +315,8 @@ def test_a_cancel_between_claim_and_start_ends_the_run(plane: Plane) -> None:
     plane.restart()
     plane.later(10)
     assert plane.engine.started == []
-    assert plane.run(run).status is RunStatus.CANCELED
+    now = plane.run(run)
+    assert (now.status, now.message) == (RunStatus.CANCELED, "It was ended before its script started.")
 
 
 def test_restart_before_the_start_starts_it_once(plane: Plane) -> None:
@@ -337,9 +338,9 @@ def test_restart_after_a_start_whose_answer_was_lost(plane: Plane) -> None:
     plane.later(6)
     assert plane.run(run).status is RunStatus.PROVISIONING
     for _ in range(5):
-        runs.heartbeat(plane.house, run.id)
+        runs.heartbeat(plane.house, ANN, run.id)
         plane.later(5)
-    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING))
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING))
     plane.later(30)
     assert plane.engine.errands() == [Errand.RUN], "the node refused a second one"
     assert plane.run(run).status is RunStatus.RUNNING
@@ -361,11 +362,11 @@ def test_restart_lets_agents_find_the_way_back(plane: Plane) -> None:
 
 def test_a_silent_notebook_is_not_responding_and_comes_back(plane: Plane) -> None:
     run = submit_interactive(plane.house)
-    runs.report(plane.house, run.id, Report(to=RunStatus.RUNNING))
-    runs.heartbeat(plane.house, run.id)
+    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING))
+    runs.heartbeat(plane.house, ANN, run.id)
     plane.later(200)
     assert plane.run(run).status is RunStatus.NOT_RESPONDING
-    assert runs.heartbeat(plane.house, run.id).status is RunStatus.RUNNING
+    assert runs.heartbeat(plane.house, ANN, run.id).status is RunStatus.RUNNING
 
 
 def test_a_lease_that_is_renewed_keeps_others_away(plane: Plane) -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
+@cache
 def tracked() -> list[Path]:
     """The files of the project: what git knows or would add; everything there is when this is no checkout."""
     argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -34,6 +36,11 @@ def tracked() -> list[Path]:
 
 def pages() -> list[Path]:
     return [path for path in tracked() if path.suffix == ".md"]
+
+
+def written_pages() -> list[Path]:
+    """The pages of this project, without the articles of others."""
+    return [path for path in pages() if "articles" not in path.parts]
 
 
 def anchors(page: Path) -> set[str]:
@@ -57,6 +64,48 @@ def broken_links(page: Path) -> Iterator[str]:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_the_project_resolve(page: Path) -> None:
     assert list(broken_links(page)) == []
+
+
+WIDTH = 120
+
+
+def prose(page: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a page, numbered, without code blocks and tables."""
+    in_code = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        if not in_code and not fence and not line.startswith("|"):
+            yield number, line
+        in_code ^= fence
+
+
+@pytest.mark.parametrize("page", written_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_fits_the_width(page: Path) -> None:
+    """A word that is longer by itself, such as a link, may stand alone on its line."""
+    wide = [number for number, line in prose(page) if len(line) > WIDTH and len(line.split()) > 1]
+    assert wide == [], f"wrap these lines at {WIDTH} columns"
+
+
+@pytest.mark.parametrize("page", written_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """`control/runs.py` is the end of a path of this project; names without a folder may be the reader's own."""
+    paths = [f"/{path.relative_to(ROOT)}" for path in tracked()]
+    named = set(
+        re.findall(r"`((?:[a-z_]+/)+\w+\.(?:py|toml))`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    )
+    readers = {"serve/score.py"}
+    assert [name for name in sorted(named - readers) if not any(path.endswith(f"/{name}") for path in paths)] == []
+
+
+def test_the_index_lists_every_decision() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(
+        r"^\| \[(\d{3})\]\(([^)]+)\) \| (.+) \| .+ \|$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    decisions = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
+    titles = [path.read_text().splitlines()[0].removeprefix("# ").partition(" — ") for path in decisions]
+    assert listed == [(number, path.name, title) for path, (number, _, title) in zip(decisions, titles, strict=True)]
+    assert all(path.name.startswith(f"{number}-") for path, (number, _, _) in zip(decisions, titles, strict=True))
 
 
 def reference() -> str:
@@ -129,6 +178,17 @@ def test_the_drawing_of_the_house_lists_its_rooms() -> None:
     drawn = set(re.findall(r"^  ([a-z_]+)/", house[1], re.MULTILINE))
     rooms = {path.parent.name for path in (ROOT / "src" / "roost").glob("*/__init__.py")}
     assert drawn == rooms
+
+
+@pytest.mark.parametrize("room", ["roost/sdk", "roost/agent", "roost_job"])
+def test_the_house_is_drawn_with_the_folders_of_its_large_rooms(room: str) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    indent = "  " if room == "roost_job" else "    "
+    head = f"src/{room}/" if room == "roost_job" else f"  {room.rpartition('/')[2]}/"
+    part = re.search(rf"^{head} .*\n((?:{indent}.*\n)+)", text, re.MULTILINE)
+    assert part
+    drawn = set(re.findall(rf"^{indent}([a-z_]+)/", part[1], re.MULTILINE))
+    assert drawn == {path.parent.name for path in (ROOT / "src" / room).glob("*/__init__.py")}
 
 
 def test_no_file_names_this_machine_or_a_registry() -> None:

@@ -10,6 +10,7 @@ from roost.domain.compute import Compute
 from roost.domain.errors import InvalidInput
 from roost.domain.files import Entry, EntryKind, RunFile
 from roost.domain.people import Caller, Token
+from roost.domain.permissions import Role
 from roost.domain.plans import Access, Errand, Plan
 from roost.domain.runs import Reason, Run, RunEvent, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.workspaces import Experiment, Workspace
@@ -38,7 +39,7 @@ RECORDS: list[Any] = [
     RunFile(path="outputs/a", blob="0" * 64, size=2**40, modified_at=1.0),
     Entry("a", EntryKind.LINK, 0o777, 0, "b"),
     Token(digest="0" * 64, user="u", run_id="", created_at=1.0, expires_at=None),
-    Caller(user="u", run_id="r"),
+    Caller(user="u", role=Role.RUN, run_id="r"),
     Plan(run_id="r", workspace="w", experiment="e", spec=SPEC, errand=Errand.SALVAGE, node_rank=1),
     Access(url="http://127.0.0.1:1", token="t", endpoint_file="f"),
 ]

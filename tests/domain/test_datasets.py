@@ -3,7 +3,7 @@
 import pytest
 
 from roost.domain.datasets import words
-from roost.sdk.expressions import column
+from roost.sdk.data.expressions import column
 
 
 @pytest.mark.parametrize(

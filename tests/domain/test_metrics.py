@@ -25,7 +25,7 @@ from roost.domain.metrics import (
     thin,
 )
 from roost.domain.spools import MAX_NAME, Batch, decode
-from roost_job import records
+from roost_job.tracking import records
 
 NAMES = {1: "loss", 2: "acc", 3: "rows"}
 HEAD = records.header(space="user", rank=0) + b"".join(records.name(number, name) for number, name in NAMES.items())

@@ -12,14 +12,19 @@ from roost.environments import places, pythons
 from roost.environments.conda import settings as conda_settings
 from roost.environments.containers import workshop
 from roost.environments.pip import settings as pip_settings
-from roost.sdk import checks, conda_environments, configs, git, units
+from roost.sdk.core import configs
+from roost.sdk.environments import conda_environments
+from roost.sdk.operations import checks, systemd
+from roost.sdk.runs import git
 
 __all__ = ["closed_folder"]
 ME = "{}.{}".format(*sys.version_info)
 
 
-def test_a_python_is_found_beside_places_that_cannot_be_read(closed_folder: Path) -> None:
-    own = {"PYENV_ROOT": str(closed_folder), "PATH": f"{closed_folder}:{closed_folder}/bin:/usr/bin"}
+@pytest.mark.parametrize("pyenv", ["", "/.pyenv"], ids=["closed itself", "in a closed one"])
+def test_a_python_is_found_beside_places_that_cannot_be_read(closed_folder: Path, pyenv: str) -> None:
+    """In a closed folder not even whether a place is there can be asked."""
+    own = {"PYENV_ROOT": f"{closed_folder}{pyenv}", "PATH": f"{closed_folder}:{closed_folder}/bin:/usr/bin"}
     pythons._ask(sys.executable)  # kept: this interpreter may itself be where the ordinary user cannot read
     with ordinary_user():
         assert ME in pythons.minors(own) or not os.access(sys.executable, os.X_OK)
@@ -80,7 +85,7 @@ def test_other_places_that_are_looked_into(closed_folder: Path, monkeypatch: pyt
         assert git.look(str(inside)).properties() == {}
         with pytest.raises(InvalidInput, match="There is no configuration file or folder"):
             configs.find(str(inside), None)
-        assert not os.path.exists(units.place(inside))
+        assert not os.path.exists(systemd.place(inside))
         assert list(checks._service()) == []
 
 

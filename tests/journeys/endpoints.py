@@ -14,7 +14,7 @@ from roost import Workspace
 from roost.domain.codec import decode, encode
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Limits, Replica, Version
 from roost.domain.errors import EndpointNotFound
-from roost.sdk import snapshots
+from roost.sdk.runs import snapshots
 from roost.serving.asking import ask
 
 ECHO = "def init():\n    pass\n\ndef run(data):\n    return {text!r} + data\n"

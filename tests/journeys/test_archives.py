@@ -23,7 +23,9 @@ from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, NotFound
 from roost.environments import pythons
-from roost.sdk import archives, building, records, repeats, upkeep, waiting
+from roost.sdk.calls import run_records
+from roost.sdk.operations import archives, building, upkeep
+from roost.sdk.runs import repeats, waiting
 
 pytestmark = pytest.mark.slow
 
@@ -172,7 +174,7 @@ def test_an_agent_that_is_killed_while_it_keeps_is_sent_again(
     os.kill(json.loads((home / "runs" / keeping.id / "agent.json").read_text())["pid"], signal.SIGKILL)
     sign.touch()
     keeping.wait_for_completion()
-    events, _ = records.events(connection.client, keeping.id)
+    events, _ = run_records.events(connection.client, keeping.id)
     assert "build_lost" in [event.reason.value for event in events]
     found = archives.find(connection, lock)
     assert found is not None and found.complete and found.files == 6

@@ -18,7 +18,7 @@ from azureml.core.webservice import AciWebservice, AksEndpoint, AksWebservice, L
 from azureml.exceptions import WebserviceException
 from roost import Dataset
 from roost.cli.main import app
-from roost.sdk import endpoints
+from roost.sdk.calls import endpoints
 
 pytestmark = pytest.mark.slow
 

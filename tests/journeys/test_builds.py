@@ -19,7 +19,7 @@ from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig
 from roost.domain.environments import BUILD_LOG
-from roost.sdk import records
+from roost.sdk.calls import run_records
 from roost_job.exceptions import ActivityFailedException
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_compilation_is_killed_in_the_middle(submit: Submit, shelf: Path, tmp_
     assert not list((home / "cache" / "wheels").glob("*/*.whl"))
     sign.touch()
     run.wait_for_completion()
-    events, _ = records.events(run._connection.client, run.id)
+    events, _ = run_records.events(run._connection.client, run.id)
     assert "build_lost" in [event.reason.value for event in events]
     assert len(list((home / "cache" / "wheels").glob("*/rack-1.0-*.whl"))) == 1
     wheels.wheel(shelf, "another", "1.0")

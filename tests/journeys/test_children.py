@@ -10,7 +10,7 @@ from tests.sdk.folders import tree
 
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.errors import InvalidInput
-from roost.sdk import salvage
+from roost.sdk.runs import salvage
 from roost_job.exceptions import UserErrorException
 
 pytestmark = pytest.mark.slow

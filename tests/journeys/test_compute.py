@@ -11,8 +11,9 @@ from tests.sdk.folders import tree
 from roost import AmlCompute, ComputeTarget, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.compute import ComputeStatus
 from roost.domain.runs import Reason
-from roost.sdk import discovery, records
-from roost.sdk.compute import _look
+from roost.sdk.calls import run_records
+from roost.sdk.compute.targets import _look
+from roost.sdk.connection import discovery
 
 SCRIPT = """
 import os, sys, time
@@ -42,7 +43,7 @@ def kill_the_control_plane(home: Path) -> None:
 
 def given_at(run: Run) -> float:
     """When it was given its node."""
-    events, _ = records.events(run._connection.client, run.id)
+    events, _ = run_records.events(run._connection.client, run.id)
     return next(event.at for event in events if event.reason is Reason.NODE_GIVEN)
 
 
@@ -70,7 +71,7 @@ def test_twenty_runs_on_four_nodes_and_a_control_plane_that_dies(
     seen = target.get_status()
     assert (seen.current_node_count, seen.running_node_count, seen.target_node_count) == (4, 4, 4)
     assert seen.allocation_state == "Steady"
-    _, why = records.events(workspace._connection.client, runs[7].id)
+    _, why = run_records.events(workspace._connection.client, runs[7].id)
     assert why.startswith("All 4 nodes of cluster cpu are taken; 3 runs are ahead of it.")
 
     # Killed: the four go on and end while nobody is there; whoever asks next brings the control plane back.

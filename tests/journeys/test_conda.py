@@ -21,7 +21,8 @@ from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from roost.cli.main import app
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.environments import pythons
-from roost.sdk import records, waiting
+from roost.sdk.calls import run_records
+from roost.sdk.runs import waiting
 from roost_job.exceptions import ActivityFailedException
 
 pytestmark = pytest.mark.slow
@@ -77,7 +78,7 @@ def submit(channel: Path, experiment: Experiment, tmp_path: Path) -> Callable[..
 
 
 def statuses(run: Run) -> list[str]:
-    events, _ = records.events(run._connection.client, run.id)
+    events, _ = run_records.events(run._connection.client, run.id)
     return list(dict.fromkeys(event.to.value for event in events))
 
 
@@ -194,7 +195,7 @@ def test_the_build_agent_is_killed_while_it_fetches(submit: Callable[..., Run], 
     server.hold.set()
     run.wait_for_completion()
     assert run.get_metrics("lower") == {"lower": "2.0"}
-    events, _ = records.events(run._connection.client, run.id)
+    events, _ = run_records.events(run._connection.client, run.id)
     assert "build_lost" in [event.reason.value for event in events]
 
 

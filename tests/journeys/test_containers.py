@@ -11,7 +11,7 @@ from tests.sdk.folders import tree
 from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from azureml.core.runconfig import DEFAULT_CPU_IMAGE, DockerConfiguration
 from roost.domain.environments import LOCK_FILE
-from roost.sdk import waiting
+from roost.sdk.runs import waiting
 from roost_job.exceptions import ActivityFailedException
 
 pytestmark = pytest.mark.slow

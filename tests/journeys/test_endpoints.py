@@ -19,11 +19,11 @@ from typer.testing import CliRunner
 
 from roost import Experiment, Model, Workspace
 from roost.agent.folder import Folder
+from roost.cli.inputs.runs import find_run
 from roost.cli.main import app
-from roost.cli.session import find
 from roost.domain.endpoints import Auth, EndpointKind, EndpointState, Limits
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, RoostError, TooLarge
-from roost.sdk import embedded
+from roost.sdk.connection import embedded
 from roost.serving.asking import ask
 
 pytestmark = pytest.mark.slow
@@ -166,8 +166,8 @@ def test_lists_of_peoples_work_leave_replicas_out_unless_they_are_asked_for(
     for _ in ("while it serves", "once it is gone"):
         assert listed() == listed("--kind", "interactive") == [mine.id]
         assert listed("--kind", "Replica") == listed("-e", "endpoint-birds") == [replica.run_id]
-        assert find(workspace, "@latest").id == mine.id
-        assert find(workspace, replica.run_id.rpartition("_")[2]).id == replica.run_id
+        assert find_run(workspace, "@latest").id == mine.id
+        assert find_run(workspace, replica.run_id.rpartition("_")[2]).id == replica.run_id
         assert [each.name for each in Experiment.list(workspace)] == list(workspace.experiments) == ["train"]
         assert [each.name for each in Experiment.list(workspace, "endpoint-birds")] == ["endpoint-birds"]
         assert [run.id for run in Experiment(workspace, "endpoint-birds").get_runs()] == [replica.run_id]

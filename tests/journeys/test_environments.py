@@ -19,10 +19,12 @@ from tests.journeys.test_submit import gone, until
 from tests.sdk.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
-from roost.agent.processes import known, look
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.domain.errors import RoostError
-from roost.sdk import discovery, records, repeats, waiting
+from roost.machine.processes import known, look
+from roost.sdk.calls import run_records
+from roost.sdk.connection import discovery
+from roost.sdk.runs import repeats, waiting
 from roost_job.exceptions import ActivityFailedException, UserErrorException
 
 pytestmark = pytest.mark.slow
@@ -71,7 +73,7 @@ def build_log(run: Run) -> str:
 
 
 def statuses(run: Run) -> list[str]:
-    events, _ = records.events(run._connection.client, run.id)
+    events, _ = run_records.events(run._connection.client, run.id)
     return list(dict.fromkeys(event.to.value for event in events))
 
 
@@ -137,7 +139,7 @@ def test_two_runs_one_build_watched_live(submit: Callable[..., Run], shelf: Path
     until((tmp_path / "sign.pid").exists)
     until(lambda: runs[1].get_status() == "Preparing")
     assert [run.get_status() for run in runs] == ["Preparing", "Preparing"]
-    until(lambda: first.id in records.get(runs[1]._connection.client, runs[1].id).message)
+    until(lambda: first.id in run_records.get(runs[1]._connection.client, runs[1].id).message)
     beside = io.StringIO()
     second = runs[1]
     waits = threading.Thread(
@@ -181,7 +183,7 @@ def test_the_build_agent_is_killed(submit: Callable[..., Run], shelf: Path, tmp_
     (tmp_path / "sign").touch()
     run.wait_for_completion()
     assert run.get_metrics("lower") == {"lower": "2.0"}
-    events, _ = records.events(run._connection.client, run.id)
+    events, _ = run_records.events(run._connection.client, run.id)
     assert "build_lost" in [event.reason.value for event in events]
 
 
@@ -320,7 +322,7 @@ def test_a_repetition_installs_what_was_installed_then_unless_it_is_to_be_fresh(
     again.wait_for_completion()
     assert again.get_metrics()["lower"] == "2.0"
     assert again.get_environment().lock == lock
-    events, _ = records.events(again._connection.client, again.id)
+    events, _ = run_records.events(again._connection.client, again.id)
     assert any("not resolved again" in event.message for event in events)
 
     fresh = repeats.repeat(first, fresh=True)

@@ -10,7 +10,8 @@ import pytest
 
 from roost import Experiment, Workspace
 from roost.domain.errors import InvalidInput, Unavailable
-from roost.sdk import discovery, embedded, interactive, salvage
+from roost.sdk.connection import discovery, embedded
+from roost.sdk.runs import interactive, salvage
 
 pytestmark = pytest.mark.slow
 

@@ -22,7 +22,8 @@ from roost import (
     ScriptRunConfig,
     Workspace,
 )
-from roost.sdk import discovery, upkeep
+from roost.sdk.connection import discovery
+from roost.sdk.operations import upkeep
 from roost_job.exceptions import ModelPathNotFoundException, WebserviceException
 
 pytestmark = pytest.mark.slow

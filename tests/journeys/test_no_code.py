@@ -10,7 +10,8 @@ import pytest
 from tests.sdk.folders import tree
 
 from roost import Experiment, Model, ResourceConfiguration, ScriptRunConfig, Workspace
-from roost.sdk import discovery, no_code_environments
+from roost.sdk.connection import discovery
+from roost.sdk.models import no_code_environments
 from roost_job.exceptions import WebserviceException
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from tests.sdk.folders import tree
 
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.errors import ComputeNotFound, InvalidInput, NotFound
-from roost.sdk import waiting
+from roost.sdk.runs import waiting
 from roost_job.exceptions import ActivityFailedException, ExperimentExecutionException, UserErrorException
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from tests.sdk.folders import tree
 
 from roost import Experiment, ScriptRunConfig, Workspace
 from roost.domain.errors import DiskFull
-from roost.sdk import upkeep
+from roost.sdk.operations import upkeep
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from roost import (
     Workspace,
 )
 from roost.domain.people import Token
-from roost.sdk import discovery
+from roost.sdk.connection import discovery
 from roost.services.people import digest
 from roost.store import open_store
 

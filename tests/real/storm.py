@@ -22,8 +22,9 @@ from tests.journeys.kills import alive, server_pid, submit
 
 from roost import Experiment, Run
 from roost.agent.folder import Folder
-from roost.agent.processes import Known, known, look, marked
+from roost.agent.processes import marked
 from roost.domain.errors import RoostError
+from roost.machine.processes import Known, known, look
 
 T = TypeVar("T")
 ENDED = ("Completed", "Failed", "Canceled")

@@ -17,7 +17,7 @@ from tests.interpreters import python
 from tests.real.test_environments import HOROVOD, PYTORCH, RANK, RANKS, TORCH_SCRIPT, submit
 
 from roost import Experiment, Run, Workspace
-from roost.sdk import repeats
+from roost.sdk.runs import repeats
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 

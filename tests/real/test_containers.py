@@ -39,7 +39,8 @@ from roost.agent.folder import Folder
 from roost.domain.environments import BUILD_LOG, LOCK_FILE
 from roost.environments.containers import engine as container_engine
 from roost.environments.containers import facts as container_facts
-from roost.sdk import prefixes, waiting
+from roost.sdk.environments import prefixes
+from roost.sdk.runs import waiting
 from roost_job.exceptions import ActivityFailedException, WebserviceException
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]

@@ -9,7 +9,7 @@ from tests.real.object_stores import ACCOUNT, BUCKET, CONTAINER, azurite, moto
 
 from roost import Dataset, Datastore, Workspace
 from roost.domain.errors import Conflict, NotFound
-from roost.sdk import datastore_files
+from roost.sdk.data import datastore_files
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

@@ -27,7 +27,8 @@ from roost import (
     Workspace,
 )
 from roost.domain.errors import InvalidCompute, Unauthorized
-from roost.sdk import discovery, records
+from roost.sdk.calls import run_records
+from roost.sdk.connection import discovery
 from roost.transport.client import Client, Endpoint
 from roost_job.exceptions import ActivityFailedException
 
@@ -101,7 +102,7 @@ def test_ddp_over_two_hosts(
     assert metrics["accuracy"] > 0.9
     assert "outputs/model.pt" in run.get_file_names()
     assert "rank 3 of 4 on node 1" in log_of(run, tmp_path, "user_logs/std_log_process_3.txt")
-    members = records.members(experiment.workspace._connection.client, run.id)
+    members = run_records.members(experiment.workspace._connection.client, run.id)
     assert [member.address for member in members] == network.addresses
     until(lambda: not [each for rank in range(2) for each in (network.home(rank) / "runs").glob("*/work")])
     for rank in range(2):
@@ -166,7 +167,7 @@ def test_a_rank_that_fails_ends_the_other_host(
     )
     with pytest.raises(ActivityFailedException, match=r"(?s)On node 1 \(pair-2\).*rank 1 has had enough"):
         run.wait_for_completion()
-    assert [member.phase.value for member in records.members(experiment.workspace._connection.client, run.id)] == [
+    assert [member.phase.value for member in run_records.members(experiment.workspace._connection.client, run.id)] == [
         "ended",
         "ended",
     ]
@@ -253,15 +254,15 @@ def test_a_host_whose_cable_is_cut_is_not_responding_until_it_is_back(
     client = experiment.workspace._connection.client
     while len(run.get_metrics()) < 2:
         assert run.get_status() not in ("Failed", "Completed"), run.get_details()
-    now = records.get(client, run.id)
+    now = run_records.get(client, run.id)
     network.cut(1)
     while now.status.value == "Running":
-        now = records.get(client, run.id, after=now.revision, wait=20.0)
+        now = run_records.get(client, run.id, after=now.revision, wait=20.0)
     assert now.status.value == "NotResponding"
     assert "node 1 (pair-2)" in now.message
     network.mend(1)
     while now.status.value == "NotResponding":
-        now = records.get(client, run.id, after=now.revision, wait=20.0)
+        now = run_records.get(client, run.id, after=now.revision, wait=20.0)
     assert now.status.value == "Running"
     run.cancel()
     run.wait_for_completion()

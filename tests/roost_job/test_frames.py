@@ -10,9 +10,9 @@ from typing import Any
 import pandas
 import pytest
 
-from roost_job import columns, frames, partitions, steps
-from roost_job.dataset_types import DataType
-from roost_job.datasets import TabularDataset
+from roost_job.data import columns, frames, partitions, steps
+from roost_job.data.dataset_types import DataType
+from roost_job.data.datasets import TabularDataset
 from roost_job.exceptions import UserErrorException
 
 Make = Callable[[Mapping[str, str | bytes]], list[tuple[str, str, str]]]

@@ -9,10 +9,10 @@ import pytest
 from azureml import _lending
 from roost import Environment, Model, Webservice
 from roost_job.context import JobWorkspace
-from roost_job.datasets import FileDataset, TabularDataset
+from roost_job.data.datasets import FileDataset, TabularDataset
 from roost_job.door import _answer
 from roost_job.exceptions import UserErrorException
-from roost_job.models import Model as JobModel
+from roost_job.models.models import Model as JobModel
 from roost_job.outside import NotInJob, NotInRoost
 
 WORKSPACE = JobWorkspace("vision")

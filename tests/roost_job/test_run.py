@@ -14,8 +14,8 @@ from tests.roost_job.doors import FakeDoor
 from roost.domain.runs import RunKind
 from roost_job.door import DoorClient
 from roost_job.exceptions import RunEnvironmentException, ServiceException, UserErrorException
-from roost_job.offline import _OfflineRun
 from roost_job.run import Run
+from roost_job.tracking.offline import _OfflineRun
 
 
 @pytest.fixture

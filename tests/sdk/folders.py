@@ -41,7 +41,7 @@ def settle(root: Path) -> None:
     """Waits out the grain of the file system's clock, within which a file may change unseen and is therefore read again."""
     import time
 
-    from roost.sdk import stat_cache
+    from roost.sdk.runs import stat_cache
 
     newest = max(path.lstat().st_ctime_ns for path in root.rglob("*"))
     while time.time_ns() - newest <= stat_cache.FINE_NS:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.server.processes import ServerProcess, start
 
-from roost_job import records
+from roost_job.tracking import records
 
 RUN = "train_1_00000001"
 SUBMISSION = {"id": RUN, "experiment": "train", "spec": {"kind": "interactive"}}

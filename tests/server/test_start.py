@@ -13,7 +13,7 @@ import pytest
 from tests.api.clients import Client
 from tests.server.processes import ServerProcess, attempt, command, environment
 
-from roost.server.home import pid_started
+from roost.machine.processes import known
 from roost.version import API_LEVEL, VERSION
 
 
@@ -24,7 +24,7 @@ def _mode(path: Path) -> int:
 def test_what_it_leaves_for_those_who_look_for_it(server: ServerProcess) -> None:
     facts = server.facts
     assert facts["url"] == server.url
-    assert (facts["pid"], facts["pid_started"]) == (server.process.pid, pid_started(server.process.pid))
+    assert (facts["pid"], facts["pid_started"]) == (server.process.pid, known(server.process.pid).started)
     assert (facts["version"], facts["api_level"], facts["home"]) == (VERSION, API_LEVEL, str(server.home))
     assert Client(server.url).get("/api/health").json["instance"] == facts["instance"]
     said = server.person.get("/api/server").json

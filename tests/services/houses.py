@@ -7,6 +7,7 @@ from roost.blobs.folder import FolderBlobs
 from roost.domain.compute import Compute, Machine
 from roost.domain.files import Entry, write_manifest
 from roost.domain.people import Caller
+from roost.domain.permissions import Role
 from roost.domain.runs import Run, RunKind, RunSpec, Submission
 from roost.domain.workspaces import Workspace
 from roost.services import runs
@@ -14,7 +15,7 @@ from roost.services.house import Facts, House
 from roost.services.signals import Signals
 from roost.store import open_store
 
-ANN = Caller(user="ann")
+ANN = Caller(user="ann", role=Role.PERSON)
 _numbers = itertools.count(1)
 
 
@@ -71,6 +72,11 @@ def submission(house: House, **changes: object) -> Submission:
 
 def submit(house: House, **changes: object) -> Run:
     return runs.submit(house, ANN, "vision", submission(house, **changes))[0]
+
+
+def as_run(run_id: str) -> Caller:
+    """The caller that comes with the token of this run."""
+    return Caller(user="ann", role=Role.RUN, run_id=run_id)
 
 
 def submit_interactive(house: House) -> Run:

@@ -1,5 +1,5 @@
 import pytest
-from tests.services.houses import submit
+from tests.services.houses import ANN, submit
 
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict, InvalidInput, NotFound
@@ -39,19 +39,21 @@ def test_noted_down_counted_once_and_left_alone_by_sweeps(house: House) -> None:
     run = keeping(house, lock)
     listed = manifest(house, b"one", b"two", b"two")
     names = [house.blobs.put(each) for each in (b"one", b"two")]
-    made = archives.put(house, run.id, Kept(lock=lock, manifest=listed, python="3.8.1"))
+    made = archives.put(house, ANN, run.id, Kept(lock=lock, manifest=listed, python="3.8.1"))
     assert (made.files, made.bytes, made.complete) == (3, 6, True)
-    assert archives.get(house, lock) == made
+    assert archives.get(house, ANN, lock) == made
     move(house, run, RunStatus.CANCELED)
-    runs.delete(house, run.id)
-    assert upkeep.sweep(house, grace=-(10.0**9)).blobs == 2, "the run is gone with its snapshot, what is kept is not"
+    runs.delete(house, ANN, run.id)
+    assert upkeep.sweep(house, ANN, grace=-(10.0**9)).blobs == 2, (
+        "the run is gone with its snapshot, what is kept is not"
+    )
     assert house.blobs.missing([lock, made.manifest, *names]) == []
-    usage = upkeep.usage(house)
+    usage = upkeep.usage(house, ANN)
     assert usage.archive_bytes >= 6 and usage.unused_bytes == 0
-    archives.drop(house, lock)
-    assert upkeep.sweep(house, grace=-(10.0**9)).blobs == 4
+    archives.drop(house, ANN, lock)
+    assert upkeep.sweep(house, ANN, grace=-(10.0**9)).blobs == 4
     with pytest.raises(NotFound):
-        archives.drop(house, lock)
+        archives.drop(house, ANN, lock)
 
 
 def test_only_the_agent_of_a_run_that_keeps_says_what_is_kept(house: House) -> None:
@@ -60,14 +62,14 @@ def test_only_the_agent_of_a_run_that_keeps_says_what_is_kept(house: House) -> N
     plain = submit(house, environment=use(lock))
     move(house, plain, RunStatus.PREPARING)
     with pytest.raises(Conflict, match="keeps no files"):
-        archives.put(house, plain.id, kept)
+        archives.put(house, ANN, plain.id, kept)
     run = keeping(house, other)
     with pytest.raises(InvalidInput, match="is for the lock"):
-        archives.put(house, run.id, kept)
+        archives.put(house, ANN, run.id, kept)
     move(house, run, RunStatus.QUEUED)
     with pytest.raises(Conflict):
-        archives.put(house, run.id, Kept(lock=other, manifest=kept.manifest))
-    assert archives.listing(house) == []
+        archives.put(house, ANN, run.id, Kept(lock=other, manifest=kept.manifest))
+    assert archives.listing(house, ANN) == []
 
 
 @pytest.mark.parametrize(
@@ -78,10 +80,10 @@ def test_a_manifest_that_leads_elsewhere_is_refused(house: House, line: str) -> 
     run = keeping(house, lock)
     text = line.format(house.blobs.put(b"one"))
     with pytest.raises(InvalidInput):
-        archives.put(house, run.id, Kept(lock=lock, manifest=house.blobs.put(text.encode())))
+        archives.put(house, ANN, run.id, Kept(lock=lock, manifest=house.blobs.put(text.encode())))
     with pytest.raises(InvalidInput, match="1 of its 1 files are not here"):
         entry = Entry("pip/wheels/x.whl", size=1, content="ab" * 32)
-        archives.put(house, run.id, Kept(lock=lock, manifest=house.blobs.put(write_manifest([entry]))))
+        archives.put(house, ANN, run.id, Kept(lock=lock, manifest=house.blobs.put(write_manifest([entry]))))
 
 
 def test_a_run_is_offline_only_with_all_of_it(house: House) -> None:
@@ -92,8 +94,8 @@ def test_a_run_is_offline_only_with_all_of_it(house: House) -> None:
         submit(house, environment=use(lock, offline=True))
     run = keeping(house, lock)
     lacks = tuple(f"p{number}==1: gone." for number in range(5))
-    archives.put(house, run.id, Kept(lock=lock, manifest=manifest(house, b"one"), missing=lacks))
+    archives.put(house, ANN, run.id, Kept(lock=lock, manifest=manifest(house, b"one"), missing=lacks))
     with pytest.raises(InvalidInput, match=r"not complete: p0==1: gone; p1==1: gone; p2==1: gone, and 2 more\."):
         submit(house, environment=use(lock, offline=True))
-    archives.put(house, run.id, Kept(lock=lock, manifest=manifest(house, b"one", b"two")))
+    archives.put(house, ANN, run.id, Kept(lock=lock, manifest=manifest(house, b"one", b"two")))
     submit(house, environment=use(lock, offline=True))

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from tests.services.houses import ANN, submission, submit, submit_interactive
+from tests.services.houses import ANN, as_run, submission, submit, submit_interactive
 
 from roost.domain.errors import Conflict, InvalidInput
-from roost.domain.people import Caller
 from roost.domain.runs import Reason, Run, RunKind, RunSpec, RunStatus, Submission
 from roost.services import children, lineage, metrics, runs
 from roost.services.children import Newborn, Wanted
@@ -23,7 +22,7 @@ def bear(house: House, parent: Run, *ids: str, start: bool = True, **more: objec
 
 
 def status(house: House, run_id: str) -> str:
-    return runs.get(house, run_id).status.value
+    return runs.get(house, ANN, run_id).status.value
 
 
 def test_made_once_and_running_at_once(house: House) -> None:
@@ -42,7 +41,7 @@ def test_found_again(house: House) -> None:
     runs.move(house, two.id, RunStatus.COMPLETED, Reason.DONE, "")
 
     def ids(**wanted: object) -> list[str]:
-        return [each.id for each in children.listing(house, parent.id, Wanted(**wanted))]  # type: ignore[arg-type]
+        return [each.id for each in children.listing(house, ANN, parent.id, Wanted(**wanted))]  # type: ignore[arg-type]
 
     assert ids() == ["c2", "c1"]
     assert ids(recursive=True) == ["c2", "c1", "g1"]
@@ -66,8 +65,8 @@ def test_no_child_outlives_the_process_it_lived_in(house: House, end: RunStatus)
     runs.move(house, parent.id, end, Reason.DONE, "")
     assert [status(house, each) for each in ("c1", "g1")] == [end.value, end.value]
     assert status(house, asleep.id) == "Canceled"
-    assert runs.get(house, done.id).message == "by itself"
-    assert (runs.get(house, deep.id).reason, child.id in runs.get(house, deep.id).message) == (
+    assert runs.get(house, ANN, done.id).message == "by itself"
+    assert (runs.get(house, ANN, deep.id).reason, child.id in runs.get(house, ANN, deep.id).message) == (
         Reason.PARENT_ENDED,
         True,
     )
@@ -101,7 +100,7 @@ def test_a_run_that_is_being_cancelled_makes_no_more_children(house: House) -> N
         runs.move(house, parent.id, step, Reason.NONE, "")
     assert runs.cancel(house, ANN, parent.id).status is RunStatus.CANCEL_REQUESTED
     with pytest.raises(Conflict, match="is CancelRequested"):
-        children.create(house, Caller(user="ann", run_id=parent.id), parent.id, Newborn(children=(submission(house),)))
+        children.create(house, as_run(parent.id), parent.id, Newborn(children=(submission(house),)))
 
 
 def test_what_is_refused(house: House) -> None:
@@ -110,16 +109,16 @@ def test_what_is_refused(house: House) -> None:
         bear(house, parent, *(f"c{n}" for n in range(1001)))
     with pytest.raises(InvalidInput):
         bear(house, parent, "fine", "not fine")
-    assert children.listing(house, parent.id, Wanted()) == []
+    assert children.listing(house, ANN, parent.id, Wanted()) == []
     runs.move(house, parent.id, RunStatus.COMPLETED, Reason.DONE, "")
     late = Newborn(children=(Submission(id="late", experiment="train", spec=RunSpec(kind=RunKind.INTERACTIVE)),))
     with pytest.raises(Conflict, match="is Completed; its script cannot make children"):
-        children.create(house, Caller(user="ann", run_id=parent.id), parent.id, late)
+        children.create(house, as_run(parent.id), parent.id, late)
     assert children.create(house, ANN, parent.id, late)[0].status is RunStatus.RUNNING
 
 
 def test_metrics_of_a_whole_family(house: House) -> None:
     parent = submit(house)
     bear(house, parent, "c1")
-    assert metrics.read_back_all(house, parent.id) == {parent.id: {}, "c1": {}}
-    assert metrics.read_back_all(house, parent.id, kind=RunKind.SCRIPT) == {parent.id: {}}
+    assert metrics.read_back_all(house, ANN, parent.id) == {parent.id: {}, "c1": {}}
+    assert metrics.read_back_all(house, ANN, parent.id, kind=RunKind.SCRIPT) == {parent.id: {}}

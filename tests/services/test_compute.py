@@ -49,56 +49,56 @@ def test_bad_clusters_are_refused_and_leave_nothing(
     with pytest.raises(InvalidInput) as caught:
         create(house, name, **spec)
     assert words in str(caught.value)
-    assert [each.compute.name for each in compute.listing(house, "vision")] == ["local"]
+    assert [each.compute.name for each in compute.listing(house, ANN, "vision")] == ["local"]
 
 
 def test_what_is_said_of_targets(house: House) -> None:
     create(house)
     submit(house, target="gpu")
-    local, gpu = compute.listing(house, "vision")
+    local, gpu = compute.listing(house, ANN, "vision")
     assert (local.compute.kind, local.nodes, local.wanted) == (ComputeKind.LOCAL, (), 0)
     assert (gpu.queued, gpu.running, gpu.wanted) == (0, 0, 0), "it is not queued yet"
     assert gpu.machine == Machine(cores=2, memory_gb=8.0, gpus=0)
-    assert compute.status(house, "vision", "gpu") == gpu
+    assert compute.status(house, ANN, "vision", "gpu") == gpu
     with pytest.raises(NotFound, match="nowhere"):
-        compute.listing(house, "nowhere")
+        compute.listing(house, ANN, "nowhere")
 
 
 def test_changes_are_checked_with_what_stays(house: House, clock: Clock) -> None:
     create(house, min_nodes=2)
     clock.pass_by(5)
-    changed = compute.update(house, "vision", "gpu", ComputeChanges(idle_seconds=7.0))
+    changed = compute.update(house, ANN, "vision", "gpu", ComputeChanges(idle_seconds=7.0))
     assert (changed.min_nodes, changed.max_nodes, changed.idle_seconds, changed.modified_at) == (2, 4, 7.0, clock())
     with pytest.raises(InvalidCompute, match="nodes that stay when idle must be 0 to"):
-        compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=1))
-    assert compute.get(house, "vision", "gpu") == changed
+        compute.update(house, ANN, "vision", "gpu", ComputeChanges(max_nodes=1))
+    assert compute.status(house, ANN, "vision", "gpu").compute == changed
     with pytest.raises(InvalidCompute, match="cannot be changed"):
-        compute.update(house, "vision", "local", ComputeChanges(max_nodes=1))
+        compute.update(house, ANN, "vision", "local", ComputeChanges(max_nodes=1))
     with pytest.raises(ComputeNotFound):
-        compute.update(house, "vision", "cpu", ComputeChanges(max_nodes=1))
+        compute.update(house, ANN, "vision", "cpu", ComputeChanges(max_nodes=1))
 
 
 def test_deleting(house: House) -> None:
     create(house)
     run = submit(house, target="gpu")
     with pytest.raises(ComputeConflict, match="1 run that has not ended"):
-        compute.delete(house, "vision", "gpu")
+        compute.delete(house, ANN, "vision", "gpu")
     runs.cancel(house, ANN, run.id)
-    compute.delete(house, "vision", "gpu")
-    compute.delete(house, "vision", "gpu")
+    compute.delete(house, ANN, "vision", "gpu")
+    compute.delete(house, ANN, "vision", "gpu")
     with pytest.raises(ComputeNotFound):
         submit(house, target="gpu")
     with pytest.raises(InvalidCompute, match="cannot be deleted"):
-        compute.delete(house, "vision", "local")
+        compute.delete(house, ANN, "vision", "local")
 
 
 def test_every_change_wakes_the_loop_and_those_who_wait(house: House) -> None:
     with house.signals.listen(CONTROL) as loop, house.signals.listen(compute_topic("vision", "gpu")) as watcher:
         create(house)
         assert loop.wait(0) and watcher.wait(0)
-        compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=2))
+        compute.update(house, ANN, "vision", "gpu", ComputeChanges(max_nodes=2))
         assert loop.wait(0) and watcher.wait(0)
-        compute.delete(house, "vision", "gpu")
+        compute.delete(house, ANN, "vision", "gpu")
         assert loop.wait(0) and watcher.wait(0)
 
 
@@ -109,7 +109,7 @@ def test_a_target_of_one_host_is_of_one_that_is_there(house: House) -> None:
     with pytest.raises(InvalidCompute, match="one node"):
         create(house, engine="hosts", max_nodes=2, tags={HOST_TAG: "10.0.0.3"})
     create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.3"})
-    assert compute.status(house, "vision", "gpu").compute.tags == {HOST_TAG: "10.0.0.3"}
+    assert compute.status(house, ANN, "vision", "gpu").compute.tags == {HOST_TAG: "10.0.0.3"}
 
 
 def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(house: House) -> None:
@@ -118,4 +118,4 @@ def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(house: House)
         create(house, engine="hosts")
     create(house, engine="hosts", max_nodes=2)
     with pytest.raises(InvalidCompute, match="has 2 hosts"):
-        compute.update(house, "vision", "gpu", ComputeChanges(max_nodes=3))
+        compute.update(house, ANN, "vision", "gpu", ComputeChanges(max_nodes=3))

@@ -3,14 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.houses import ANN, submission, submit
+from tests.services.houses import ANN, as_run, submission, submit
 
 from roost.domain.datasets import DatasetKind, Definition, Direction, Input, Mode, Output, Source
 from roost.domain.datastores import DatastoreKind
 from roost.domain.errors import Conflict, DataConflict, DataNotFound, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.runs import RunKind
-from roost.services import datasets, datastores, runs, stored_files
+from roost.services import children, datasets, datastores, runs, stored_files
+from roost.services.children import Newborn
 from roost.services.datasets import Declared, NewDataset, Written
 from roost.services.datastores import NewDatastore
 from roost.services.house import House
@@ -118,10 +119,10 @@ def test_the_registry(house: House) -> None:
     assert datasets.get(house, ANN, "vision", "birds") == second
     assert datasets.get(house, ANN, "vision", "birds", 1).id == first.id
     assert datasets.by_id(house, ANN, "vision", first.id).description == "one"
-    changed = datasets.annotate(house, "vision", first.id, tags={"l": "w"}, remove_tags=["k"], description=None)
+    changed = datasets.annotate(house, ANN, "vision", first.id, tags={"l": "w"}, remove_tags=["k"], description=None)
     assert (changed.tags, changed.description) == ({"l": "w"}, "one")
     assert [each.version for each in datasets.listing(house, ANN, "vision", "birds")] == [2, 1]
-    assert datasets.delete(house, "vision", "birds") == 2
+    assert datasets.delete(house, ANN, "vision", "birds") == 2
     for bad in ("", " x", "a/b", "x" * 256, "\n"):
         with pytest.raises(InvalidInput, match="not allowed"):
             register(house, of("a"), bad)
@@ -131,21 +132,21 @@ def test_lineage_of_a_submission(house: House) -> None:
     made = register(house, of("a"))
     given = Input(name="data", definition=made.definition, mode=Mode.DOWNLOAD, dataset_id=made.id)
     run = submit(house, inputs=(given,))
-    (use,) = datasets.uses_of_run(house, run.id)
+    (use,) = datasets.uses_of_run(house, ANN, run.id)
     assert (use.direction, use.name, use.mode, use.dataset_id) == (Direction.INPUT, "data", Mode.DOWNLOAD, made.id)
-    assert [each.run_id for each in datasets.uses_of_dataset(house, "vision", made.id)] == [run.id]
+    assert [each.run_id for each in datasets.uses_of_dataset(house, ANN, "vision", made.id)] == [run.id]
 
 
 def test_a_run_that_asks_by_name_has_read_it_and_may_list_it(house: House) -> None:
     put(house, "a/1", "b/2")
     made = register(house, of("a"))
     run = submit(house)
-    own = Caller(user="ann", run_id=run.id)
+    own = as_run(run.id)
     with pytest.raises(Forbidden, match="did not declare"):
         names(house, of("a"), own)
     assert datasets.get(house, own, "vision", "birds") == made == datasets.by_id(house, own, "vision", made.id)
     assert names(house, of("a"), own) == ["1"]
-    (use,) = datasets.uses_of_run(house, run.id)
+    (use,) = datasets.uses_of_run(house, ANN, run.id)
     assert (use.dataset_id, use.mode) == (made.id, Mode.DIRECT)
     with pytest.raises(Forbidden, match="did not declare"):
         register(house, of("b"), "mine", own)
@@ -154,16 +155,16 @@ def test_a_run_that_asks_by_name_has_read_it_and_may_list_it(house: House) -> No
 
 def declare(house: House, caller: Caller, direction: str, *paths: str, name: str = OWN) -> str:
     declared = Declared(direction=Direction(direction), definition=of(*paths, name=name))
-    return datasets.declare(house, caller.run_id, declared).name
+    return datasets.declare(house, caller, caller.run_id, declared).name
 
 
 def places(house: House, caller: Caller) -> list[tuple[str, str]]:
-    return sorted((use.direction.value, use.name) for use in datasets.uses_of_run(house, caller.run_id))
+    return sorted((use.direction.value, use.name) for use in datasets.uses_of_run(house, caller, caller.run_id))
 
 
 def test_a_script_declares_by_asking(house: House) -> None:
     put(house, "a/1", "a/2", "b/3")
-    own = Caller(user="ann", run_id=submit(house).id)
+    own = as_run(submit(house).id)
     with pytest.raises(Forbidden, match="did not declare"):
         names(house, of("a"), own)
     assert declare(house, own, "input", "/a/") == declare(house, own, "input", "a") == f"{OWN}/a"
@@ -182,7 +183,7 @@ def test_a_script_declares_by_asking(house: House) -> None:
 
 
 def test_a_script_writes_where_it_said(house: House, tmp_path_factory: pytest.TempPathFactory) -> None:
-    own = Caller(user="ann", run_id=submit(house).id)
+    own = as_run(submit(house).id)
     declare(house, own, "output", "made")
     declare(house, own, "output", "made/below")
     assert places(house, own) == [("output", f"{OWN}/made")]
@@ -205,7 +206,7 @@ def test_a_script_writes_where_it_said(house: House, tmp_path_factory: pytest.Te
     declare(house, own, "input", "in")
     made = register(house, of("in"), "birds", own)
     assert ("output", "birds:1") in places(house, own)
-    assert [use.run_id for use in datasets.uses_of_dataset(house, "vision", made.id)] == [own.run_id]
+    assert [use.run_id for use in datasets.uses_of_dataset(house, ANN, "vision", made.id)] == [own.run_id]
     with pytest.raises(Forbidden, match="did not declare"):  # it registered what it read: that is no place to write to
         stored_files.may_write(house, own, "vision", OWN, ["in/2"], overwrite=True)
     declare(house, own, "output", "")
@@ -213,7 +214,7 @@ def test_a_script_writes_where_it_said(house: House, tmp_path_factory: pytest.Te
 
 
 def test_many_places_are_one_use_or_too_many(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = Caller(user="ann", run_id=submit(house).id)
+    own = as_run(submit(house).id)
     first = declare(house, own, "input", "a/1", "a/2", "a/3")
     assert first.startswith(f"{OWN}/a/1 and 2 more (")
     assert declare(house, own, "input", "a/1", "a/2", "a/4") != first, "other places are another use"
@@ -227,7 +228,7 @@ def test_many_places_are_one_use_or_too_many(house: House, monkeypatch: pytest.M
 def test_a_run_hands_on_files_of_its_pattern_and_no_folder(house: House) -> None:
     put(house, "in/a", "in/sub/b")
     run = submit(house, inputs=(Input(name="data", definition=of("in/*")),))
-    own = Caller(user="ann", run_id=run.id)
+    own = as_run(run.id)
     assert register(house, of("in/a"), "one", own).version == 1
     for definition in (of("in/sub"), of("in/not_yet")):
         with pytest.raises(Forbidden, match="did not declare"):
@@ -237,7 +238,7 @@ def test_a_run_hands_on_files_of_its_pattern_and_no_folder(house: House) -> None
 def test_what_a_run_declared_is_looked_up_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [f"in/{n}" for n in range(50)]
     put(house, *paths)
-    own = Caller(user="ann", run_id=submit(house, inputs=(Input(name="data", definition=of(*paths)),)).id)
+    own = as_run(submit(house, inputs=(Input(name="data", definition=of(*paths)),)).id)
     asked: list[str] = []
     plain = house.store.datasets.uses_of_run
     monkeypatch.setattr(house.store.datasets, "uses_of_run", lambda run_id: asked.append(run_id) or plain(run_id))
@@ -248,22 +249,22 @@ def test_what_a_run_declared_is_looked_up_once(house: House, monkeypatch: pytest
 
 def test_a_child_reaches_no_more_than_its_parent(house: House) -> None:
     run = submit(house, inputs=(Input(name="data", definition=of("a")),))
-    own = Caller(user="ann", run_id=run.id)
+    own = as_run(run.id)
     for inputs, outputs in (
         ((Input(name="data", definition=of("b")),), ()),
         ((), (Output(name="out", path="a"),)),
     ):
         child = submission(house, parent_id=run.id, inputs=inputs, outputs=outputs)
         with pytest.raises(Forbidden, match="did not declare"):
-            runs.submit(house, own, "vision", child)
+            children.create(house, own, run.id, Newborn(children=(child,)))
     fine = submission(house, parent_id=run.id, inputs=run.spec.inputs, outputs=(Output(name="out"),))
-    assert runs.submit(house, own, "vision", fine)[1]
+    assert children.create(house, own, run.id, Newborn(children=(fine,)))
 
 
 def test_an_output_is_registered_and_stands_in_the_lineage(house: House) -> None:
     output = Output(name="out", register_as="results", register_tags={"k": "v"})
     run = submit(house, outputs=(output, Output(name="plain", path="p/{output-name}")))
-    own = Caller(user="ann", run_id=run.id)
+    own = as_run(run.id)
     where = f"dataset/{run.id}/out"
     place = stored_files.may_write(house, own, "vision", "", [f"{where}/x"], overwrite=True)
     stored_files.write(place, f"{where}/x", [b"1"])
@@ -272,7 +273,7 @@ def test_an_output_is_registered_and_stands_in_the_lineage(house: House) -> None
     assert datasets.note_written(house, own, run.id, "out", Written()).dataset_id == use.dataset_id
     made = datasets.get(house, ANN, "vision", "results")
     assert (made.id, made.tags, names(house, made.definition)) == (use.dataset_id, {"k": "v"}, ["x"])
-    assert [each.direction for each in datasets.uses_of_dataset(house, "vision", made.id)] == [Direction.OUTPUT]
+    assert [each.direction for each in datasets.uses_of_dataset(house, ANN, "vision", made.id)] == [Direction.OUTPUT]
     assert datasets.note_written(house, own, run.id, "plain", Written()).dataset_id == ""
     with pytest.raises(NotFound, match="no output 'none'"):
         datasets.note_written(house, own, run.id, "none", Written())
@@ -293,7 +294,7 @@ def test_an_output_is_registered_and_stands_in_the_lineage(house: House) -> None
 def test_a_submission_whose_data_cannot_be_makes_no_run(house: House, given: dict[str, object], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         submit(house, **given)
-    assert runs.listing(house, runs.RunQuery(workspace="vision")) == []
+    assert runs.listing(house, ANN, runs.RunQuery(workspace="vision")) == []
 
 
 def test_an_interactive_run_may_declare_data_too(house: House) -> None:
@@ -305,4 +306,4 @@ def test_an_interactive_run_may_declare_data_too(house: House) -> None:
         interpreter="",
         inputs=(Input(name="a", definition=of("x")),),
     )
-    assert len(datasets.uses_of_run(house, run.id)) == 1
+    assert len(datasets.uses_of_run(house, ANN, run.id)) == 1

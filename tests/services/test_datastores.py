@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.domain.test_object_hosts import OTHER_HOSTS
-from tests.services.houses import ANN, make_house, submit
+from tests.services.houses import ANN, as_run, make_house, submit
 
 from roost.blobs import batches
 from roost.domain import codec
@@ -59,7 +59,7 @@ def content(house: House, path: str, caller: Caller = ANN, name: str = OWN) -> b
 
 def test_every_workspace_has_its_own(house: House) -> None:
     house.store.workspaces.ensure(Workspace(name="other", user="ann", created_at=1.0))
-    assert [(each.name, each.is_default) for each in datastores.listing(house, "vision")] == [
+    assert [(each.name, each.is_default) for each in datastores.listing(house, ANN, "vision")] == [
         (OWN, True),
         ("workspacefilestore", False),
     ]
@@ -147,7 +147,7 @@ def test_no_path_leads_outside(house: House, path: str) -> None:
 def test_credentials_are_sealed_and_in_no_answer(house: House, tmp_path: Path) -> None:
     made = datastores.register(house, ANN, "vision", "cloud", azure())
     assert made.has_credential
-    told = json.dumps([codec.encode(each) for each in datastores.listing(house, "vision")]) + repr(made)
+    told = json.dumps([codec.encode(each) for each in datastores.listing(house, ANN, "vision")]) + repr(made)
     assert KEY not in told
     with pytest.raises(Exception, match="cloud") as caught:
         found(house, name="cloud")
@@ -185,7 +185,7 @@ def test_what_cannot_be_is_refused_and_shows_nothing(house: House, new: NewDatas
         datastores.register(house, ANN, "vision", "x", new)
     assert KEY not in str(caught.value)
     with pytest.raises(DataNotFound):
-        datastores.get(house, "vision", "x")
+        datastores.get(house, ANN, "vision", "x")
 
 
 def test_registered_twice(house: House, tmp_path: Path) -> None:
@@ -199,9 +199,9 @@ def test_registered_twice(house: House, tmp_path: Path) -> None:
     datastores.register(house, ANN, "vision", "x", folder(tmp_path / "two", overwrite=True))
     assert [item.name for item in found(house, name="x")] == ["two"]
     assert datastores.set_default(house, ANN, "vision", "x").is_default
-    assert datastores.get(house, "vision", "").name == "x"
+    assert datastores.get(house, ANN, "vision", "").name == "x"
     assert datastores.unregister(house, ANN, "vision", "x")
-    assert datastores.get(house, "vision", "").name == OWN and (tmp_path / "two" / "two").exists()
+    assert datastores.get(house, ANN, "vision", "").name == OWN and (tmp_path / "two" / "two").exists()
 
 
 def test_a_web_datastore_names_addresses_and_is_never_asked(house: House) -> None:
@@ -307,7 +307,7 @@ def test_a_link_into_the_home_that_was_made_later_leads_nowhere(house: House, tm
     (data / "token").symlink_to(home / "token")
     (data / "home").symlink_to(home)
     inputs = (Input(name="i", definition=Definition(sources=(Source(datastore="x", path=""),))),)
-    for caller in (ANN, Caller(user="ann", run_id=submit(house, inputs=inputs).id)):
+    for caller in (ANN, as_run(submit(house, inputs=inputs).id)):
         assert [item.name for item in found(house, "**", caller, name="x")] == ["fine"]
         for path in ("token", "home/token"):
             with pytest.raises(Forbidden, match="outside"):
@@ -370,7 +370,7 @@ def test_a_run_reaches_what_it_declared(house: House) -> None:
         put(house, path, b"x")
     output = Output(name="out", path="results/{run-id}")
     run = submit(house, inputs=declared("in/*.csv", "in/sub"), outputs=(output,))
-    own = Caller(user="ann", run_id=run.id)
+    own = as_run(run.id)
     assert [item.name for item in found(house, "in/*.csv", own)] == ["in/a.csv"]
     assert [item.name for item in found(house, "in/sub/**", own)] == ["in/sub/b.csv"]
     assert content(house, "in/a.csv", own) == b"x"
@@ -395,7 +395,7 @@ def test_a_run_reaches_what_it_declared(house: House) -> None:
 def test_a_pattern_of_files_does_not_open_folders(house: House) -> None:
     for path in ("in/a.csv", "in/sub/b.csv", "in/*/c.csv", "deep/sub/d.csv"):
         put(house, path, b"x")
-    own = Caller(user="ann", run_id=submit(house, inputs=declared("in/*", "deep/**")).id)
+    own = as_run(submit(house, inputs=declared("in/*", "deep/**")).id)
     assert [item.name for item in found(house, "in/a.csv", own)] == ["in/a.csv"]
     assert [item.name for item in found(house, "deep/sub", own)] == ["deep/sub/d.csv"]
     for path in ("in/sub", "in/sub/b.csv"):
@@ -441,7 +441,7 @@ def test_a_run_is_told_the_same_of_what_is_not_there_and_of_what_is_not_its_own(
     house.store.workspaces.ensure(Workspace(name="other", user="ann", created_at=1.0))
     (tmp_path / "d").mkdir()
     datastores.register(house, ANN, "other", "theirs", folder(tmp_path / "d"))
-    own = Caller(user="ann", run_id=submit(house).id)
+    own = as_run(submit(house).id)
 
     def refusal(deed: object) -> tuple[type, str]:
         with pytest.raises(Exception, match="does not reach") as caught:
@@ -509,7 +509,7 @@ def test_many_small_files_read_at_once(house: House, monkeypatch: pytest.MonkeyP
 
 def test_a_batch_reaches_no_further_than_its_run(house: House) -> None:
     output = Output(name="made", datastore=OWN, path="made")
-    own = Caller(user="ann", run_id=submit(house, outputs=(output,)).id)
+    own = as_run(submit(house, outputs=(output,)).id)
     mixed = batches.named("made/1", b"1") + batches.named("elsewhere", b"2")
     with pytest.raises(Forbidden, match="did not declare 'elsewhere'"):
         stored_files.write_batch(house, own, "vision", OWN, mixed, overwrite=True)

@@ -13,6 +13,7 @@ from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, 
 from roost.domain.errors import EndpointConflict, EndpointNotFound, Forbidden, InvalidEndpoint, InvalidInput, RoostError
 from roost.domain.files import Entry, write_manifest
 from roost.domain.people import Caller
+from roost.domain.permissions import Role
 from roost.domain.runs import Reason, RunKind, RunStatus
 from roost.services import endpoints, fronts, models, replicas, runs
 from roost.services.endpoints import Which, Wish
@@ -48,8 +49,8 @@ def test_a_new_one_has_a_port_and_keys_and_is_on_its_way(house: House) -> None:
     assert new
     assert (endpoint.state, endpoint.user, endpoint.spec.versions[0].generation) == ("Transitioning", "ann", 1)
     assert fronts.is_free(endpoint.port)
-    assert endpoints.get(house, WS, "birds") == endpoint
-    assert list(endpoints.listing(house, WS)) == [endpoint]
+    assert endpoints.get(house, ANN, WS, "birds") == endpoint
+    assert list(endpoints.listing(house, ANN, WS)) == [endpoint]
     known = endpoints.keys(house, ANN, WS, "birds")
     assert len(known.primary) == len(known.secondary) == 32
     assert known.primary != known.secondary
@@ -63,7 +64,7 @@ def test_a_name_that_is_a_path_is_refused(house: House, name: str, tmp_path: Pat
     assert not (tmp_path / "endpoints").exists()
     for ask in (endpoints.get, endpoints.delete, endpoints.status, endpoints.replicas_of):
         with pytest.raises(InvalidEndpoint):
-            ask(house, WS, name)
+            ask(house, ANN, WS, name)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_name_that_is_a_path_is_refused(house: House, name: str, tmp_path: Pat
 def test_what_cannot_be_deployed_is_refused_before_anything_changes(house: House, changes: dict[str, object]) -> None:
     with pytest.raises(RoostError):
         put(house, versions=(version(house, **changes),))
-    assert list(endpoints.listing(house, WS)) == []
+    assert list(endpoints.listing(house, ANN, WS)) == []
 
 
 def test_who_may_replace_replaces_what_came_up_meanwhile(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +141,7 @@ def test_keys_are_changed_one_by_one_and_no_browser_reads_them(house: House) -> 
     for bad in ("short", "with a space in it", "x" * 257, "ü" * 20):
         with pytest.raises(InvalidEndpoint):
             endpoints.regenerate(house, ANN, WS, "birds", Which.PRIMARY, bad)
-    page = Caller(user="ann", by_browser=True)
+    page = Caller(user="ann", role=Role.BROWSER)
     with pytest.raises(Forbidden):
         endpoints.keys(house, page, WS, "birds")
     with pytest.raises(Forbidden):
@@ -163,11 +164,11 @@ def test_a_token_is_good_for_its_own_endpoint_and_time(house: House, clock: Cloc
 def test_a_replica_is_a_run_that_nobody_else_submits(house: House) -> None:
     endpoint = put(house)
     replica = replicas.begin(house, endpoint, endpoint.spec.versions[0])
-    run = runs.get(house, replica.run_id)
+    run = runs.get(house, ANN, replica.run_id)
     assert (run.spec.kind, run.experiment, run.spec.launch) == (RunKind.REPLICA, "endpoint-birds", "serve")
     assert run.spec.serving is not None
     assert len(run.spec.serving.socket) <= 100
-    assert [each.run_id for each in endpoints.replicas_of(house, WS, "birds")] == [run.id]
+    assert [each.run_id for each in endpoints.replicas_of(house, ANN, WS, "birds")] == [run.id]
     with pytest.raises(InvalidInput, match="made by its endpoint"):
         runs.submit(house, ANN, WS, submission(house, kind=RunKind.REPLICA))
     with pytest.raises(InvalidInput, match="made by its endpoint"):
@@ -181,24 +182,24 @@ def test_replicas_take_no_place_of_runs_and_wait_for_none(house: House) -> None:
     for run_id in (*(run.id for run in waiting), replica.run_id):
         runs.move(house, run_id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
     ComputeControl(house).turn()
-    assert [runs.get(house, run.id).status for run in waiting] == ["Provisioning", "Provisioning", "Queued"]
-    assert runs.get(house, replica.run_id).status == "Provisioning"
+    assert [runs.get(house, ANN, run.id).status for run in waiting] == ["Provisioning", "Provisioning", "Queued"]
+    assert runs.get(house, ANN, replica.run_id).status == "Provisioning"
     assert house.store.runs.active() == 2
 
 
 def test_one_that_is_deleted_is_not_found_though_it_is_still_ending(house: House) -> None:
     put(house)
-    endpoints.delete(house, WS, "birds")
+    endpoints.delete(house, ANN, WS, "birds")
     with pytest.raises(EndpointNotFound):
-        endpoints.get(house, WS, "birds")
+        endpoints.get(house, ANN, WS, "birds")
     with pytest.raises(EndpointConflict, match="being deleted"):
         put(house)
-    endpoints.delete(house, WS, "birds")  # whoever asks again waits with the first
-    assert not endpoints.is_gone(house, WS, "birds")
+    endpoints.delete(house, ANN, WS, "birds")  # whoever asks again waits with the first
+    assert not endpoints.is_gone(house, ANN, WS, "birds")
     house.store.endpoints.remove(WS, "birds", lease=lease(house))
-    assert endpoints.is_gone(house, WS, "birds")
+    assert endpoints.is_gone(house, ANN, WS, "birds")
     with pytest.raises(EndpointNotFound):
-        endpoints.delete(house, WS, "birds")
+        endpoints.delete(house, ANN, WS, "birds")
 
 
 def test_both_keys_renewed_at_once_are_new(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,15 +19,15 @@ def test_registered_and_found_again(house: House) -> None:
     made, new = environments.register(house, ANN, "vision", "mine", {"name": "other", "version": "7", **PYTHON})
     assert (made.version, new, made.user) == ("1", True, "ann")
     assert made.definition == PYTHON, "name and version are not part of what is kept"
-    assert environments.get(house, "vision", "mine") == made
-    assert environments.listing(house, "vision") == [made]
+    assert environments.get(house, ANN, "vision", "mine") == made
+    assert environments.listing(house, ANN, "vision") == [made]
 
 
 @pytest.mark.parametrize("name", ["AzureML-x", "microsoft-x", "a/b", ""])
 def test_names_that_are_refused(house: House, name: str) -> None:
     with pytest.raises(InvalidInput):
         environments.register(house, ANN, "vision", name, PYTHON)
-    assert environments.listing(house, "vision") == []
+    assert environments.listing(house, ANN, "vision") == []
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_credential_in_the_clear_is_not_kept(house: House, file: dict[str, obj
     with pytest.raises(InvalidInput, match="credential") as caught:
         environments.register(house, ANN, "vision", "mine", {"python": {"condaDependencies": file}})
     assert "sesame" not in str(caught.value)
-    assert environments.listing(house, "vision") == []
+    assert environments.listing(house, ANN, "vision") == []
 
 
 def test_whatever_else_is_wrong_is_said_when_it_is_used(house: House) -> None:
@@ -57,12 +57,12 @@ def test_whatever_else_is_wrong_is_said_when_it_is_used(house: House) -> None:
 
 def test_what_is_missing_is_named(house: House) -> None:
     with pytest.raises(NotFound, match="nothing"):
-        environments.get(house, "vision", "nothing")
+        environments.get(house, ANN, "vision", "nothing")
     with pytest.raises(NotFound) as caught:
-        environments.get(house, "vision", "AzureML-PyTorch-1.6-GPU")
+        environments.get(house, ANN, "vision", "AzureML-PyTorch-1.6-GPU")
     assert "Curated environments" in caught.value.hint
     with pytest.raises(NotFound, match="elsewhere"):
-        environments.listing(house, "elsewhere")
+        environments.listing(house, ANN, "elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -83,24 +83,24 @@ def test_a_run_with_an_environment_that_cannot_be_built_is_not_made(
 def test_only_a_run_that_is_preparing_has_a_build_to_end(house: House) -> None:
     run = submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON))
     with pytest.raises(Conflict):
-        environments.end_build(house, run.id, Outcome(lock=house.blobs.put(b"lock")))
-    runs.report(house, run.id, runs.Report(to=RunStatus.PREPARING))
+        environments.end_build(house, ANN, run.id, Outcome(lock=house.blobs.put(b"lock")))
+    runs.report(house, ANN, run.id, runs.Report(to=RunStatus.PREPARING))
     with pytest.raises(InvalidInput, match="not here"):
-        environments.end_build(house, run.id, Outcome(lock="ab" * 32))
+        environments.end_build(house, ANN, run.id, Outcome(lock="ab" * 32))
     with pytest.raises(Conflict):
-        environments.end_build(house, submit(house).id, Outcome(message="x"))
+        environments.end_build(house, ANN, submit(house).id, Outcome(message="x"))
 
 
 def test_where_a_build_stands_can_be_asked_and_its_lock_forgotten(house: House) -> None:
-    assert environments.look_up(house, "vision", PYTHON).lock == ""
+    assert environments.look_up(house, ANN, "vision", PYTHON).lock == ""
     key = recipes.recipe(PYTHON)
     assert key is not None
     lock = house.blobs.put(b"a lock")
     house.store.environments.end_build(key.key, environments._platform(), lock=lock)
-    assert environments.look_up(house, "vision", PYTHON).lock == lock
-    assert environments.look_up(house, "vision", PYTHON, forget=True).lock == ""
+    assert environments.look_up(house, ANN, "vision", PYTHON).lock == lock
+    assert environments.look_up(house, ANN, "vision", PYTHON, forget=True).lock == ""
     with pytest.raises(InvalidInput, match="managed by the user"):
-        environments.look_up(house, "vision", {"python": {"userManagedDependencies": True}})
+        environments.look_up(house, ANN, "vision", {"python": {"userManagedDependencies": True}})
 
 
 def test_a_run_with_a_lock_of_its_own_is_built_from_that_and_leaves_the_recipe_alone(house: House) -> None:
@@ -114,10 +114,10 @@ def test_a_run_with_a_lock_of_its_own_is_built_from_that_and_leaves_the_recipe_a
     standing = environments.standing(house, run)
     assert standing is not None
     assert (standing.key, standing.lock) == (old, "")
-    runs.report(house, run.id, runs.Report(to=RunStatus.PREPARING))
-    environments.end_build(house, run.id, Outcome(lock=old))
+    runs.report(house, ANN, run.id, runs.Report(to=RunStatus.PREPARING))
+    environments.end_build(house, ANN, run.id, Outcome(lock=old))
     assert getattr(environments.standing(house, run), "lock", "") == old
-    assert environments.look_up(house, "vision", PYTHON).lock == new
+    assert environments.look_up(house, ANN, "vision", PYTHON).lock == new
     known = submit(house, environment=EnvironmentUse(name="mine", definition=PYTHON, lock=new))
     assert getattr(environments.standing(house, known), "lock", "") == new, "that is the recipe's own"
 
@@ -128,11 +128,11 @@ CONDA = {"python": {"condaDependencies": {"dependencies": ["python=3.8", "numpy"
 def _build(house: House, lock: str, *, from_index: bool) -> Run:
     """A run whose agent has built its environment."""
     run = submit(house, environment=EnvironmentUse(name="mine", definition=CONDA))
-    runs.report(house, run.id, runs.Report(to=RunStatus.PREPARING))
+    runs.report(house, ANN, run.id, runs.Report(to=RunStatus.PREPARING))
     standing = environments.standing(house, run)
     assert standing is not None and not standing.lock
     environments.claim(house, run, standing)
-    return environments.end_build(house, run.id, Outcome(lock=lock, from_index=from_index))
+    return environments.end_build(house, ANN, run.id, Outcome(lock=lock, from_index=from_index))
 
 
 def _known(house: House) -> str:
@@ -150,7 +150,7 @@ def test_a_lock_from_an_index_counts_until_the_channels_are_to_be_asked_again(ho
     house.clock.pass_by(AWAY_SECONDS + 1)
     assert _known(house) == "", "an agent is to ask the channels"
     assert environments.index_lock(house, run) == index, "and has what the index gave, should they be away still"
-    assert environments.look_up(house, "vision", CONDA).lock == index
+    assert environments.look_up(house, ANN, "vision", CONDA).lock == index
     _build(house, index, from_index=True)
     assert _known(house) == index
     house.clock.pass_by(AWAY_SECONDS + 1)
@@ -159,7 +159,7 @@ def test_a_lock_from_an_index_counts_until_the_channels_are_to_be_asked_again(ho
     again = submit(house, environment=EnvironmentUse(name="mine", definition=CONDA, lock=index))
     standing = environments.standing(house, again)
     assert standing is not None and (standing.key, standing.lock) == (index, ""), "a run with its lock gets that"
-    assert environments.look_up(house, "vision", CONDA, forget=True).lock == ""
+    assert environments.look_up(house, ANN, "vision", CONDA, forget=True).lock == ""
     assert environments.index_lock(house, run) == ""
 
 
@@ -168,6 +168,6 @@ def test_a_lock_from_an_index_is_not_known_where_only_channels_count(house: Hous
     _build(house, index, from_index=True)
     strict, first = (replace(house, conda_packages=each) for each in (CHANNELS_ONLY, INDEX_FIRST))
     assert (_known(house), _known(strict), _known(first)) == (index, "", index)
-    assert environments.look_up(strict, "vision", CONDA).lock == ""
+    assert environments.look_up(strict, ANN, "vision", CONDA).lock == ""
     _build(strict, channel, from_index=False)
     assert (_known(house), _known(strict), _known(first)) == (channel, channel, index)

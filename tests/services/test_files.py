@@ -1,7 +1,7 @@
 """Files and streams of a run: one set of names, live until sealed, never outside."""
 
 import pytest
-from tests.services.houses import submit
+from tests.services.houses import ANN, submit
 
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import STD_LOG, RunFile
@@ -20,92 +20,92 @@ def _file(house: House, path: str, data: bytes) -> RunFile:
 
 def test_a_stream_grows_only_at_its_mark(house: House) -> None:
     run = submit(house)
-    assert streams.append(house, run.id, LOG, 0, b"hello ") == 6
-    assert streams.append(house, run.id, LOG, 0, b"hello ") == 6
-    assert streams.append(house, run.id, LOG, 6, b"world") == 11
-    assert streams.append(house, run.id, LOG, 50, b"gap") == 11
-    assert streams.read(house, run.id, LOG, 6).data == b"world"
-    assert streams.append(house, run.id, LOG, 0, b"anew", reset=True) == 4
+    assert streams.append(house, ANN, run.id, LOG, 0, b"hello ") == 6
+    assert streams.append(house, ANN, run.id, LOG, 0, b"hello ") == 6
+    assert streams.append(house, ANN, run.id, LOG, 6, b"world") == 11
+    assert streams.append(house, ANN, run.id, LOG, 50, b"gap") == 11
+    assert streams.read(house, ANN, run.id, LOG, 6).data == b"world"
+    assert streams.append(house, ANN, run.id, LOG, 0, b"anew", reset=True) == 4
 
 
 def test_appending_wakes_who_reads(house: House) -> None:
     run = submit(house)
     with house.signals.listen(run_topic(run.id)) as bell:
-        streams.append(house, run.id, LOG, 0, b"x")
+        streams.append(house, ANN, run.id, LOG, 0, b"x")
         assert bell.wait(0)
 
 
 def test_a_live_stream_is_a_file_and_sealing_replaces_it(house: House) -> None:
     run = submit(house)
-    streams.append(house, run.id, LOG, 0, b"line one\n")
-    (live,) = files.listing(house, run.id)
+    streams.append(house, ANN, run.id, LOG, 0, b"line one\n")
+    (live,) = files.listing(house, ANN, run.id)
     assert (live.path, live.blob, live.size) == (LOG, "", 9)
-    assert b"".join(files.read(house, run.id, LOG, 5)) == b"one\n"
-    assert files.put(house, run.id, [_file(house, LOG, b"line one\n")]) == 1
-    (sealed,) = files.listing(house, run.id)
+    assert b"".join(files.read(house, ANN, run.id, LOG, 5)) == b"one\n"
+    assert files.put(house, ANN, run.id, [_file(house, LOG, b"line one\n")]) == 1
+    (sealed,) = files.listing(house, ANN, run.id)
     assert sealed.blob and sealed.size == 9
-    piece = streams.read(house, run.id, LOG, 5)
+    piece = streams.read(house, ANN, run.id, LOG, 5)
     assert (piece.data, piece.offset, piece.sealed, piece.status) == (b"one\n", 9, True, RunStatus.NOT_STARTED)
     assert list(house.store.streams.names(run.id)) == []
 
 
 def test_a_late_shipper_does_not_open_a_sealed_stream_again(house: House) -> None:
     run = submit(house)
-    files.put(house, run.id, [_file(house, LOG, b"line one\n")])
-    assert streams.append(house, run.id, LOG, 0, b"line one\n") == 9
-    assert len(files.listing(house, run.id)) == 1
+    files.put(house, ANN, run.id, [_file(house, LOG, b"line one\n")])
+    assert streams.append(house, ANN, run.id, LOG, 0, b"line one\n") == 9
+    assert len(files.listing(house, ANN, run.id)) == 1
 
 
 def test_the_older_name_reads_the_same_and_is_not_listed(house: House) -> None:
     run = submit(house)
-    streams.append(house, run.id, LOG, 0, b"hello")
-    assert b"".join(files.read(house, run.id, OLD)) == b"hello"
-    assert files.size(house, run.id, OLD) == 5
-    assert streams.read(house, run.id, OLD, 0).data == b"hello"
-    assert [file.path for file in files.listing(house, run.id)] == [LOG]
+    streams.append(house, ANN, run.id, LOG, 0, b"hello")
+    assert b"".join(files.read(house, ANN, run.id, OLD)) == b"hello"
+    assert files.size(house, ANN, run.id, OLD) == 5
+    assert streams.read(house, ANN, run.id, OLD, 0).data == b"hello"
+    assert [file.path for file in files.listing(house, ANN, run.id)] == [LOG]
     with pytest.raises(InvalidInput):
-        streams.append(house, run.id, OLD, 0, b"x")
+        streams.append(house, ANN, run.id, OLD, 0, b"x")
     with pytest.raises(InvalidInput):
-        files.put(house, run.id, [_file(house, OLD, b"x")])
+        files.put(house, ANN, run.id, [_file(house, OLD, b"x")])
 
 
 def test_a_stream_that_is_not_there_yet_is_empty(house: House) -> None:
-    piece = streams.read(house, submit(house).id, "logs/later.txt", 0)
+    piece = streams.read(house, ANN, submit(house).id, "logs/later.txt", 0)
     assert (piece.data, piece.offset, piece.sealed) == (b"", 0, False)
 
 
 def test_prefixes_are_folders(house: House) -> None:
     run = submit(house)
-    files.put(house, run.id, [_file(house, path, b"x") for path in ("outputs/a", "outputs/b/c", "outputs2/a")])
-    streams.append(house, run.id, "logs/a.txt", 0, b"x")
-    assert [file.path for file in files.listing(house, run.id, "outputs")] == ["outputs/a", "outputs/b/c"]
-    assert [file.path for file in files.listing(house, run.id, "logs/")] == ["logs/a.txt"]
+    files.put(house, ANN, run.id, [_file(house, path, b"x") for path in ("outputs/a", "outputs/b/c", "outputs2/a")])
+    streams.append(house, ANN, run.id, "logs/a.txt", 0, b"x")
+    assert [file.path for file in files.listing(house, ANN, run.id, "outputs")] == ["outputs/a", "outputs/b/c"]
+    assert [file.path for file in files.listing(house, ANN, run.id, "logs/")] == ["logs/a.txt"]
 
 
 @pytest.mark.parametrize("path", ["../a", "/etc/passwd", "a/../../b", "a\\b", "", ".", "C:/x", "a\0b", "x" * 2000])
 def test_no_path_leads_outside(house: House, path: str) -> None:
     run = submit(house)
     with pytest.raises(InvalidInput):
-        files.put(house, run.id, [_file(house, "outputs/fine", b"x"), _file(house, path, b"x")])
+        files.put(house, ANN, run.id, [_file(house, "outputs/fine", b"x"), _file(house, path, b"x")])
     with pytest.raises(InvalidInput):
-        files.size(house, run.id, path)
+        files.size(house, ANN, run.id, path)
     with pytest.raises(InvalidInput):
-        streams.append(house, run.id, path, 0, b"x")
-    assert files.listing(house, run.id) == []
+        streams.append(house, ANN, run.id, path, 0, b"x")
+    assert files.listing(house, ANN, run.id) == []
 
 
 def test_a_file_whose_blob_is_not_here_is_refused(house: House) -> None:
     run = submit(house)
     lost = RunFile(path="outputs/a", blob="ab" * 32, size=1, modified_at=1.0)
     with pytest.raises(InvalidInput) as caught:
-        files.put(house, run.id, [_file(house, "outputs/b", b"x"), lost])
+        files.put(house, ANN, run.id, [_file(house, "outputs/b", b"x"), lost])
     assert "ab" * 32 in caught.value.message
-    assert files.listing(house, run.id) == []
+    assert files.listing(house, ANN, run.id) == []
 
 
 def test_a_missing_file_is_named_with_those_there_are(house: House) -> None:
     run = submit(house)
-    files.put(house, run.id, [_file(house, "outputs/model.pt", b"x")])
+    files.put(house, ANN, run.id, [_file(house, "outputs/model.pt", b"x")])
     with pytest.raises(NotFound) as caught:
-        files.size(house, run.id, "outputs/modle.pt")
+        files.size(house, ANN, run.id, "outputs/modle.pt")
     assert "outputs/model.pt" in caught.value.hint

@@ -33,13 +33,13 @@ def claim(house: House, run: Run) -> Run:
 
 
 def say(house: House, run: Run, rank: int, to: RunStatus, reason: Reason = Reason.NONE, **more: object) -> Run:
-    return gangs.report(house, run.id, rank, MemberReport(to=to, reason=reason, **more))  # type: ignore[arg-type]
+    return gangs.report(house, ANN, run.id, rank, MemberReport(to=to, reason=reason, **more))  # type: ignore[arg-type]
 
 
 def start(house: House, run: Run) -> None:
     for rank in range(run.spec.node_count):
-        gangs.heartbeat(house, run.id, rank)
-        gangs.meet(house, run.id, rank, Meeting(ports=(20000,)))
+        gangs.heartbeat(house, ANN, run.id, rank)
+        gangs.meet(house, ANN, run.id, rank, Meeting(ports=(20000,)))
     for rank in range(run.spec.node_count):
         say(house, run, rank, RunStatus.RUNNING, Reason.SCRIPT_STARTED)
 
@@ -47,20 +47,20 @@ def start(house: House, run: Run) -> None:
 def printed(house: House, run: Run, rank: int, text: str) -> None:
     """What a rank printed, streamed and then kept, as its agent does."""
     data, path = text.encode(), RANK_LOG.format(rank)
-    streams.append(house, run.id, path, 0, data)
-    files.put(house, run.id, [RunFile(path=path, blob=house.blobs.put(data), size=len(data), modified_at=1.0)])
+    streams.append(house, ANN, run.id, path, 0, data)
+    files.put(house, ANN, run.id, [RunFile(path=path, blob=house.blobs.put(data), size=len(data), modified_at=1.0)])
 
 
 def read(house: House, run: Run, path: str) -> str:
-    return b"".join(files.read(house, run.id, path)).decode()
+    return b"".join(files.read(house, ANN, run.id, path)).decode()
 
 
 def test_a_node_whose_own_workers_are_done_serves_until_all_are(house: House) -> None:
     run = begin(house)
     start(house, run)
     say(house, run, 0, RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=True)
-    assert [member.phase for member in gangs.members(house, run.id)] == [Phase.SERVING, Phase.RUNNING]
-    assert runs.get(house, run.id).ending is Reason.NONE
+    assert [member.phase for member in gangs.members(house, ANN, run.id)] == [Phase.SERVING, Phase.RUNNING]
+    assert runs.get(house, ANN, run.id).ending is Reason.NONE
     said = say(house, run, 1, RunStatus.RUNNING, Reason.SCRIPT_STARTED, serving=True)
     assert said.ending is Reason.NODES_DONE
 
@@ -69,8 +69,8 @@ def test_a_node_ends_no_earlier_than_the_run_began(house: House) -> None:
     run = begin(house)
     start(house, run)
     for to, reason in ((RunStatus.FINALIZING, Reason.EXIT_CODE), (RunStatus.FAILED, Reason.EXIT_CODE)):
-        gangs.report(house, run.id, 1, MemberReport(to=to, reason=reason, at=-1.7e308), 1.7e308)
-        assert gangs.members(house, run.id)[1].ended_at == runs.get(house, run.id).started_at
+        gangs.report(house, ANN, run.id, 1, MemberReport(to=to, reason=reason, at=-1.7e308), 1.7e308)
+        assert gangs.members(house, ANN, run.id)[1].ended_at == runs.get(house, ANN, run.id).started_at
 
 
 def test_what_fails_of_a_cancel_is_cancelled(house: House) -> None:
@@ -89,15 +89,15 @@ def test_a_preempted_run_that_is_cancelled_is_cancelled(house: House) -> None:
     runs.cancel(house, ANN, run.id)
     for rank in (0, 1):
         say(house, run, rank, RunStatus.FAILED, Reason.PREEMPTED)
-    assert runs.get(house, run.id).status is RunStatus.CANCELED
+    assert runs.get(house, ANN, run.id).status is RunStatus.CANCELED
 
 
 def test_one_that_could_not_be_prepared_keeps_the_others_from_starting(house: House) -> None:
     run = begin(house)
-    gangs.heartbeat(house, run.id, 1)
+    gangs.heartbeat(house, ANN, run.id, 1)
     said = say(house, run, 0, RunStatus.FAILED, Reason.PREPARE_FAILED, message="It has no disk.")
     assert said.ending is Reason.NODE_FAILED
-    assert not all_met(gangs.meet(house, run.id, 1, Meeting(ports=(20000,))))
+    assert not all_met(gangs.meet(house, ANN, run.id, 1, Meeting(ports=(20000,))))
 
 
 def test_one_whose_agent_is_stopped_ends_the_others(house: House) -> None:
@@ -116,7 +116,7 @@ def test_what_members_say_is_bounded(house: House) -> None:
         say(house, run, 0, RunStatus.FINALIZING, Reason.EXIT_CODE, exit_code=2**40)
     say(house, run, 0, RunStatus.FINALIZING, Reason.EXIT_CODE, message="y" * 500_000, exit_code=3)
     say(house, run, 1, RunStatus.FAILED, Reason.NODE_FAILED, message="z" * 500_000)
-    one, two = gangs.members(house, run.id)
+    one, two = gangs.members(house, ANN, run.id)
     assert len(one.message) == len(two.message) == MAX_MESSAGE + 1
     assert one.exit_code == 3
 
@@ -134,21 +134,21 @@ def test_its_own_failure_is_not_overwritten_by_an_echo(house: House) -> None:
 def test_a_command_that_is_sent_twice_is_one(house: House) -> None:
     run = begin(house)
     order = Order(argv=("orted", "-x"), key="k1", attempt=1)
-    number = gangs.send(house, run.id, 1, order)
-    assert gangs.send(house, run.id, 1, order) == number
+    number = gangs.send(house, ANN, run.id, 1, order)
+    assert gangs.send(house, ANN, run.id, 1, order) == number
     others = [Order(argv=order.argv, key="k2"), Order(argv=order.argv), Order(argv=order.argv)]
-    numbers = [gangs.send(house, run.id, 1, other) for other in others]
+    numbers = [gangs.send(house, ANN, run.id, 1, other) for other in others]
     assert len({number, *numbers}) == 4, "without a key each is its own"
-    assert [command.argv for command in gangs.commands(house, run.id)] == [("orted", "-x")] * 4
+    assert [command.argv for command in gangs.commands(house, ANN, run.id)] == [("orted", "-x")] * 4
     with pytest.raises(Conflict, match="not at 2"):
-        gangs.send(house, run.id, 1, Order(argv=("a",), attempt=2))
+        gangs.send(house, ANN, run.id, 1, Order(argv=("a",), attempt=2))
     with pytest.raises(InvalidInput, match="key"):
-        gangs.send(house, run.id, 1, Order(argv=("a",), key="k" * 100))
+        gangs.send(house, ANN, run.id, 1, Order(argv=("a",), key="k" * 100))
 
 
 def again(house: House, run: Run) -> Run:
     """Its nodes are taken away, all members end of it, and it has nodes again."""
-    runs.move(house, run.id, runs.get(house, run.id).status, Reason.PREEMPTED, "A node goes.")
+    runs.move(house, run.id, runs.get(house, ANN, run.id).status, Reason.PREEMPTED, "A node goes.")
     for rank in range(run.spec.node_count):
         say(house, run, rank, RunStatus.FAILED, Reason.EXIT_CODE, exit_code=1, attempt=run.attempt)
     return claim(house, run)
@@ -156,14 +156,14 @@ def again(house: House, run: Run) -> Run:
 
 def test_commands_do_not_outlive_their_attempt(house: House) -> None:
     run = begin(house)
-    number = gangs.send(house, run.id, 1, Order(argv=("orted",)))
+    number = gangs.send(house, ANN, run.id, 1, Order(argv=("orted",)))
     run = again(house, run)
-    assert gangs.commands(house, run.id) == []
-    assert gangs.send(house, run.id, 1, Order(argv=("orted",), attempt=2)) == number, (
+    assert gangs.commands(house, ANN, run.id) == []
+    assert gangs.send(house, ANN, run.id, 1, Order(argv=("orted",), attempt=2)) == number, (
         "this store has used the number again"
     )
-    gangs.end_command(house, run.id, number, 9, attempt=1)
-    (command,) = gangs.commands(house, run.id)
+    gangs.end_command(house, ANN, run.id, number, 9, attempt=1)
+    (command,) = gangs.commands(house, ANN, run.id)
     assert command.exit_code is None
 
 
@@ -175,7 +175,7 @@ def test_logs_of_an_attempt_stay_when_the_next_one_prints(house: House) -> None:
     for rank in (0, 1):
         printed(house, run, rank, f"second of {rank}\n")
         say(house, run, rank, RunStatus.COMPLETED, Reason.DONE, exit_code=0, attempt=2)
-    assert runs.get(house, run.id).status is RunStatus.COMPLETED
+    assert runs.get(house, ANN, run.id).status is RunStatus.COMPLETED
     assert read(house, run, "user_logs/attempt_1/std_log_process_1.txt") == "first of 1\n"
     assert read(house, run, RANK_LOG.format(1)) == "second of 1\n"
     assert sorted(read(house, run, "user_logs/attempt_1/std_log.txt").splitlines()) == [
@@ -190,7 +190,9 @@ def test_that_two_nodes_have_made_one_file_is_said_once(house: House) -> None:
     for step in range(3):
         for rank in (0, 1):
             blob = house.blobs.put(f"{step} of {rank}".encode())
-            files.put(house, run.id, [RunFile(path="outputs/a", blob=blob, size=6, modified_at=1.0)], node_rank=rank)
+            files.put(
+                house, ANN, run.id, [RunFile(path="outputs/a", blob=blob, size=6, modified_at=1.0)], node_rank=rank
+            )
     assert read(house, run, STD_LOG).count("Two nodes have made 'outputs/a'") == 1
 
 
@@ -199,8 +201,8 @@ def test_one_node_with_several_processes_keeps_its_merged_log_too(house: House) 
     for rank in (0, 1):
         printed(house, run, rank, f"first of {rank}\n")
     runs.move(house, run.id, RunStatus.PROVISIONING, Reason.PREEMPTED, "Its node goes.")
-    runs.report(house, run.id, Report(to=RunStatus.FAILED, reason=Reason.EXIT_CODE, exit_code=1, attempt=1))
-    assert runs.get(house, run.id).status is RunStatus.QUEUED
+    runs.report(house, ANN, run.id, Report(to=RunStatus.FAILED, reason=Reason.EXIT_CODE, exit_code=1, attempt=1))
+    assert runs.get(house, ANN, run.id).status is RunStatus.QUEUED
     assert read(house, run, "user_logs/attempt_1/std_log.txt") == "[0] first of 0\n[1] first of 1\n"
 
 
@@ -228,6 +230,6 @@ def test_the_merged_log_is_sealed_once_however_many_end_at_the_same_time(tmp_pat
         for thread in threads:
             thread.join()
         assert problems == []
-        assert runs.get(house, run.id).status is RunStatus.COMPLETED
+        assert runs.get(house, ANN, run.id).status is RunStatus.COMPLETED
         assert len(read(house, run, STD_LOG).splitlines()) == 60_000
         assert STD_LOG not in house.store.streams.names(run.id)

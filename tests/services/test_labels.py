@@ -20,21 +20,21 @@ LONG = "x" * labels.MAX_VALUE
 def _run_tags(house: House) -> tuple[Put, Remove]:
     run = submit(house)
     return (
-        lambda tags: runs.annotate(house, run.id, runs.Changes(tags=tags)),
-        lambda keys: runs.annotate(house, run.id, runs.Changes(remove_tags=tuple(keys))),
+        lambda tags: runs.annotate(house, ANN, run.id, runs.Changes(tags=tags)),
+        lambda keys: runs.annotate(house, ANN, run.id, runs.Changes(remove_tags=tuple(keys))),
     )
 
 
 def _run_properties(house: House) -> tuple[Put, None]:
     run = submit_interactive(house)
-    return lambda tags: runs.annotate(house, run.id, runs.Changes(properties=tags)), None
+    return lambda tags: runs.annotate(house, ANN, run.id, runs.Changes(properties=tags)), None
 
 
 def _experiment(house: House) -> tuple[Put, Remove]:
     experiments.ensure(house, ANN, "vision", "birds")
     return (
-        lambda tags: experiments.change(house, "vision", "birds", experiments.Changes(tags=tags)),
-        lambda keys: experiments.change(house, "vision", "birds", experiments.Changes(remove_tags=tuple(keys))),
+        lambda tags: experiments.change(house, ANN, "vision", "birds", experiments.Changes(tags=tags)),
+        lambda keys: experiments.change(house, ANN, "vision", "birds", experiments.Changes(remove_tags=tuple(keys))),
     )
 
 
@@ -46,7 +46,7 @@ def _dataset(house: House) -> tuple[Put, Remove]:
     made, _ = datasets.register(house, ANN, "vision", "d", _new_dataset())
 
     def change(tags: dict[str, str], gone: list[str]) -> object:
-        return datasets.annotate(house, "vision", made.id, tags=tags, remove_tags=gone, description=None)
+        return datasets.annotate(house, ANN, "vision", made.id, tags=tags, remove_tags=gone, description=None)
 
     return lambda tags: change(tags, []), lambda keys: change({}, keys)
 

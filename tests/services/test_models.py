@@ -1,7 +1,7 @@
 """Models: from a run's files and from what was put; who may; what keeps their blobs, and what frees them."""
 
 import pytest
-from tests.services.houses import ANN, Clock, submit, submit_interactive
+from tests.services.houses import ANN, Clock, as_run, submit, submit_interactive
 
 from roost.domain.endpoints import Endpoint, EndpointSpec, Version
 from roost.domain.errors import (
@@ -41,7 +41,7 @@ def put(house: House, **contents: bytes) -> str:
 def run_with(house: House, *paths: str) -> Run:
     run = submit_interactive(house)
     kept = [RunFile(path=path, blob=house.blobs.put(path.encode()), size=0, modified_at=1.0) for path in paths]
-    files.put(house, run.id, kept)
+    files.put(house, ANN, run.id, kept)
     return run
 
 
@@ -230,7 +230,7 @@ def test_changes(house: House, clock: Clock) -> None:
 def test_a_run_registers_its_own_and_its_childrens(house: House) -> None:
     run, other = run_with(house, "outputs/a"), run_with(house, "outputs/a")
     child = submit(house, parent_id=run.id)
-    caller = Caller(user="ann", run_id=run.id)
+    caller = as_run(run.id)
     own = register(house, caller, run_id=run.id, run_path="outputs")
     assert own.run_id == run.id
     brought = register(house, caller, manifest=put(house, a=b"a"))
@@ -243,7 +243,7 @@ def test_a_run_registers_its_own_and_its_childrens(house: House) -> None:
     with pytest.raises(Forbidden):
         models.change(house, caller, "vision", "persons", 1, ModelChanges(tags={"a": "1"}))
     with pytest.raises(Forbidden):
-        models.change(house, Caller(user="ann", run_id=other.id), "vision", "net", own.version, ModelChanges())
+        models.change(house, as_run(other.id), "vision", "net", own.version, ModelChanges())
     house.store.workspaces.ensure(Workspace(name="else", user="ann", created_at=1.0))
     with pytest.raises(Forbidden):
         models.listing(house, caller, "else", ModelQuery())
@@ -253,11 +253,11 @@ def test_a_run_that_asks_for_a_model_has_used_it(house: House) -> None:
     run = run_with(house, "outputs/a")
     own = register(house, run_id=run.id, run_path="outputs")
     other = register(house, manifest=put(house, a=b"a"), name="other")
-    caller = Caller(user="ann", run_id=run.id)
+    caller = as_run(run.id)
     for name in ("net", "other", "other"):
         models.get(house, caller, "vision", name)
-    assert models.of_run(house, run.id) == ([own], ["other:1"])
-    assert models.users(house, "vision", "other", 1) == ([run.id], [])
+    assert models.of_run(house, ANN, run.id) == ([own], ["other:1"])
+    assert models.users(house, ANN, "vision", "other", 1) == ([run.id], [])
     assert other.run_id == ""
 
 
@@ -269,19 +269,19 @@ def test_a_model_keeps_its_blobs_when_its_run_is_deleted_and_frees_them_when_it_
 ) -> None:
     run = run_with(house, "outputs/a", "outputs/b")
     model = register(house, run_id=run.id, run_path="outputs")
-    runs.report(house, run.id, runs.Report(to=RunStatus.COMPLETED))
-    runs.delete(house, run.id)
+    runs.report(house, ANN, run.id, runs.Report(to=RunStatus.COMPLETED))
+    runs.delete(house, ANN, run.id)
     clock.pass_by(10 * upkeep.GRACE_SECONDS)
     content = [entry.content for entry in models.files(house, "vision", model.id)]
-    upkeep.sweep(house)
+    upkeep.sweep(house, ANN)
     assert house.blobs.missing([*content, model.manifest]) == []
-    used = upkeep.usage(house)
+    used = upkeep.usage(house, ANN)
     assert used.model_bytes >= model.size and used.unused_bytes == 0
     assert {name for name, _ in upkeep.referred(house)} >= {*content, model.manifest}, "a back-up has them"
-    assert models.delete(house, "vision", "net", 1) and not models.delete(house, "vision", "net", 1)
-    upkeep.sweep(house)
+    assert models.delete(house, ANN, "vision", "net", 1) and not models.delete(house, ANN, "vision", "net", 1)
+    upkeep.sweep(house, ANN)
     assert house.blobs.missing([*content, model.manifest]) == [*content, model.manifest]
-    assert upkeep.usage(house).model_bytes == 0
+    assert upkeep.usage(house, ANN).model_bytes == 0
 
 
 def test_a_second_version_costs_what_changed(house: House) -> None:
@@ -298,5 +298,5 @@ def test_one_that_is_deployed_stays(house: House) -> None:
     endpoint = Endpoint(workspace="vision", name="birds", spec=spec, port=5000, user="ann")
     house.store.endpoints.create(endpoint, b"", generations=1)
     with pytest.raises(ModelConflict, match="net:1 is deployed: birds"):
-        models.delete(house, "vision", "net", 1)
+        models.delete(house, ANN, "vision", "net", 1)
     assert models.get(house, ANN, "vision", "net") == model

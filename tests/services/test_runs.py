@@ -58,7 +58,7 @@ def test_bad_submissions_are_refused_and_leave_nothing(house: House, changes: di
     with pytest.raises(InvalidInput) as caught:
         submit(house, **changes)
     assert words in caught.value.message
-    assert list(runs.listing(house, RunQuery(workspace="vision"))) == []
+    assert list(runs.listing(house, ANN, RunQuery(workspace="vision"))) == []
     assert list(house.store.experiments.list("vision")) == []
 
 
@@ -74,7 +74,7 @@ def test_unknown_workspace_run_and_parent(house: House) -> None:
     with pytest.raises(NotFound):
         runs.submit(house, ANN, "nowhere", submission(house))
     with pytest.raises(NotFound):
-        runs.get(house, "train_1_ffffffff")
+        runs.get(house, ANN, "train_1_ffffffff")
     with pytest.raises(NotFound):
         submit(house, parent_id="train_1_ffffffff")
 
@@ -97,14 +97,14 @@ def test_cancel_while_an_agent_has_it_asks_the_agent(house: House) -> None:
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
         runs.move(house, run.id, status, Reason.NONE, "")
     assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCEL_REQUESTED
-    late = runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+    late = runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
     assert late.status is RunStatus.CANCEL_REQUESTED, "progress does not undo a cancel"
-    assert runs.report(house, run.id, Report(to=RunStatus.CANCELED)).status is RunStatus.CANCELED
+    assert runs.report(house, ANN, run.id, Report(to=RunStatus.CANCELED)).status is RunStatus.CANCELED
 
 
 def test_cancelling_an_interactive_run_ends_it(house: House) -> None:
     run = submit_interactive(house)
-    runs.report(house, run.id, Report(to=RunStatus.RUNNING, reason=Reason.LOGGING))
+    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.LOGGING))
     assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCELED
 
 
@@ -122,9 +122,9 @@ def test_a_run_is_ended_from_outside_with_the_status_that_is_wanted(
         assert (told.status, told.reason, told.message) == (RunStatus.CANCEL_REQUESTED, reason, "E1: diverged")
         assert runs.mark(house, ANN, run.id, Mark(to=RunStatus.FAILED, message="again")) == told
         assert runs.cancel(house, ANN, run.id) == told
-        ended = runs.report(house, run.id, Report(to=RunStatus.CANCELED))
+        ended = runs.report(house, ANN, run.id, Report(to=RunStatus.CANCELED))
         assert (ended.status, ended.reason, ended.message) == (to, reason, "E1: diverged")
-        assert runs.events(house, run.id)[-1].to is to
+        assert runs.events(house, ANN, run.id)[-1].to is to
         assert runs.mark(house, ANN, run.id, Mark(to=RunStatus.FAILED)) == ended, "it has ended: it stays as it is"
 
 
@@ -142,18 +142,18 @@ def test_what_only_the_control_plane_decides_cannot_be_reported(house: House) ->
     run = submit(house)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.CANCEL_REQUESTED, RunStatus.NOT_RESPONDING):
         with pytest.raises(Conflict):
-            runs.report(house, run.id, Report(to=status))
-    assert runs.get(house, run.id) == run
+            runs.report(house, ANN, run.id, Report(to=status))
+    assert runs.get(house, ANN, run.id) == run
 
 
 def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(house: House, clock: Clock) -> None:
     run = submit_interactive(house)
     token = people.mint_run_token(house, run.id, user="ann")
-    runs.report(house, run.id, Report(to=RunStatus.RUNNING))
-    ended = runs.report(house, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
-    assert runs.report(house, run.id, Report(to=RunStatus.FAILED)) == ended
+    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
+    ended = runs.report(house, ANN, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
+    assert runs.report(house, ANN, run.id, Report(to=RunStatus.FAILED)) == ended
     with pytest.raises(Conflict):
-        runs.report(house, run.id, Report(to=RunStatus.RUNNING))
+        runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
     clock.pass_by(6 * 24 * 3600)
     assert people.caller(house, token).run_id == run.id
     clock.pass_by(2 * 24 * 3600)
@@ -181,72 +181,72 @@ def test_what_is_told_late_has_the_time_when_it_happened(
 ) -> None:
     clock.now = 1000.0
     run = submit_interactive(house)
-    runs.report(house, run.id, Report(to=RunStatus.RUNNING, at=clock()), clock())
+    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING, at=clock()), clock())
     clock.pass_by(18)
-    done = runs.report(house, run.id, Report(to=RunStatus.COMPLETED, at=at), sender)
+    done = runs.report(house, ANN, run.id, Report(to=RunStatus.COMPLETED, at=at), sender)
     assert done.ended_at is not None and done.started_at is not None
     assert done.ended_at - done.started_at == pytest.approx(ended)
-    assert runs.events(house, run.id)[-1].at == done.ended_at
+    assert runs.events(house, ANN, run.id)[-1].at == done.ended_at
 
 
 def test_a_long_message_keeps_its_end(house: House) -> None:
     run = submit_interactive(house)
-    ended = runs.report(house, run.id, Report(to=RunStatus.FAILED, message="x" * 50_000 + "ValueError: the end"))
+    ended = runs.report(house, ANN, run.id, Report(to=RunStatus.FAILED, message="x" * 50_000 + "ValueError: the end"))
     assert ended.message.endswith("ValueError: the end")
     assert len(ended.message) <= runs.MAX_MESSAGE + 1
 
 
 def test_a_heartbeat_brings_a_silent_run_back_to_where_it_was(house: House, clock: Clock) -> None:
     run = submit_interactive(house)
-    runs.report(house, run.id, Report(to=RunStatus.RUNNING))
-    runs.report(house, run.id, Report(to=RunStatus.FINALIZING, reason=Reason.SCRIPT_ENDED))
+    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
+    runs.report(house, ANN, run.id, Report(to=RunStatus.FINALIZING, reason=Reason.SCRIPT_ENDED))
     runs.move(house, run.id, RunStatus.NOT_RESPONDING, Reason.SILENT, "")
     clock.pass_by(5)
-    back = runs.heartbeat(house, run.id)
+    back = runs.heartbeat(house, ANN, run.id)
     assert (back.status, back.heard_at) == (RunStatus.FINALIZING, clock())
 
 
 def test_labels(house: House) -> None:
     run = submit(house, tags={"a": "1", "b": None})
     changed = runs.annotate(
-        house, run.id, Changes(tags={"c": "3"}, remove_tags=("a",), properties={"p": "1"}, display_name="new")
+        house, ANN, run.id, Changes(tags={"c": "3"}, remove_tags=("a",), properties={"p": "1"}, display_name="new")
     )
     assert (changed.tags, changed.properties, changed.display_name) == ({"b": None, "c": "3"}, {"p": "1"}, "new")
     with pytest.raises(Conflict):
-        runs.annotate(house, run.id, Changes(properties={"p": "2"}))
+        runs.annotate(house, ANN, run.id, Changes(properties={"p": "2"}))
     with pytest.raises(InvalidInput):
-        runs.annotate(house, run.id, Changes(tags={"t": "v" * 9000}))
+        runs.annotate(house, ANN, run.id, Changes(tags={"t": "v" * 9000}))
 
 
 def test_listing_checks_what_it_is_asked(house: House) -> None:
     run = submit(house)
-    assert list(runs.listing(house, RunQuery(workspace="vision"))) == [run]
+    assert list(runs.listing(house, ANN, RunQuery(workspace="vision"))) == [run]
     for limit in (0, -1, 10_001):
         with pytest.raises(InvalidInput):
-            runs.listing(house, RunQuery(workspace="vision", limit=limit))
+            runs.listing(house, ANN, RunQuery(workspace="vision", limit=limit))
     with pytest.raises(NotFound):
-        runs.listing(house, RunQuery(workspace="vision", before="train_1_ffffffff"))
+        runs.listing(house, ANN, RunQuery(workspace="vision", before="train_1_ffffffff"))
 
 
 def test_why_a_run_waits(house: House) -> None:
     queue = [submit(house) for _ in range(5)]
     for run in queue:
         runs.move(house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
-    assert runs.why(house, runs.get(house, queue[0].id)) == "It is next on local, which runs 2 at once."
+    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "It is next on local, which runs 2 at once."
     for run in queue[:2]:
         runs.move(house, run.id, RunStatus.PROVISIONING, Reason.NODE_GIVEN, "")
-    assert runs.why(house, runs.get(house, queue[2].id)) == (
+    assert runs.why(house, runs.get(house, ANN, queue[2].id)) == (
         "2 runs are ahead of it on local, which runs 2 at once. `roost run list --status Running` shows what runs."
     )
-    assert runs.why(house, runs.get(house, queue[4].id)).startswith("4 runs are ahead of it")
-    assert runs.why(house, runs.get(house, queue[0].id)) == "Its agent is starting on a node of local."
-    runs.report(house, queue[0].id, Report(to=RunStatus.RUNNING))
-    assert runs.why(house, runs.get(house, queue[0].id)) == "It is running."
-    runs.report(house, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))
-    assert runs.why(house, runs.get(house, queue[0].id)) == "It has ended: Failed. boom"
+    assert runs.why(house, runs.get(house, ANN, queue[4].id)).startswith("4 runs are ahead of it")
+    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "Its agent is starting on a node of local."
+    runs.report(house, ANN, queue[0].id, Report(to=RunStatus.RUNNING))
+    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "It is running."
+    runs.report(house, ANN, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))
+    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "It has ended: Failed. boom"
 
 
 def test_interactive_runs_take_no_node(house: House) -> None:
     run = submit_interactive(house)
-    runs.report(house, run.id, Report(to=RunStatus.RUNNING))
-    assert runs.active(house) == 0
+    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
+    assert runs.active(house, ANN) == 0

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.services.houses import ANN, make_house, submit
+from tests.services.houses import ANN, as_run, make_house, submit
 
 from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller
+from roost.domain.permissions import Role
 from roost.domain.workspaces import Workspace
 from roost.services import secrets, vault
 from roost.services.house import House
@@ -27,15 +28,15 @@ def test_set_read_list_delete(house: House) -> None:
         "nothing": None,
         "Wide": "Schlüssel\nzwei",
     }
-    secrets.put(house, Caller(user="bob"), "vision", {"db-pass": "other"})
+    secrets.put(house, Caller(user="bob", role=Role.PERSON), "vision", {"db-pass": "other"})
     assert secrets.read(house, ANN, "vision", ["db-pass"]) == {"db-pass": "other"}
-    assert [(each.name, each.user) for each in secrets.listing(house, "vision")] == [
+    assert [(each.name, each.user) for each in secrets.listing(house, ANN, "vision")] == [
         ("Wide", "ann"),
         ("db-pass", "bob"),
         ("short", "ann"),
     ]
-    assert secrets.delete(house, "vision", "db-pass")
-    assert not secrets.delete(house, "vision", "db-pass")
+    assert secrets.delete(house, ANN, "vision", "db-pass")
+    assert not secrets.delete(house, ANN, "vision", "db-pass")
 
 
 def test_nothing_of_a_value_is_in_the_database_and_the_key_is_the_owners(house: House, tmp_path: Path) -> None:
@@ -85,7 +86,7 @@ def test_a_lost_key_is_said_and_no_new_one_made_in_silence(house: House, tmp_pat
     key.write_bytes(kept)
     assert secrets.read(house, ANN, "vision", ["name"]) == {"name": "value"}
     key.unlink()
-    secrets.delete(house, "vision", "name")
+    secrets.delete(house, ANN, "vision", "name")
     secrets.put(house, ANN, "vision", {"name": "begun anew"})
     assert secrets.read(house, ANN, "vision", ["name"]) == {"name": "begun anew"}
 
@@ -94,7 +95,7 @@ def test_a_lost_key_is_said_and_no_new_one_made_in_silence(house: House, tmp_pat
 def test_names_are_azures(house: House, name: str) -> None:
     with pytest.raises(InvalidInput, match="is not allowed"):
         secrets.put(house, ANN, "vision", {"fine": "value", name: "value"})
-    assert secrets.listing(house, "vision") == []
+    assert secrets.listing(house, ANN, "vision") == []
 
 
 def test_values_that_are_refused_are_not_shown(house: House) -> None:
@@ -113,11 +114,11 @@ def test_a_run_reads_its_own_workspace_and_a_browser_nothing(house: House) -> No
     secrets.put(house, ANN, "vision", {"mine": "value"})
     secrets.put(house, ANN, "other", {"theirs": "value"})
     run = submit(house)
-    caller = Caller(user="ann", run_id=run.id)
+    caller = as_run(run.id)
     assert secrets.read_of_run(house, caller, run.id, ["mine", "theirs"]) == {"mine": "value", "theirs": None}
-    assert [each.name for each in secrets.listing_of_run(house, run.id)] == ["mine"]
+    assert [each.name for each in secrets.listing_of_run(house, ANN, run.id)] == ["mine"]
     with pytest.raises(Forbidden, match="browser"):
-        secrets.read_of_run(house, Caller(user="ann", by_browser=True), run.id, ["mine"])
+        secrets.read_of_run(house, Caller(user="ann", role=Role.BROWSER), run.id, ["mine"])
 
 
 def test_two_seals_of_one_value_differ(tmp_path: Path) -> None:

@@ -47,52 +47,54 @@ class TestSweep:
     def test_what_rows_and_manifests_refer_to_stays(self, house: House) -> None:
         run_id = ended(house)
         kept = house.blobs.put(b"result")
-        files.put(house, run_id, [RunFile(path="outputs/a", blob=kept, size=6, modified_at=1.0)])
+        files.put(house, ANN, run_id, [RunFile(path="outputs/a", blob=kept, size=6, modified_at=1.0)])
         lost = house.blobs.put(b"nobody's")
         before = all_blobs(house)
         age(house, *before)
-        swept = upkeep.sweep(house)
+        swept = upkeep.sweep(house, ANN)
         assert (swept.blobs, swept.bytes, swept.young_blobs) == (1, 8, 0)
         assert all_blobs(house) == before - {lost}
-        assert upkeep.sweep(house).blobs == 0
+        assert upkeep.sweep(house, ANN).blobs == 0
 
     def test_live_text_stays_until_its_run_is_over_or_deleted(self, house: House) -> None:
         run_id, text = submit(house).id, b"a line of text\n" * 400_000
         before = all_blobs(house)
-        streams.append(house, run_id, "user_logs/std_log.txt", 0, text)
+        streams.append(house, ANN, run_id, "user_logs/std_log.txt", 0, text)
         pieces = all_blobs(house) - before
         assert pieces, "six megabytes are not in rows"
         age(house, *all_blobs(house))
-        assert upkeep.sweep(house).blobs == 0
-        assert streams.read(house, run_id, "user_logs/std_log.txt", 0).data == text[: streams.MAX_READ]
-        assert b"".join(files.read(house, run_id, "user_logs/std_log.txt")) == text
+        assert upkeep.sweep(house, ANN).blobs == 0
+        assert streams.read(house, ANN, run_id, "user_logs/std_log.txt", 0).data == text[: streams.MAX_READ]
+        assert b"".join(files.read(house, ANN, run_id, "user_logs/std_log.txt")) == text
         runs.move(house, run_id, RunStatus.FAILED, Reason.NONE, "")
-        runs.delete(house, run_id)
+        runs.delete(house, ANN, run_id)
         age(house, *all_blobs(house))
-        assert upkeep.sweep(house).bytes >= len(text)
+        assert upkeep.sweep(house, ANN).bytes >= len(text)
         assert not all_blobs(house) & pieces
 
     def test_deleting_a_run_frees_what_no_other_refers_to(self, house: House) -> None:
         shared = snapshot(house, train="print(1)")
         first, second = ended(house, snapshot=shared), ended(house, snapshot=shared)
         content = b"x" * 100_000
-        files.put(house, first, [RunFile(path="outputs/a", blob=house.blobs.put(content), size=0, modified_at=1.0)])
+        files.put(
+            house, ANN, first, [RunFile(path="outputs/a", blob=house.blobs.put(content), size=0, modified_at=1.0)]
+        )
         age(house, *all_blobs(house))
-        would = upkeep.sweep(house, dry_run=True, without=[first])
+        would = upkeep.sweep(house, ANN, dry_run=True, without=[first])
         assert (would.blobs, would.bytes) == (1, 100_000)
-        assert upkeep.sweep(house).blobs == 0
-        assert runs.delete(house, first) == [first]
-        assert upkeep.sweep(house).bytes == 100_000
-        assert runs.delete(house, second) == [second]
-        assert upkeep.sweep(house).blobs == 2
+        assert upkeep.sweep(house, ANN).blobs == 0
+        assert runs.delete(house, ANN, first) == [first]
+        assert upkeep.sweep(house, ANN).bytes == 100_000
+        assert runs.delete(house, ANN, second) == [second]
+        assert upkeep.sweep(house, ANN).blobs == 2
         assert all_blobs(house) == set()
 
     def test_what_was_used_within_the_grace_stays(self, house: House, clock: Clock) -> None:
         name = house.blobs.put(b"in flight")
-        swept = upkeep.sweep(house)
+        swept = upkeep.sweep(house, ANN)
         assert (swept.blobs, swept.young_blobs, swept.young_bytes) == (0, 1, 9)
         clock.pass_by(upkeep.GRACE_SECONDS + 1)
-        assert upkeep.sweep(house).blobs == 1
+        assert upkeep.sweep(house, ANN).blobs == 1
         assert house.blobs.size(name) is None
 
     @pytest.mark.parametrize("use", ["put", "put_file", "put_stream", "missing", "keep"])
@@ -108,14 +110,14 @@ class TestSweep:
             "keep": lambda: house.blobs.keep(name),
         }
         uses[use]()
-        assert upkeep.sweep(house).blobs == 0
+        assert upkeep.sweep(house, ANN).blobs == 0
 
     def test_a_manifest_that_stays_keeps_what_it_lists(self, house: House) -> None:
         content = house.blobs.put(b"print(1)")
         manifest = house.blobs.put(write_manifest([Entry(path="train.py", size=8, content=content)]))
         age(house, content, manifest)
         assert house.blobs.missing([manifest]) == []  # a client asks for the manifest of its cache alone
-        assert upkeep.sweep(house).blobs == 0
+        assert upkeep.sweep(house, ANN).blobs == 0
         assert house.blobs.get(content) == b"print(1)"
 
     def test_a_manifest_asked_for_in_the_middle_of_a_sweep_keeps_what_it_lists(self, house: House) -> None:
@@ -124,7 +126,7 @@ class TestSweep:
         other = house.blobs.put(b"nobody's")
         age(house, content, manifest, other)
         asking = replace(house, blobs=_AskedFor(house.blobs, manifest))  # type: ignore[arg-type]
-        assert upkeep.sweep(asking).bytes == 8
+        assert upkeep.sweep(asking, ANN).bytes == 8
         assert all_blobs(house) == {content, manifest}
 
     def test_a_sweep_that_was_killed_loses_nothing_that_was_used_meanwhile(self, house: House) -> None:
@@ -135,14 +137,14 @@ class TestSweep:
 
     def test_only_one_at_a_time(self, house: House) -> None:
         with house.upkeep.taken(), pytest.raises(Conflict, match="under way"):
-            upkeep.sweep(house)
-        assert upkeep.sweep(house).blobs == 0
+            upkeep.sweep(house, ANN)
+        assert upkeep.sweep(house, ANN).blobs == 0
 
     def test_a_run_cannot_be_deleted_while_it_goes_on(self, house: House) -> None:
         run = submit(house)
         with pytest.raises(Conflict, match="has not ended"):
-            runs.delete(house, run.id)
-        assert runs.delete(house, "train_1_nothere") == []
+            runs.delete(house, ANN, run.id)
+        assert runs.delete(house, ANN, "train_1_nothere") == []
 
 
 class _AskedFor:
@@ -165,9 +167,9 @@ class TestUsage:
         run_id = ended(house)
         for path in ("outputs/a", "outputs/b"):
             file = RunFile(path=path, blob=house.blobs.put(b"result"), size=6, modified_at=1.0)
-            files.put(house, run_id, [file])
+            files.put(house, ANN, run_id, [file])
         house.blobs.put(b"nobody's")
-        used = upkeep.usage(house)
+        used = upkeep.usage(house, ANN)
         assert (used.file_bytes, used.unused_bytes, used.blobs) == (6, 8, 4)
         assert used.snapshot_bytes == sum(size for _, size, _ in house.blobs.walk()) - 14
         (experiment,) = used.experiments
@@ -175,10 +177,10 @@ class TestUsage:
         assert used.disk_bytes >= used.disk_used > 0
 
     def test_data_in_the_workspaces_own_datastores(self, house: House) -> None:
-        assert upkeep.usage(house).data_bytes == 0
+        assert upkeep.usage(house, ANN).data_bytes == 0
         written(house, "vision/workspaceblobstore/birds/a.txt", 10)
         written(house, "other/workspacefilestore/b.txt", 5)
-        assert upkeep.usage(house).data_bytes == 15
+        assert upkeep.usage(house, ANN).data_bytes == 15
 
 
 class TestUploadsThatBroke:
@@ -186,11 +188,11 @@ class TestUploadsThatBroke:
         kept = written(house, "vision/workspaceblobstore/birds/a.txt", 10, age=10 * DAY)
         going = written(house, "vision/workspaceblobstore/birds/.roost-part-0123456789abcdef", 20, age=DAY - 60)
         left = written(house, "vision/workspaceblobstore/.roost-part-fedcba9876543210", 30, age=DAY + 60)
-        assert upkeep.sweep(house, dry_run=True).part_bytes == 30
+        assert upkeep.sweep(house, ANN, dry_run=True).part_bytes == 30
         assert left.exists()
-        assert upkeep.sweep(house).part_bytes == 30
+        assert upkeep.sweep(house, ANN).part_bytes == 30
         assert (kept.exists(), going.exists(), left.exists()) == (True, True, False)
-        assert upkeep.sweep(house).part_bytes == 0
+        assert upkeep.sweep(house, ANN).part_bytes == 0
 
 
 def written(house: House, name: str, size: int, age: float = 0.0) -> Path:
@@ -213,7 +215,7 @@ class TestRoom:
         child, new = runs.submit(full, ANN, "vision", submission(full, parent_id=run.id))
         assert (child.parent_id, new) == (run.id, True)
         runs.move(full, run.id, RunStatus.RUNNING, Reason.NONE, "")
-        files.put(full, run.id, [RunFile(path="a", blob=full.blobs.put(b"x"), size=1, modified_at=1.0)])
+        files.put(full, ANN, run.id, [RunFile(path="a", blob=full.blobs.put(b"x"), size=1, modified_at=1.0)])
 
     def test_below_the_limit_there_is_room(self, house: House) -> None:
         for limit in (0, 100):

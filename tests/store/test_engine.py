@@ -17,7 +17,7 @@ from roost.domain.errors import DiskFull, Incompatible, NotFound, Unavailable
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store import open_store
 from roost.store.sql.engine import MEMORY, SqliteDatabase
-from roost_job import records
+from roost_job.tracking import records
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ WRITER = """
 import sys
 from tests.contracts.store import HEADER, numbers, ship, submission, WS
 from roost.store import open_store
-from roost_job import records
+from roost_job.tracking import records
 
 store = open_store(sys.argv[1])
 data = HEADER + records.name(1, "loss")

@@ -10,11 +10,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from roost.agent import archiving, contained, environments
-from roost.agent.finish import remove
+from roost.agent.finishing.finish import remove
 from roost.agent.folder import Folder
+from roost.agent.launching import contained
 from roost.agent.link import Link, persist
 from roost.agent.orders import Halt, Orders
+from roost.agent.preparing import archiving, environments
 from roost.agent.processes import MARK, Tree
 from roost.domain import recipes
 from roost.domain.environments import BUILD_LOG, EnvironmentUse

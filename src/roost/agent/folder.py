@@ -138,11 +138,3 @@ def make_private(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat(follow_symlinks=False).st_uid != os.getuid():
         raise Forbidden(f"The folder {folder} of the run's socket belongs to somebody else.")
-
-
-def write(path: Path, data: bytes) -> None:
-    """Whole or not at all, for the owner's eyes only."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    part.replace(path)

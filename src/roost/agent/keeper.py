@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from roost.agent import build, main, salvage
-from roost.agent.folder import Folder, write
-from roost.agent.processes import Tree, known
-from roost.blobs import umasks
+from roost.agent.folder import Folder
+from roost.agent.processes import Tree
 from roost.domain.plans import Errand
+from roost.machine import files, umasks
+from roost.machine.processes import known
 
 _PR_SET_CHILD_SUBREAPER = 36
 NO_ROOM = "Its agent could not work: no room left on the disk of {}."
@@ -105,7 +106,7 @@ def _sign(folder: Folder, errand: Errand) -> None:
     me = known(os.getpid())
     facts = {"pid": me.pid, "started": me.started, "errand": errand, "mark": folder.mark}
     try:
-        write(folder.agent, json.dumps(facts).encode())
+        files.write(folder.agent, json.dumps(facts).encode())
     except OSError:
         if errand is not Errand.SALVAGE:
             raise

@@ -13,33 +13,37 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from roost.agent import commands, contained, environments, inputs, launch, limits, models, outcomes, outputs, replicas
-from roost.agent.commands import Commands
-from roost.agent.datasets import Datasets
-from roost.agent.datastores import Datastores
-from roost.agent.door import PATIENCE, Door
-from roost.agent.finish import finish, leave
+from roost.agent.door import models
+from roost.agent.door.datasets import Datasets
+from roost.agent.door.datastores import Datastores
+from roost.agent.door.door import PATIENCE, Door
+from roost.agent.finishing import outcomes, outputs
+from roost.agent.finishing.finish import finish, leave
+from roost.agent.finishing.outcomes import Outcome
 from roost.agent.folder import Folder
-from roost.agent.held import Held
-from roost.agent.inputs import Teller
-from roost.agent.launch import Launched
+from roost.agent.launching import commands, contained, launch, limits, replicas
+from roost.agent.launching.commands import Commands
+from roost.agent.launching.launch import Launched
 from roost.agent.link import Link
-from roost.agent.masking import Masks
-from roost.agent.meet import meet
 from roost.agent.orders import Halt, Orders
-from roost.agent.outcomes import Outcome
-from roost.agent.prepare import Prepared, prepare
-from roost.agent.processes import POLITE_SECONDS, Known, Running, Tree, known, wait
-from roost.agent.restoring import restore
-from roost.agent.ship import Cargo, Ship
-from roost.agent.staging import Staging
-from roost.agent.syncing import Syncing
-from roost.agent.vitals import Vitals
+from roost.agent.preparing import environments, inputs
+from roost.agent.preparing.inputs import Teller
+from roost.agent.preparing.meet import meet
+from roost.agent.preparing.prepare import Prepared, prepare
+from roost.agent.preparing.restoring import restore
+from roost.agent.processes import POLITE_SECONDS, Running, Tree, wait
+from roost.agent.shipping.held import Held
+from roost.agent.shipping.masking import Masks
+from roost.agent.shipping.ship import Cargo, Ship
+from roost.agent.shipping.staging import Staging
+from roost.agent.shipping.syncing import Syncing
+from roost.agent.shipping.vitals import Vitals
 from roost.domain.codec import decode
 from roost.domain.errors import RoostError
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.environments.containers.box import Box
+from roost.machine.processes import Known, known
 
 log = logging.getLogger("roost.agent")
 _PATIENCE = 30.0

@@ -12,59 +12,16 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from roost.blobs import umasks
+from roost.machine import umasks
+from roost.machine.processes import Known, look
 
 MARK = "ROOST_MARK"
 POLITE_SECONDS = 5.0
 """How long a process has after SIGTERM."""
 _KILL_SECONDS = 4.0
-
-
-@dataclass(frozen=True)
-class Known:
-    """A process that cannot be mistaken for a later one of the same number."""
-
-    pid: int
-    started: int
-    """Field 22 of /proc/PID/stat."""
-
-    @property
-    def lives(self) -> bool:
-        found = look(self.pid)
-        return found is not None and found.started == self.started and not found.is_zombie
-
-
-@dataclass(frozen=True)
-class Look:
-    pid: int
-    parent: int
-    started: int
-    state: str
-
-    @property
-    def is_zombie(self) -> bool:
-        return self.state in "ZX"
-
-
-def look(pid: int) -> Look | None:
-    """What /proc says of a process; None when it is not there."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    fields = data[data.rindex(b")") + 2 :].split()  # the name in brackets may hold anything
-    return Look(pid, int(fields[1]), int(fields[19]), fields[0].decode())
-
-
-def known(pid: int) -> Known:
-    """The process of that number now; one that is not there is known as gone."""
-    found = look(pid)
-    return Known(pid, found.started if found else 0)
 
 
 def descendants(root: int) -> list[Known]:

@@ -4,16 +4,18 @@ import logging
 import time
 from dataclasses import replace
 
-from roost.agent import contained, datasets, door, limits, outcomes, ranks, replicas
-from roost.agent.finish import finish, leave, remove
+from roost.agent.door import datasets, door
+from roost.agent.finishing import outcomes
+from roost.agent.finishing.finish import finish, leave, remove
+from roost.agent.finishing.outcomes import Outcome
 from roost.agent.folder import Folder
+from roost.agent.launching import contained, limits, ranks, replicas
 from roost.agent.link import Link, persist
-from roost.agent.masking import Masks
 from roost.agent.orders import Orders
-from roost.agent.outcomes import Outcome
 from roost.agent.processes import Tree
-from roost.agent.ship import Cargo
-from roost.agent.staging import Staging
+from roost.agent.shipping.masking import Masks
+from roost.agent.shipping.ship import Cargo
+from roost.agent.shipping.staging import Staging
 from roost.domain.codec import decode
 from roost.domain.errors import Forbidden, NotFound, RoostError, Unauthorized
 from roost.domain.runs import Reason, Run, RunStatus

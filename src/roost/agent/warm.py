@@ -14,12 +14,13 @@ import socket
 from pathlib import Path
 
 import roost.transport.exchanges  # noqa: F401 - every agent talks; else each would load it anew
-from roost.agent import job_library, vitals
 from roost.agent.keeper import keep
-from roost.agent.processes import known
+from roost.agent.preparing import job_library
+from roost.agent.shipping import vitals
 from roost.domain.codec import decode, encode
 from roost.domain.plans import Access, Plan
 from roost.domain.runs import Run, RunSpec
+from roost.machine.processes import known
 
 _LARGEST = 64 * 1024
 

@@ -7,8 +7,9 @@ from fastapi.responses import StreamingResponse
 
 from roost.api.answers import answer, content
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
-from roost.api.doors import Access, Desk, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.domain import names
+from roost.domain.permissions import Action, Scope
 from roost.services import blobs
 
 desk = Desk("blobs")
@@ -40,35 +41,35 @@ class BlobCount:
     count: int
 
 
-@desk.route("POST", "/api/blobs/missing", Access.ANY, body=BlobNames, answer=MissingBlobs)
-def missing(house: TheHouse, body: JsonBytes) -> Response:
-    return answer(MissingBlobs(missing=tuple(blobs.missing(house, record(BlobNames, body).names))))
+@desk.route("POST", "/api/blobs/missing", Action.BLOB_WRITE, Scope.SERVER, body=BlobNames, answer=MissingBlobs)
+def missing(house: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
+    return answer(MissingBlobs(missing=tuple(blobs.missing(house, caller, record(BlobNames, body).names))))
 
 
-@desk.route("POST", "/api/blobs/batch", Access.ANY, body=bytes, answer=BlobCount)
-def batch(house: TheHouse, body: BatchBytes) -> Response:
-    return answer(BlobCount(count=blobs.put_batch(house, body)))
+@desk.route("POST", "/api/blobs/batch", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobCount)
+def batch(house: TheHouse, caller: TheCaller, body: BatchBytes) -> Response:
+    return answer(BlobCount(count=blobs.put_batch(house, caller, body)))
 
 
-@desk.route("POST", "/api/blobs/fetch", Access.ANY, body=BlobNames, answer=bytes)
-def fetch(house: TheHouse, body: JsonBytes) -> Response:
-    pieces = blobs.fetch(house, record(BlobNames, body).names)
+@desk.route("POST", "/api/blobs/fetch", Action.BLOB_FETCH, Scope.SERVER, body=BlobNames, answer=bytes)
+def fetch(house: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
+    pieces = blobs.fetch(house, caller, record(BlobNames, body).names)
     return StreamingResponse(pieces, media_type="application/octet-stream")
 
 
-@desk.route("POST", "/api/blobs", Access.ANY, body=bytes, answer=KeptBlob)
-async def put_unnamed(request: Request, house: TheHouse) -> Response:
-    name, size = await hand_over(request, lambda pieces: blobs.put_unnamed(house, pieces))
+@desk.route("POST", "/api/blobs", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=KeptBlob)
+async def put_unnamed(request: Request, house: TheHouse, caller: TheCaller) -> Response:
+    name, size = await hand_over(request, lambda pieces: blobs.put_unnamed(house, caller, pieces))
     return answer(KeptBlob(name=name, size=size))
 
 
-@desk.route("PUT", "/api/blobs/{name}", Access.ANY, body=bytes, answer=BlobSize)
-async def put(request: Request, house: TheHouse, name: str) -> Response:
+@desk.route("PUT", "/api/blobs/{name}", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobSize)
+async def put(request: Request, house: TheHouse, caller: TheCaller, name: str) -> Response:
     names.blob(name)  # refused before a byte of it is read
-    return answer(BlobSize(size=await hand_over(request, lambda pieces: blobs.put(house, name, pieces))))
+    return answer(BlobSize(size=await hand_over(request, lambda pieces: blobs.put(house, caller, name, pieces))))
 
 
-@desk.route("GET", "/api/blobs/{name}", Access.ANY, answer=bytes, statuses=(200, 206))
-def get(request: Request, house: TheHouse, name: str) -> Response:
-    size = blobs.size(house, name)
+@desk.route("GET", "/api/blobs/{name}", Action.BLOB_READ, Scope.SERVER, answer=bytes, statuses=(200, 206))
+def get(request: Request, house: TheHouse, caller: TheCaller, name: str) -> Response:
+    size = blobs.size(house, caller, name)
     return content(request, size, lambda offset, length: house.blobs.open(name, offset, length))

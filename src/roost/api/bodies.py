@@ -90,7 +90,9 @@ class Crowd:
             raise Busy(problem, hint="Send it again in a moment.") from None
 
 
-def _limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
+def limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
+    """A dependency: the body of a request, refused beyond so many bytes."""
+
     async def read(request: Request) -> bytes:
         _check_length(request, limit)
         crowd: Crowd = request.app.state.crowd
@@ -117,11 +119,11 @@ def _refuse(limit: int) -> NoReturn:
     raise TooLarge(f"The body is larger than this route takes: {limit} bytes.", hint="Send it in smaller pieces.")
 
 
-JsonBytes = Annotated[bytes, Depends(_limited(JSON_LIMIT))]
-FilesBytes = Annotated[bytes, Depends(_limited(FILES_LIMIT))]
-SpoolBytes = Annotated[bytes, Depends(_limited(SPOOL_LIMIT))]
-StreamBytes = Annotated[bytes, Depends(_limited(STREAM_LIMIT))]
-BatchBytes = Annotated[bytes, Depends(_limited(BATCH_LIMIT))]
+JsonBytes = Annotated[bytes, Depends(limited(JSON_LIMIT))]
+FilesBytes = Annotated[bytes, Depends(limited(FILES_LIMIT))]
+SpoolBytes = Annotated[bytes, Depends(limited(SPOOL_LIMIT))]
+StreamBytes = Annotated[bytes, Depends(limited(STREAM_LIMIT))]
+BatchBytes = Annotated[bytes, Depends(limited(BATCH_LIMIT))]
 
 
 def record(cls: type[T], body: bytes) -> T:

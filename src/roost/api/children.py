@@ -6,8 +6,9 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import FilesBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.runs import RunList, pairs
+from roost.domain.permissions import Action, Scope
 from roost.domain.runs import RunKind, RunStatus
 from roost.services import children
 from roost.services.children import Newborn, Wanted
@@ -15,14 +16,23 @@ from roost.services.children import Newborn, Wanted
 desk = Desk("children")
 
 
-@desk.route("POST", "/api/runs/{run_id}/children", Access.RUN, body=Newborn, answer=RunList, statuses=(201,))
+@desk.route(
+    "POST",
+    "/api/runs/{run_id}/children",
+    Action.RUN_CREATE_CHILD,
+    Scope.RUN,
+    body=Newborn,
+    answer=RunList,
+    statuses=(201,),
+)
 def create(house: TheHouse, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
     return answer(RunList(runs=tuple(children.create(house, caller, run_id, record(Newborn, body)))), 201)
 
 
-@desk.route("GET", "/api/runs/{run_id}/children", Access.RUN, answer=RunList)
+@desk.route("GET", "/api/runs/{run_id}/children", Action.RUN_READ, Scope.RUN, answer=RunList)
 def listing(
     house: TheHouse,
+    caller: TheCaller,
     run_id: str,
     recursive: bool = False,
     status: Annotated[list[RunStatus] | None, Query()] = None,
@@ -33,4 +43,4 @@ def listing(
     wanted = Wanted(
         recursive=recursive, status=tuple(status or ()), kind=kind, tags=pairs(tag), properties=pairs(property)
     )
-    return answer(RunList(runs=tuple(children.listing(house, run_id, wanted))))
+    return answer(RunList(runs=tuple(children.listing(house, caller, run_id, wanted))))

@@ -6,10 +6,11 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.runs import After, Wait
 from roost.api.waiting import until
 from roost.domain.compute import Compute, ComputeSpec, ComputeStatus, Node
+from roost.domain.permissions import Action, Scope
 from roost.services import compute
 from roost.services.compute import ComputeChanges
 from roost.services.signals import compute_topic
@@ -30,7 +31,8 @@ class Deleted:
 @desk.route(
     "PUT",
     "/api/workspaces/{workspace}/computes/{name}",
-    Access.PERSON,
+    Action.COMPUTE_CREATE,
+    Scope.WORKSPACE,
     body=ComputeSpec,
     answer=Compute,
     statuses=(200, 201),
@@ -40,34 +42,53 @@ def create(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: 
     return answer(made, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/computes", Access.PERSON, answer=ComputeList)
-def listing(house: TheHouse, workspace: str) -> Response:
-    return answer(ComputeList(computes=tuple(compute.listing(house, workspace))))
+@desk.route("GET", "/api/workspaces/{workspace}/computes", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeList)
+def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(ComputeList(computes=tuple(compute.listing(house, caller, workspace))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, answer=ComputeStatus)
-async def get(house: TheHouse, workspace: str, name: str, after: After = None, wait: Wait = 0) -> Response:
+@desk.route(
+    "GET", "/api/workspaces/{workspace}/computes/{name}", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeStatus
+)
+async def get(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
+) -> Response:
     def newer(status: ComputeStatus) -> bool:
         return after is None or status.compute.revision > after
 
     def look() -> ComputeStatus:
-        return compute.status(house, workspace, name)
+        return compute.status(house, caller, workspace, name)
 
     status = await until(house, compute_topic(workspace, name), wait, look, newer)
     return answer(status)
 
 
-@desk.route("PATCH", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, body=ComputeChanges, answer=Compute)
-def update(house: TheHouse, workspace: str, name: str, body: JsonBytes) -> Response:
-    return answer(compute.update(house, workspace, name, record(ComputeChanges, body)))
+@desk.route(
+    "PATCH",
+    "/api/workspaces/{workspace}/computes/{name}",
+    Action.COMPUTE_CHANGE,
+    Scope.WORKSPACE,
+    body=ComputeChanges,
+    answer=Compute,
+)
+def update(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    return answer(compute.update(house, caller, workspace, name, record(ComputeChanges, body)))
 
 
-@desk.route("DELETE", "/api/workspaces/{workspace}/computes/{name}", Access.PERSON, answer=Deleted)
-def delete(house: TheHouse, workspace: str, name: str) -> Response:
-    compute.delete(house, workspace, name)
+@desk.route(
+    "DELETE", "/api/workspaces/{workspace}/computes/{name}", Action.COMPUTE_DELETE, Scope.WORKSPACE, answer=Deleted
+)
+def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    compute.delete(house, caller, workspace, name)
     return answer(Deleted(deleted=name))
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/computes/{name}/nodes/{node}/preempt", Access.PERSON, answer=Node)
-def preempt(house: TheHouse, workspace: str, name: str, node: str) -> Response:
-    return answer(compute.preempt(house, workspace, name, node))
+@desk.route(
+    "POST",
+    "/api/workspaces/{workspace}/computes/{name}/nodes/{node}/preempt",
+    Action.COMPUTE_PREEMPT,
+    Scope.WORKSPACE,
+    answer=Node,
+)
+def preempt(house: TheHouse, caller: TheCaller, workspace: str, name: str, node: str) -> Response:
+    return answer(compute.preempt(house, caller, workspace, name, node))

@@ -7,9 +7,10 @@ from fastapi import Response
 
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import Whole
 from roost.domain.datasets import Dataset, DataUse, Definition
+from roost.domain.permissions import Action, Scope
 from roost.services import datasets
 from roost.services.datasets import Declared, Listing, NewDataset, Written
 
@@ -47,7 +48,14 @@ class UseList:
     uses: tuple[DataUse, ...]
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/datasets/items", Access.ANY, body=ItemsWanted, answer=Listing)
+@desk.route(
+    "POST",
+    "/api/workspaces/{workspace}/datasets/items",
+    Action.DATASET_READ,
+    Scope.WORKSPACE,
+    body=ItemsWanted,
+    answer=Listing,
+)
 def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     wanted = record(ItemsWanted, body)
     found = datasets.items(house, caller, workspace, wanted.definition, shared=wanted.shared, limit=wanted.limit)
@@ -61,7 +69,8 @@ def items(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -
 @desk.route(
     "PUT",
     "/api/workspaces/{workspace}/datasets/{name}",
-    Access.ANY,
+    Action.DATASET_REGISTER,
+    Scope.WORKSPACE,
     body=NewDataset,
     answer=Dataset,
     statuses=(200, 201),
@@ -71,22 +80,30 @@ def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body
     return answer(dataset, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datasets", Access.ANY, answer=DatasetList)
+@desk.route("GET", "/api/workspaces/{workspace}/datasets", Action.DATASET_READ, Scope.WORKSPACE, answer=DatasetList)
 def listing(house: TheHouse, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
     return answer(DatasetList(datasets=tuple(datasets.listing(house, caller, workspace, name))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datasets/{name}", Access.ANY, answer=Dataset)
+@desk.route("GET", "/api/workspaces/{workspace}/datasets/{name}", Action.DATASET_READ, Scope.WORKSPACE, answer=Dataset)
 def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(datasets.get(house, caller, workspace, name, version))
 
 
-@desk.route("DELETE", "/api/workspaces/{workspace}/datasets/{name}", Access.PERSON, answer=DatasetCount)
-def delete(house: TheHouse, workspace: str, name: str) -> Response:
-    return answer(DatasetCount(count=datasets.delete(house, workspace, name)))
+@desk.route(
+    "DELETE", "/api/workspaces/{workspace}/datasets/{name}", Action.DATASET_DELETE, Scope.WORKSPACE, answer=DatasetCount
+)
+def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(DatasetCount(count=datasets.delete(house, caller, workspace, name)))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}", Access.ANY, answer=Dataset)
+@desk.route(
+    "GET",
+    "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}",
+    Action.DATASET_READ,
+    Scope.WORKSPACE,
+    answer=Dataset,
+)
 def by_id(house: TheHouse, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
     return answer(datasets.by_id(house, caller, workspace, dataset_id))
 
@@ -94,30 +111,39 @@ def by_id(house: TheHouse, caller: TheCaller, workspace: str, dataset_id: str) -
 @desk.route(
     "PATCH",
     "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}",
-    Access.PERSON,
+    Action.DATASET_CHANGE,
+    Scope.WORKSPACE,
     body=DatasetChanges,
     answer=Dataset,
 )
-def annotate(house: TheHouse, workspace: str, dataset_id: str, body: JsonBytes) -> Response:
+def annotate(house: TheHouse, caller: TheCaller, workspace: str, dataset_id: str, body: JsonBytes) -> Response:
     changes = record(DatasetChanges, body)
-    return answer(datasets.annotate(house, workspace, dataset_id, **vars(changes)))
+    return answer(datasets.annotate(house, caller, workspace, dataset_id, **vars(changes)))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}/uses", Access.PERSON, answer=UseList)
-def uses_of_dataset(house: TheHouse, workspace: str, dataset_id: str) -> Response:
-    return answer(UseList(uses=tuple(datasets.uses_of_dataset(house, workspace, dataset_id))))
+@desk.route(
+    "GET",
+    "/api/workspaces/{workspace}/datasets/by-id/{dataset_id}/uses",
+    Action.DATASET_TRACE,
+    Scope.WORKSPACE,
+    answer=UseList,
+)
+def uses_of_dataset(house: TheHouse, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
+    return answer(UseList(uses=tuple(datasets.uses_of_dataset(house, caller, workspace, dataset_id))))
 
 
-@desk.route("GET", "/api/runs/{run_id}/datasets", Access.RUN, answer=UseList)
-def uses_of_run(house: TheHouse, run_id: str) -> Response:
-    return answer(UseList(uses=tuple(datasets.uses_of_run(house, run_id))))
+@desk.route("GET", "/api/runs/{run_id}/datasets", Action.RUN_READ, Scope.RUN, answer=UseList)
+def uses_of_run(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    return answer(UseList(uses=tuple(datasets.uses_of_run(house, caller, run_id))))
 
 
-@desk.route("POST", "/api/runs/{run_id}/datasets", Access.RUN, body=Declared, answer=DataUse)
-def declare(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
-    return answer(datasets.declare(house, run_id, record(Declared, body)))
+@desk.route("POST", "/api/runs/{run_id}/datasets", Action.RUN_DECLARE_DATA, Scope.RUN, body=Declared, answer=DataUse)
+def declare(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(datasets.declare(house, caller, run_id, record(Declared, body)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/outputs/{name}", Access.RUN, body=Written, answer=DataUse)
+@desk.route(
+    "POST", "/api/runs/{run_id}/outputs/{name}", Action.RUN_DECLARE_DATA, Scope.RUN, body=Written, answer=DataUse
+)
 def note_written(house: TheHouse, caller: TheCaller, run_id: str, name: str, body: JsonBytes) -> Response:
     return answer(datasets.note_written(house, caller, run_id, name, record(Written, body)))

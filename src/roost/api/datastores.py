@@ -8,11 +8,12 @@ from fastapi import Request, Response
 from roost.api import lanes
 from roost.api.answers import answer, content, failure, plain_answer
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.domain import names
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict
-from roost.services import data_access, datastores, stored_files
+from roost.domain.permissions import Action, Scope
+from roost.services import datastores, stored_files
 
 desk = Desk("datastores")
 
@@ -66,41 +67,70 @@ class FilesWritten:
     size: int
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datastores", Access.ANY, answer=DatastoreList)
+@desk.route(
+    "GET", "/api/workspaces/{workspace}/datastores", Action.DATASTORE_READ, Scope.WORKSPACE, answer=DatastoreList
+)
 def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    data_access.require_workspace(house, caller, workspace)
-    return answer(DatastoreList(datastores=tuple(datastores.listing(house, workspace))))
+    return answer(DatastoreList(datastores=tuple(datastores.listing(house, caller, workspace))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/default-datastore", Access.ANY, answer=Datastore)
+@desk.route(
+    "GET", "/api/workspaces/{workspace}/default-datastore", Action.DATASTORE_READ, Scope.WORKSPACE, answer=Datastore
+)
 def default(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    data_access.require_workspace(house, caller, workspace)
-    return answer(datastores.get(house, workspace, ""))
+    return answer(datastores.get(house, caller, workspace, ""))
 
 
-@desk.route("PUT", "/api/workspaces/{workspace}/default-datastore", Access.PERSON, body=DatastoreName, answer=Datastore)
+@desk.route(
+    "PUT",
+    "/api/workspaces/{workspace}/default-datastore",
+    Action.DATASTORE_SET_DEFAULT,
+    Scope.WORKSPACE,
+    body=DatastoreName,
+    answer=Datastore,
+)
 def set_default(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     return answer(datastores.set_default(house, caller, workspace, record(DatastoreName, body).name))
 
 
-@desk.route("PUT", "/api/workspaces/{workspace}/datastores/{name}", Access.PERSON, body=DatastoreSpec, answer=Datastore)
+@desk.route(
+    "PUT",
+    "/api/workspaces/{workspace}/datastores/{name}",
+    Action.DATASTORE_REGISTER,
+    Scope.WORKSPACE,
+    body=DatastoreSpec,
+    answer=Datastore,
+)
 def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     spec = record(DatastoreSpec, body)
     return answer(datastores.register(house, caller, workspace, name, datastores.NewDatastore(**vars(spec))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}", Access.ANY, answer=Datastore)
+@desk.route(
+    "GET", "/api/workspaces/{workspace}/datastores/{name}", Action.DATASTORE_READ, Scope.WORKSPACE, answer=Datastore
+)
 def get(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    data_access.require_workspace(house, caller, workspace)
-    return answer(datastores.get(house, workspace, name))
+    return answer(datastores.get(house, caller, workspace, name))
 
 
-@desk.route("DELETE", "/api/workspaces/{workspace}/datastores/{name}", Access.PERSON, answer=DatastoreCount)
+@desk.route(
+    "DELETE",
+    "/api/workspaces/{workspace}/datastores/{name}",
+    Action.DATASTORE_DELETE,
+    Scope.WORKSPACE,
+    answer=DatastoreCount,
+)
 def unregister(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(DatastoreCount(count=int(datastores.unregister(house, caller, workspace, name))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/datastores/{name}/items", Access.ANY, answer=ItemList)
+@desk.route(
+    "GET",
+    "/api/workspaces/{workspace}/datastores/{name}/items",
+    Action.STORED_FILE_READ,
+    Scope.WORKSPACE,
+    answer=ItemList,
+)
 def items(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
 ) -> Response:
@@ -112,7 +142,8 @@ def items(
 @desk.route(
     "GET",
     "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}",
-    Access.ANY,
+    Action.STORED_FILE_READ,
+    Scope.WORKSPACE,
     answer=bytes,
     statuses=(200, 206),
 )
@@ -132,7 +163,14 @@ def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, n
     return response
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/datastores/{name}/files", Access.ANY, body=FilesAsked, answer=bytes)
+@desk.route(
+    "POST",
+    "/api/workspaces/{workspace}/datastores/{name}/files",
+    Action.STORED_FILE_FETCH,
+    Scope.WORKSPACE,
+    body=FilesAsked,
+    answer=bytes,
+)
 def read_batch(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     """Those that are there in that version, as many as fit into one answer."""
     found = stored_files.read_batch(house, caller, workspace, name, record(FilesAsked, body).files)
@@ -140,7 +178,12 @@ def read_batch(house: TheHouse, caller: TheCaller, workspace: str, name: str, bo
 
 
 @desk.route(
-    "PUT", "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}", Access.ANY, body=bytes, answer=FileSize
+    "PUT",
+    "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}",
+    Action.STORED_FILE_WRITE,
+    Scope.WORKSPACE,
+    body=bytes,
+    answer=FileSize,
 )
 async def write(
     request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str, overwrite: bool = False
@@ -151,7 +194,14 @@ async def write(
     return answer(FileSize(size=await hand_over(request, lambda pieces: stored_files.write(place, path, pieces))))
 
 
-@desk.route("PUT", "/api/workspaces/{workspace}/datastores/{name}/files", Access.ANY, body=bytes, answer=FilesWritten)
+@desk.route(
+    "PUT",
+    "/api/workspaces/{workspace}/datastores/{name}/files",
+    Action.STORED_FILE_WRITE,
+    Scope.WORKSPACE,
+    body=bytes,
+    answer=FilesWritten,
+)
 def write_batch(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
 ) -> Response:

@@ -1,35 +1,25 @@
-"""Who may enter: each route declares its access when it is made, and a route that does not cannot be served. What a browser's
-session may do of it: `browsing.py`.
+"""Who may enter: each route declares its action and scope when it is made, and a route that does not cannot be served. Which role
+may do the action is the table of `domain/permissions.py`; how far a run's token reaches is `services/scopes.py`.
 
-A Desk holds the routes of one noun; each carries an Access and the records of its body and answer (for OpenAPI).
+A Desk holds the routes of one noun; each carries a Sign: action, scope, and the records of its body and answer (for OpenAPI).
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, FastAPI, Request
 
-from roost.api import browsing, lanes
+from roost.api import lanes
 from roost.api.cookies import session_of
-from roost.domain.errors import Forbidden, Unauthorized
+from roost.api.errors import ROOST, ErrorShape, ErrorShapes
+from roost.domain.errors import Unauthorized
 from roost.domain.people import Caller, TokenKind
-from roost.services import lineage, people
+from roost.domain.permissions import READS, Action, Role, Scope, may
+from roost.services import people, scopes
 from roost.services.house import House
 
 F = TypeVar("F", bound=Callable[..., object])
-
-
-class Access(StrEnum):
-    OPEN = "open"
-    """Anybody; the route must be in OPEN below."""
-    PERSON = "person"
-    """A person's token."""
-    RUN = "run"
-    """A person's token, or that of the run in the path or of one above it. Those below a run may read it."""
-    ANY = "any"
-    """Any token that is known."""
 
 
 OPEN = frozenset(
@@ -52,7 +42,9 @@ OPEN = frozenset(
 class Sign:
     """What stands on a route's door."""
 
-    access: Access
+    action: Action
+    scope: Scope
+    errors: ErrorShape
     body: type | None
     answer: type | None
     """None for an answer without a body."""
@@ -60,6 +52,11 @@ class Sign:
     """Of what is no error."""
     media: str = "application/octet-stream"
     """Of an answer that is bytes."""
+
+    @property
+    def is_open(self) -> bool:
+        """No token is needed."""
+        return may(Role.ANYONE, self.action)
 
 
 async def house_of(request: Request) -> House:
@@ -101,47 +98,21 @@ def _token(request: Request) -> tuple[str, TokenKind]:
     return token, TokenKind.KEY
 
 
-async def _check_open(request: Request) -> None:
-    """Nothing to check."""
-
-
-async def _check_person(request: Request) -> None:
-    (await _identify(request)).require_person()
-
-
-async def _check_run(request: Request) -> None:
-    caller, run_id = await _identify(request), request.path_params["run_id"]
-    if caller.is_run and caller.run_id != run_id:
-        await lanes.run(_check_kin, await house_of(request), caller, run_id, request.method)
-
-
-def _check_kin(house: House, caller: Caller, run_id: str, method: str) -> None:
-    """A run's token reaches those below it; those above it may be read."""
-    if method != "GET" or run_id not in lineage.above(house, caller.run_id):
-        caller.require_run(run_id, lineage.above(house, run_id))
-
-
-async def _check_any(request: Request) -> None:
-    await _identify(request)
-
-
-_CHECKS: dict[Access, Callable[[Request], Awaitable[None]]] = {
-    Access.OPEN: _check_open,
-    Access.PERSON: _check_person,
-    Access.RUN: _check_run,
-    Access.ANY: _check_any,
-}
-
-
-def _entry(sign: Sign, method: str, path: str) -> Callable[[Request], Awaitable[None]]:
-    check, for_sessions = _CHECKS[sign.access], browsing.may(method, path)
+def _entry(sign: Sign) -> Callable[[Request], Awaitable[None]]:
+    """Checks the caller's role, and for a run's token how far it reaches."""
 
     async def enter(request: Request) -> None:
-        await check(request)
-        if sign.access is not Access.OPEN and not for_sessions and (await caller_of(request)).by_browser:
-            raise Forbidden(
-                f"A browser's session may not {method} {path}.", hint="Do it with the SDK or the `roost` command."
-            )
+        if sign.is_open:
+            return
+        caller = await _identify(request)
+        caller.require(sign.action)
+        if not caller.is_run:
+            return
+        house, path = await house_of(request), request.path_params
+        if sign.scope is Scope.RUN and path["run_id"] != caller.run_id:
+            await lanes.run(scopes.require_run, house, caller, path["run_id"], sign.action)
+        if sign.scope is Scope.WORKSPACE:
+            await lanes.run(scopes.require_workspace, house, caller, path["workspace"])
 
     return enter
 
@@ -149,15 +120,17 @@ def _entry(sign: Sign, method: str, path: str) -> Callable[[Request], Awaitable[
 class Desk:
     """The routes of one noun, declared when its module is loaded and mounted when an app is made."""
 
-    def __init__(self, noun: str) -> None:
+    def __init__(self, noun: str, errors: ErrorShape = ROOST) -> None:
         self._noun = noun
+        self.errors = errors
         self._routes: list[tuple[str, str, Callable[..., object], Sign]] = []
 
     def route(
         self,
         method: str,
         path: str,
-        access: Access,
+        action: Action,
+        scope: Scope,
         *,
         body: type | None = None,
         answer: type | None = None,
@@ -165,7 +138,15 @@ class Desk:
         media: str = "application/octet-stream",
     ) -> Callable[[F], F]:
         """Declares a route."""
-        sign = Sign(access=access, body=body, answer=answer, statuses=statuses, media=media)
+        sign = Sign(
+            action=action,
+            scope=scope,
+            errors=self.errors,
+            body=body,
+            answer=answer,
+            statuses=statuses,
+            media=media,
+        )
 
         def declare(endpoint: F) -> F:
             self._routes.append((method, path, endpoint, sign))
@@ -174,13 +155,13 @@ class Desk:
         return declare
 
     def mount(self, app: FastAPI) -> None:
-        """The check of a route's access runs before anything of the request's body is read."""
+        """The check of the caller runs before anything of the request's body is read."""
         for method, path, endpoint, sign in self._routes:
             app.add_api_route(
                 path,
                 lanes.in_thread(endpoint),
                 methods=[method],
-                dependencies=[Depends(_entry(sign, method, path))],
+                dependencies=[Depends(_entry(sign))],
                 response_model=None,
                 tags=[self._noun],
             )
@@ -204,9 +185,20 @@ def served(app: FastAPI) -> list[tuple[str, str, Sign]]:
             sign = signs(app).get((method, path))
             if sign is None:
                 raise RuntimeError(f"{method} {path} does not say who may enter.")
-            if (sign.access is Access.OPEN) != ((method, path) in OPEN):
-                raise RuntimeError(f"{method} {path} and the list of open routes do not agree.")
-            if sign.access is Access.RUN and "{run_id}" not in path:
-                raise RuntimeError(f"{method} {path} is for a run's token but names no run.")
+            if wrong := _problem(app, method, path, sign):
+                raise RuntimeError(f"{method} {path} {wrong}.")
             found.append((method, path, sign))
     return found
+
+
+def _problem(app: FastAPI, method: str, path: str, sign: Sign) -> str:
+    """What is wrong with a sign; empty for nothing."""
+    if sign.is_open != ((method, path) in OPEN):
+        return "and the list of open routes do not agree"
+    named = Scope.RUN if "{run_id}" in path else Scope.WORKSPACE if "{workspace}" in path else Scope.SERVER
+    if not sign.is_open and sign.scope is not named:
+        return f"has the scope {sign.scope.value}, but its path names the scope {named.value}"
+    if sign.scope is Scope.RUN and (sign.action in READS) != (method == "GET"):
+        return f"and the actions that only read do not agree: {sign.action.value}"
+    shapes: ErrorShapes = app.state.error_shapes
+    return "" if shapes.of(path) is sign.errors else "is outside the prefix of its desk's error shape"

@@ -9,10 +9,11 @@ from fastapi import Query, Response
 from roost.api import lanes
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import Finite, Seconds, Whole
 from roost.api.waiting import LONGEST, flushed, until
 from roost.domain.endpoints import Endpoint, Keys, Replica
+from roost.domain.permissions import Action, Scope
 from roost.services import endpoints
 from roost.services.endpoints import Log, Token, Which, Wish
 from roost.services.signals import endpoint_topic
@@ -53,77 +54,81 @@ class NewKey:
     """Empty for one that is made."""
 
 
-@desk.route("GET", _ALL, Access.PERSON, answer=EndpointList)
-def listing(house: TheHouse, workspace: str) -> Response:
-    return answer(EndpointList(endpoints=tuple(endpoints.listing(house, workspace))))
+@desk.route("GET", _ALL, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=EndpointList)
+def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(EndpointList(endpoints=tuple(endpoints.listing(house, caller, workspace))))
 
 
-@desk.route("PUT", _ONE, Access.PERSON, body=Wish, answer=Endpoint, statuses=(200, 201))
+@desk.route("PUT", _ONE, Action.ENDPOINT_DEPLOY, Scope.WORKSPACE, body=Wish, answer=Endpoint, statuses=(200, 201))
 def put(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     endpoint, new = endpoints.put(house, caller, workspace, name, record(Wish, body))
     return answer(endpoint, 201 if new else 200)
 
 
-@desk.route("GET", _ONE, Access.PERSON, answer=Endpoint)
-async def get(house: TheHouse, workspace: str, name: str, after: After = None, wait: Wait = 0) -> Response:
+@desk.route("GET", _ONE, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Endpoint)
+async def get(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
+) -> Response:
     found = await until(
         house,
         endpoint_topic(workspace, name),
         wait,
-        lambda: endpoints.get(house, workspace, name),
+        lambda: endpoints.get(house, caller, workspace, name),
         lambda endpoint: after is None or endpoint.revision > after,
     )
     return answer(found)
 
 
-@desk.route("DELETE", _ONE, Access.PERSON, answer=Gone)
-async def delete(house: TheHouse, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
-    await lanes.run(endpoints.delete, house, workspace, name)
+@desk.route("DELETE", _ONE, Action.ENDPOINT_DELETE, Scope.WORKSPACE, answer=Gone)
+async def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
+    await lanes.run(endpoints.delete, house, caller, workspace, name)
     gone = await until(
         house,
         endpoint_topic(workspace, name),
         wait,
-        lambda: endpoints.is_gone(house, workspace, name),
+        lambda: endpoints.is_gone(house, caller, workspace, name),
         lambda over: over,
     )
     return answer(Gone(gone=gone))
 
 
-@desk.route("GET", _ONE + "/keys", Access.PERSON, answer=Keys)
+@desk.route("GET", _ONE + "/keys", Action.ENDPOINT_KEY_READ, Scope.WORKSPACE, answer=Keys)
 def keys(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
     return _private(answer(endpoints.keys(house, caller, workspace, name)))
 
 
-@desk.route("POST", _ONE + "/keys", Access.PERSON, body=NewKey, answer=Keys)
+@desk.route("POST", _ONE + "/keys", Action.ENDPOINT_KEY_CHANGE, Scope.WORKSPACE, body=NewKey, answer=Keys)
 def regenerate(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     new = record(NewKey, body)
     return _private(answer(endpoints.regenerate(house, caller, workspace, name, new.which, new.key)))
 
 
-@desk.route("POST", _ONE + "/token", Access.PERSON, answer=Token)
+@desk.route("POST", _ONE + "/token", Action.ENDPOINT_TOKEN_CREATE, Scope.WORKSPACE, answer=Token)
 def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
     return _private(answer(endpoints.token(house, caller, workspace, name)))
 
 
-@desk.route("GET", _ONE + "/logs", Access.PERSON, answer=Log)
-async def logs(house: TheHouse, workspace: str, name: str, lines: Whole = 5000, replica: str = "") -> Response:
+@desk.route("GET", _ONE + "/logs", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Log)
+async def logs(
+    house: TheHouse, caller: TheCaller, workspace: str, name: str, lines: Whole = 5000, replica: str = ""
+) -> Response:
     """With what was written by the time of the call, as far as the agents of the replicas answer."""
-    writing = await lanes.run(endpoints.writes, house, workspace, name, replica=replica)
-    await asyncio.gather(*(flushed(house, run_id) for run_id in writing))
-    return answer(await lanes.run(endpoints.logs, house, workspace, name, lines=lines, replica=replica))
+    writing = await lanes.run(endpoints.writes, house, caller, workspace, name, replica=replica)
+    await asyncio.gather(*(flushed(house, caller, run_id) for run_id in writing))
+    return answer(await lanes.run(endpoints.logs, house, caller, workspace, name, lines=lines, replica=replica))
 
 
-@desk.route("GET", _ONE + "/replicas", Access.PERSON, answer=ReplicaList)
-def replicas(house: TheHouse, workspace: str, name: str) -> Response:
-    return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(house, workspace, name))))
+@desk.route("GET", _ONE + "/replicas", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=ReplicaList)
+def replicas(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(house, caller, workspace, name))))
 
 
-@desk.route("GET", _ONE + "/status", Access.PERSON, answer=dict)
-def status(house: TheHouse, workspace: str, name: str) -> Response:
-    return plain_answer(endpoints.status(house, workspace, name))
+@desk.route("GET", _ONE + "/status", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=dict)
+def status(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return plain_answer(endpoints.status(house, caller, workspace, name))
 
 
-@desk.route("GET", _ONE + "/records", Access.PERSON, answer=Records)
+@desk.route("GET", _ONE + "/records", Action.ENDPOINT_RECORD_READ, Scope.WORKSPACE, answer=Records)
 def records(
     house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
 ) -> Response:

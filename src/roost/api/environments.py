@@ -8,9 +8,10 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.domain.containers import DockerUse
 from roost.domain.environments import Archive, Build, Environment
+from roost.domain.permissions import Action, Scope
 from roost.domain.runs import Run
 from roost.services import archives, environments
 from roost.services.archives import Kept
@@ -51,7 +52,8 @@ class Dropped:
 @desk.route(
     "PUT",
     "/api/workspaces/{workspace}/environments/{name}",
-    Access.PERSON,
+    Action.ENVIRONMENT_REGISTER,
+    Scope.WORKSPACE,
     body=Definition,
     answer=Environment,
     statuses=(200, 201),
@@ -61,43 +63,53 @@ def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body
     return answer(made, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/environments", Access.PERSON, answer=EnvironmentList)
-def listing(house: TheHouse, workspace: str, name: str | None = None) -> Response:
-    return answer(EnvironmentList(environments=tuple(environments.listing(house, workspace, name))))
+@desk.route(
+    "GET", "/api/workspaces/{workspace}/environments", Action.ENVIRONMENT_READ, Scope.WORKSPACE, answer=EnvironmentList
+)
+def listing(house: TheHouse, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
+    return answer(EnvironmentList(environments=tuple(environments.listing(house, caller, workspace, name))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/environments/{name}", Access.PERSON, answer=Environment)
-def get(house: TheHouse, workspace: str, name: str, version: str | None = None) -> Response:
-    return answer(environments.get(house, workspace, name, version))
+@desk.route(
+    "GET",
+    "/api/workspaces/{workspace}/environments/{name}",
+    Action.ENVIRONMENT_READ,
+    Scope.WORKSPACE,
+    answer=Environment,
+)
+def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: str | None = None) -> Response:
+    return answer(environments.get(house, caller, workspace, name, version))
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/builds", Access.PERSON, body=Asked, answer=Build)
-def look_up(house: TheHouse, workspace: str, body: JsonBytes) -> Response:
+@desk.route(
+    "POST", "/api/workspaces/{workspace}/builds", Action.BUILD_LOOK_UP, Scope.WORKSPACE, body=Asked, answer=Build
+)
+def look_up(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     asked = record(Asked, body)
-    return answer(environments.look_up(house, workspace, asked.definition, asked.docker, forget=asked.forget))
+    return answer(environments.look_up(house, caller, workspace, asked.definition, asked.docker, forget=asked.forget))
 
 
-@desk.route("POST", "/api/runs/{run_id}/environment", Access.RUN, body=Outcome, answer=Run)
-def end_build(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
-    return answer(environments.end_build(house, run_id, record(Outcome, body)))
+@desk.route("POST", "/api/runs/{run_id}/environment", Action.BUILD_REPORT, Scope.RUN, body=Outcome, answer=Run)
+def end_build(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(environments.end_build(house, caller, run_id, record(Outcome, body)))
 
 
-@desk.route("PUT", "/api/runs/{run_id}/environment/archive", Access.RUN, body=Kept, answer=Archive)
-def put_archive(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
-    return answer(archives.put(house, run_id, record(Kept, body)))
+@desk.route("PUT", "/api/runs/{run_id}/environment/archive", Action.ARCHIVE_WRITE, Scope.RUN, body=Kept, answer=Archive)
+def put_archive(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(archives.put(house, caller, run_id, record(Kept, body)))
 
 
-@desk.route("GET", "/api/archives", Access.PERSON, answer=ArchiveList)
-def list_archives(house: TheHouse) -> Response:
-    return answer(ArchiveList(archives=tuple(archives.listing(house))))
+@desk.route("GET", "/api/archives", Action.ARCHIVE_LIST, Scope.SERVER, answer=ArchiveList)
+def list_archives(house: TheHouse, caller: TheCaller) -> Response:
+    return answer(ArchiveList(archives=tuple(archives.listing(house, caller))))
 
 
-@desk.route("GET", "/api/archives/{lock}", Access.ANY, answer=Archive)
-def get_archive(house: TheHouse, lock: str) -> Response:
-    return answer(archives.get(house, lock))
+@desk.route("GET", "/api/archives/{lock}", Action.ARCHIVE_READ, Scope.SERVER, answer=Archive)
+def get_archive(house: TheHouse, caller: TheCaller, lock: str) -> Response:
+    return answer(archives.get(house, caller, lock))
 
 
-@desk.route("DELETE", "/api/archives/{lock}", Access.PERSON, answer=Dropped)
-def drop_archive(house: TheHouse, lock: str) -> Response:
-    archives.drop(house, lock)
+@desk.route("DELETE", "/api/archives/{lock}", Action.ARCHIVE_DELETE, Scope.SERVER, answer=Dropped)
+def drop_archive(house: TheHouse, caller: TheCaller, lock: str) -> Response:
+    archives.drop(house, caller, lock)
     return answer(Dropped(deleted=lock))

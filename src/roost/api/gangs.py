@@ -7,11 +7,12 @@ from fastapi import Response
 from roost.api import lanes
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import Whole
 from roost.api.runs import After, Clock, Wait, changed
 from roost.api.waiting import LONGEST_MEMBER_HEARTBEAT, until
 from roost.domain.gangs import Member, all_met, may_deliver
+from roost.domain.permissions import Action, Scope
 from roost.domain.runs import Run
 from roost.services import gangs, runs
 from roost.services.gangs import Meeting, MemberReport, Order
@@ -46,12 +47,14 @@ class CommandEnd:
     """Of the agent that says so."""
 
 
-@desk.route("GET", "/api/runs/{run_id}/agents", Access.RUN, answer=MemberList)
-async def listing(house: TheHouse, run_id: str, before: Whole | None = None, wait: Wait = 0) -> Response:
+@desk.route("GET", "/api/runs/{run_id}/agents", Action.GANG_READ, Scope.RUN, answer=MemberList)
+async def listing(
+    house: TheHouse, caller: TheCaller, run_id: str, before: Whole | None = None, wait: Wait = 0
+) -> Response:
     """With `before`, once the node of that rank may deliver its data or need not any more, or when `wait` seconds are over."""
 
     def read() -> tuple[Member, ...]:
-        return tuple(gangs.members(house, run_id))
+        return tuple(gangs.members(house, caller, run_id))
 
     def ready(members: tuple[Member, ...]) -> bool:
         return before is None or may_deliver(members, before) is not None
@@ -59,12 +62,16 @@ async def listing(house: TheHouse, run_id: str, before: Whole | None = None, wai
     return answer(_list(await until(house, gang_topic(run_id), wait, read, ready)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Access.RUN, body=Meeting, answer=MemberList)
-async def meet(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0) -> Response:
+@desk.route(
+    "POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Action.RUN_REPORT, Scope.RUN, body=Meeting, answer=MemberList
+)
+async def meet(
+    house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0
+) -> Response:
     said = record(Meeting, body)
-    everyone = await lanes.run(gangs.meet, house, run_id, node_rank, said)
+    everyone = await lanes.run(gangs.meet, house, caller, run_id, node_rank, said)
     if not all_met(everyone):
-        everyone = await until(house, gang_topic(run_id), wait, lambda: gangs.members(house, run_id), all_met)
+        everyone = await until(house, gang_topic(run_id), wait, lambda: gangs.members(house, caller, run_id), all_met)
     return answer(_list(tuple(everyone)))
 
 
@@ -72,45 +79,63 @@ def _list(members: tuple[Member, ...]) -> MemberList:
     return MemberList(members=members, met=all_met(members))
 
 
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Access.RUN, answer=Run)
+@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
 async def heartbeat(
-    house: TheHouse, run_id: str, node_rank: Whole, after: After = None, wait: Wait = 0, attempt: Whole = 0
+    house: TheHouse,
+    caller: TheCaller,
+    run_id: str,
+    node_rank: Whole,
+    after: After = None,
+    wait: Wait = 0,
+    attempt: Whole = 0,
 ) -> Response:
-    run = await lanes.run(gangs.heartbeat, house, run_id, node_rank, attempt)
+    run = await lanes.run(gangs.heartbeat, house, caller, run_id, node_rank, attempt)
     if after is None or run.revision > after or wait <= 0:
         return answer(run)
     longest = min(wait, LONGEST_MEMBER_HEARTBEAT)
-    return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, run_id)))
-
-
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/events", Access.RUN, body=MemberReport, answer=Run)
-def report(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None) -> Response:
-    return answer(gangs.report(house, run_id, node_rank, record(MemberReport, body), clock))
+    return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, caller, run_id)))
 
 
 @desk.route(
-    "POST", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, body=Order, answer=Numbered, statuses=(201,)
+    "POST", "/api/runs/{run_id}/agents/{node_rank}/events", Action.RUN_REPORT, Scope.RUN, body=MemberReport, answer=Run
 )
-def send(house: TheHouse, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
-    return answer(Numbered(number=gangs.send(house, run_id, node_rank, record(Order, body))), 201)
+def report(
+    house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None
+) -> Response:
+    return answer(gangs.report(house, caller, run_id, node_rank, record(MemberReport, body), clock))
 
 
-@desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Access.RUN, answer=CommandList)
-async def commands(house: TheHouse, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0) -> Response:
+@desk.route(
+    "POST",
+    "/api/runs/{run_id}/agents/{node_rank}/commands",
+    Action.GANG_COMMAND,
+    Scope.RUN,
+    body=Order,
+    answer=Numbered,
+    statuses=(201,),
+)
+def send(house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
+    return answer(Numbered(number=gangs.send(house, caller, run_id, node_rank, record(Order, body))), 201)
+
+
+@desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Action.GANG_READ, Scope.RUN, answer=CommandList)
+async def commands(
+    house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0
+) -> Response:
     """Those for one node with a larger number than `after`, as soon as there is one."""
 
     def look() -> tuple[Command, ...]:
-        return tuple(each for each in gangs.commands(house, run_id, after) if each.node_rank == node_rank)
+        return tuple(each for each in gangs.commands(house, caller, run_id, after) if each.node_rank == node_rank)
 
     return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, bool)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/commands/{number}", Access.RUN, answer=CommandList)
-async def command(house: TheHouse, run_id: str, number: Whole, wait: Wait = 0) -> Response:
+@desk.route("GET", "/api/runs/{run_id}/commands/{number}", Action.GANG_READ, Scope.RUN, answer=CommandList)
+async def command(house: TheHouse, caller: TheCaller, run_id: str, number: Whole, wait: Wait = 0) -> Response:
     """That command, as soon as it has ended."""
 
     def look() -> tuple[Command, ...]:
-        found = gangs.command(house, run_id, number)
+        found = gangs.command(house, caller, run_id, number)
         return () if found is None else (found,)
 
     def enough(found: tuple[Command, ...]) -> bool:
@@ -119,8 +144,10 @@ async def command(house: TheHouse, run_id: str, number: Whole, wait: Wait = 0) -
     return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, enough)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/commands/{number}", Access.RUN, body=CommandEnd, answer=Numbered)
-def end_command(house: TheHouse, run_id: str, number: Whole, body: JsonBytes) -> Response:
+@desk.route(
+    "POST", "/api/runs/{run_id}/commands/{number}", Action.GANG_COMMAND, Scope.RUN, body=CommandEnd, answer=Numbered
+)
+def end_command(house: TheHouse, caller: TheCaller, run_id: str, number: Whole, body: JsonBytes) -> Response:
     said = record(CommandEnd, body)
-    gangs.end_command(house, run_id, number, said.exit_code, said.attempt)
+    gangs.end_command(house, caller, run_id, number, said.exit_code, said.attempt)
     return answer(Numbered(number=number))

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from roost.api.answers import failure
 from roost.api.bodies import Crowd
+from roost.api.errors import ErrorShapes
 from roost.domain import names
 from roost.domain.errors import Forbidden, InvalidInput, RoostError
 
@@ -35,10 +35,11 @@ def host_headers(names: Iterable[str], port: int) -> frozenset[str]:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], crowd: Crowd) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], crowd: Crowd, shapes: ErrorShapes) -> None:
         self._app = app
         self._crowd = crowd
         self._hosts = hosts
+        self._shapes = shapes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -46,29 +47,30 @@ class Guard:
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         elif refused := self._refusal(scope):
-            await refused(scope, receive, send)
+            await self._failure(scope, refused)(scope, receive, send)
         else:
             await self._guarded(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _failure(self, scope: Scope, error: RoostError) -> Response:
+        return self._shapes.of(scope["path"]).failure(error)
+
+    def _refusal(self, scope: Scope) -> RoostError | None:
         hosts = [value for key, value in scope["headers"] if key == b"host"]
         origins = [value for key, value in scope["headers"] if key == b"origin"]
         host = hosts[0].decode("latin-1").lower() if len(hosts) == 1 else ""
         if host not in self._hosts:
             shown = ", ".join(value.decode("latin-1")[:100] for value in hosts)
-            return failure(
-                Forbidden(
-                    f"This server does not answer to the Host {shown!r}.",
-                    hint="Use the address in ROOST_HOME/server.json; or, where the control plane runs, name this one, with its "
-                    "port, in ROOST_ALLOWED_HOSTS and start it again: roost down, then roost up.",
-                )
+            return Forbidden(
+                f"This server does not answer to the Host {shown!r}.",
+                hint="Use the address in ROOST_HOME/server.json; or, where the control plane runs, name this one, with its "
+                "port, in ROOST_ALLOWED_HOSTS and start it again: roost down, then roost up.",
             )
         for origin in origins:
             if origin.decode("latin-1").lower() not in (f"http://{host}", f"https://{host}"):
                 shown = origin.decode("latin-1")[:100]
-                return failure(Forbidden(f"Requests from the origin {shown!r} are not taken."))
+                return Forbidden(f"Requests from the origin {shown!r} are not taken.")
         if wrong := names.address_problem(scope["raw_path"], scope["query_string"]):
-            return failure(InvalidInput(f"The address of the request is not allowed: {wrong}."))
+            return InvalidInput(f"The address of the request is not allowed: {wrong}.")
         return None
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,6 +95,6 @@ class Guard:
                 problem = RoostError(
                     "The control plane failed at this request.", hint="Its log, ROOST_HOME/logs/server.log, says why."
                 )
-                await failure(problem)(scope, receive, send)
+                await self._failure(scope, problem)(scope, receive, send)
         finally:
             self._crowd.release(scope)

@@ -7,9 +7,10 @@ from fastapi import Response
 
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import SpoolBytes
-from roost.api.doors import Access, Desk, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import AtLeastOne, Offset
 from roost.domain.metrics import Space
+from roost.domain.permissions import Action, Scope
 from roost.domain.runs import RunKind
 from roost.services import metrics
 from roost.services.metrics import Mark
@@ -49,35 +50,41 @@ class SpoolMark(Mark):
     """Seconds after which the sender should send again, at the soonest."""
 
 
-@desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Access.RUN, body=bytes, answer=SpoolMark)
-def take_in(house: TheHouse, run_id: str, spool: str, data: SpoolBytes, offset: Offset) -> Response:
-    mark = metrics.take_in(house, run_id, spool, offset, data)
+@desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Action.METRIC_WRITE, Scope.RUN, body=bytes, answer=SpoolMark)
+def take_in(house: TheHouse, caller: TheCaller, run_id: str, spool: str, data: SpoolBytes, offset: Offset) -> Response:
+    mark = metrics.take_in(house, caller, run_id, spool, offset, data)
     return answer(SpoolMark(offset=mark.offset, damaged=mark.damaged, pace=house.pacing.sent(run_id)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/metrics", Access.RUN, answer=Values)
+@desk.route("GET", "/api/runs/{run_id}/metrics", Action.METRIC_READ, Scope.RUN, answer=Values)
 def read_back(
-    house: TheHouse, run_id: str, name: str | None = None, recursive: bool = False, kind: RunKind | None = None
+    house: TheHouse,
+    caller: TheCaller,
+    run_id: str,
+    name: str | None = None,
+    recursive: bool = False,
+    kind: RunKind | None = None,
 ) -> Response:
     if recursive:
-        return plain_answer({"metrics": metrics.read_back_all(house, run_id, name, kind)})
-    return plain_answer({"metrics": metrics.read_back(house, run_id, name)})
+        return plain_answer({"metrics": metrics.read_back_all(house, caller, run_id, name, kind)})
+    return plain_answer({"metrics": metrics.read_back(house, caller, run_id, name)})
 
 
-@desk.route("GET", "/api/runs/{run_id}/metrics/summary", Access.RUN, answer=SummaryList)
-def summary(house: TheHouse, run_id: str, space: Space = Space.USER) -> Response:
-    return answer(SummaryList(metrics=tuple(metrics.summaries(house, run_id, space))))
+@desk.route("GET", "/api/runs/{run_id}/metrics/summary", Action.METRIC_READ, Scope.RUN, answer=SummaryList)
+def summary(house: TheHouse, caller: TheCaller, run_id: str, space: Space = Space.USER) -> Response:
+    return answer(SummaryList(metrics=tuple(metrics.summaries(house, caller, run_id, space))))
 
 
-@desk.route("GET", "/api/runs/{run_id}/metrics/points", Access.RUN, answer=Points)
+@desk.route("GET", "/api/runs/{run_id}/metrics/points", Action.METRIC_READ, Scope.RUN, answer=Points)
 def points(
     house: TheHouse,
+    caller: TheCaller,
     run_id: str,
     name: str,
     buckets: AtLeastOne = 1000,
     space: Space = Space.USER,
 ) -> Response:
-    chart = metrics.chart(house, run_id, name, buckets, space)
+    chart = metrics.chart(house, caller, run_id, name, buckets, space)
     return answer(
         Points(
             name=name,

@@ -7,10 +7,11 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import Whole
 from roost.api.runs import pairs
 from roost.domain.models import Model
+from roost.domain.permissions import Action, Scope
 from roost.services import models
 from roost.services.models import ModelChanges, ModelQuery, NewModel
 
@@ -44,13 +45,21 @@ class ModelsOfRun:
     """Ids of models."""
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/models", Access.ANY, body=NewModel, answer=Model, statuses=(200, 201))
+@desk.route(
+    "POST",
+    "/api/workspaces/{workspace}/models",
+    Action.MODEL_REGISTER,
+    Scope.WORKSPACE,
+    body=NewModel,
+    answer=Model,
+    statuses=(200, 201),
+)
 def register(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     model, new = models.register(house, caller, workspace, record(NewModel, body))
     return answer(model, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/models", Access.ANY, answer=ModelList)
+@desk.route("GET", "/api/workspaces/{workspace}/models", Action.MODEL_READ, Scope.WORKSPACE, answer=ModelList)
 def listing(
     house: TheHouse,
     caller: TheCaller,
@@ -77,28 +86,28 @@ def listing(
     return answer(ModelList(models=tuple(models.listing(house, caller, workspace, query))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/models/{name}", Access.ANY, answer=Model)
+@desk.route("GET", "/api/workspaces/{workspace}/models/{name}", Action.MODEL_READ, Scope.WORKSPACE, answer=Model)
 def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(models.get(house, caller, workspace, name, version))
 
 
-@desk.route("PATCH", _ONE, Access.ANY, body=ModelChanges, answer=Model)
+@desk.route("PATCH", _ONE, Action.MODEL_CHANGE, Scope.WORKSPACE, body=ModelChanges, answer=Model)
 def change(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole, body: JsonBytes) -> Response:
     return answer(models.change(house, caller, workspace, name, version, record(ModelChanges, body)))
 
 
-@desk.route("DELETE", _ONE, Access.PERSON, answer=ModelCount)
-def delete(house: TheHouse, workspace: str, name: str, version: Whole) -> Response:
-    return answer(ModelCount(count=int(models.delete(house, workspace, name, version))))
+@desk.route("DELETE", _ONE, Action.MODEL_DELETE, Scope.WORKSPACE, answer=ModelCount)
+def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
+    return answer(ModelCount(count=int(models.delete(house, caller, workspace, name, version))))
 
 
-@desk.route("GET", _ONE + "/users", Access.PERSON, answer=ModelUsers)
-def users(house: TheHouse, workspace: str, name: str, version: Whole) -> Response:
-    runs, services = models.users(house, workspace, name, version)
+@desk.route("GET", _ONE + "/users", Action.MODEL_TRACE, Scope.WORKSPACE, answer=ModelUsers)
+def users(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
+    runs, services = models.users(house, caller, workspace, name, version)
     return answer(ModelUsers(runs=tuple(runs), services=tuple(services)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/models", Access.RUN, answer=ModelsOfRun)
-def of_run(house: TheHouse, run_id: str) -> Response:
-    registered, used = models.of_run(house, run_id)
+@desk.route("GET", "/api/runs/{run_id}/models", Action.RUN_READ, Scope.RUN, answer=ModelsOfRun)
+def of_run(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    registered, used = models.of_run(house, caller, run_id)
     return answer(ModelsOfRun(registered=tuple(registered), used=tuple(used)))

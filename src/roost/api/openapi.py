@@ -10,10 +10,12 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
-from roost.api.doors import Access, Sign, served
+from roost.api.doors import Sign, served
+from roost.api.errors import ROOST, ErrorShape
 from roost.version import VERSION
 
 _REFERENCE = "#/components/schemas/{model}"
+_ERROR = {"$ref": _REFERENCE.format(model="Error")}
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _ERRORS = (400, 403, 404, 408, 409, 413, 503, 507)
 """Any operation may end with; those that need a token with 401 too."""
@@ -24,17 +26,6 @@ _ODD_NUMBER: dict[str, Any] = {
     "required": ["float"],
     "properties": {"float": {"enum": ["NaN", "Infinity", "-Infinity"]}},
 }
-_ERROR: dict[str, Any] = {
-    "type": "object",
-    "required": ["error"],
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "message", "hint"],
-            "properties": {name: {"type": "string"} for name in ("code", "message", "hint", "cli_hint")},
-        }
-    },
-}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -43,8 +34,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
     contents, schemas = _contents([sign for _, _, sign in doors])
     document["components"] = {
         "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        "schemas": {"Error": _ERROR, "OddNumber": _ODD_NUMBER, **schemas},
-        "responses": {f"Error{status}": _failure(status) for status in (401, 412, 416, *_ERRORS)},
+        "schemas": {"Error": dict(ROOST.schema), "OddNumber": _ODD_NUMBER, **schemas},
+        "responses": {f"Error{status}": _failure(status, _ERROR) for status in (401, 412, 416, *_ERRORS)},
     }
     for method, path, sign in doors:
         _sign(document["paths"][path.replace(":path}", "}")][method.lower()], sign, contents)
@@ -52,9 +43,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _sign(operation: dict[str, Any], sign: Sign, contents: dict[type, Any]) -> None:
-    operation["x-access"] = sign.access.value
+    operation["x-action"] = sign.action.value
+    operation["x-scope"] = sign.scope.value
     errors: tuple[int, ...] = _ERRORS
-    if sign.access is not Access.OPEN:
+    if not sign.is_open:
         operation["security"] = [{"token": []}]
         errors = (401, *errors)
     if 206 in sign.statuses:
@@ -63,7 +55,7 @@ def _sign(operation: dict[str, Any], sign: Sign, contents: dict[type, Any]) -> N
         operation["requestBody"] = {"required": True, "content": contents[sign.body]}
     operation["responses"] = {
         **{str(status): _done(status, sign, contents) for status in sign.statuses},
-        **{str(status): {"$ref": f"#/components/responses/Error{status}"} for status in sorted(errors)},
+        **{str(status): _refused(status, sign.errors) for status in sorted(errors)},
     }
 
 
@@ -76,8 +68,13 @@ def _done(status: int, sign: Sign, contents: dict[type, Any]) -> dict[str, Any]:
     return response
 
 
-def _failure(status: int) -> dict[str, Any]:
-    schema = {"$ref": _REFERENCE.format(model="Error")}
+def _refused(status: int, shape: ErrorShape) -> dict[str, Any]:
+    if shape is ROOST:
+        return {"$ref": f"#/components/responses/Error{status}"}
+    return _failure(status, dict(shape.schema))
+
+
+def _failure(status: int, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}
 
 

@@ -10,10 +10,11 @@ from fastapi import Depends, Header, Query, Request, Response
 from roost.api import lanes
 from roost.api.answers import answer, joined_answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import Count, Finite, Seconds, Whole
 from roost.api.waiting import LONGEST_HEARTBEAT, Departure, until
 from roost.domain.codec import encode
+from roost.domain.permissions import Action, Scope
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import metrics, runs
 from roost.services.house import House
@@ -53,7 +54,15 @@ class Deleted:
     deleted: tuple[str, ...]
 
 
-@desk.route("POST", "/api/workspaces/{workspace}/runs", Access.PERSON, body=Submission, answer=Run, statuses=(200, 201))
+@desk.route(
+    "POST",
+    "/api/workspaces/{workspace}/runs",
+    Action.RUN_SUBMIT,
+    Scope.WORKSPACE,
+    body=Submission,
+    answer=Run,
+    statuses=(200, 201),
+)
 def submit(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     run, new = runs.submit(house, caller, workspace, record(Submission, body))
     return answer(run, 201 if new else 200)
@@ -97,9 +106,10 @@ setattr(_selection, "__signature__", signature(Selection))  # noqa: B010 - the t
 Chosen = Annotated[Selection, Depends(_selection)]
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/runs", Access.PERSON, answer=RunTable)
+@desk.route("GET", "/api/workspaces/{workspace}/runs", Action.RUN_LIST, Scope.WORKSPACE, answer=RunTable)
 def listing(
     house: TheHouse,
+    caller: TheCaller,
     workspace: str,
     chosen: Chosen,
     limit: Whole = 100,
@@ -109,15 +119,15 @@ def listing(
     metric: Annotated[list[str] | None, Query(description="Summaries to send along; `*` for all.")] = None,
 ) -> Response:
     order = Order(column=sort.removeprefix("-"), descending=sort.startswith("-"), skip=skip) if sort else None
-    found = runs.texts(house, chosen.query(workspace, limit, before), order)
-    summaries = metrics.summaries_of(house, list(found), metric or ())
+    found = runs.texts(house, caller, chosen.query(workspace, limit, before), order)
+    summaries = metrics.summaries_of(house, caller, list(found), metric or ())
     return joined_answer("runs", found.values(), {"metrics": encode(summaries)})
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/runs/columns", Access.PERSON, answer=RunColumns)
-def columns(house: TheHouse, workspace: str, chosen: Chosen) -> Response:
+@desk.route("GET", "/api/workspaces/{workspace}/runs/columns", Action.RUN_LIST, Scope.WORKSPACE, answer=RunColumns)
+def columns(house: TheHouse, caller: TheCaller, workspace: str, chosen: Chosen) -> Response:
     """What these runs have to show beside their fields: arguments, metrics, tags."""
-    return answer(runs.columns(house, chosen.query(workspace)))
+    return answer(runs.columns(house, caller, chosen.query(workspace)))
 
 
 def pairs(given: list[str] | None) -> dict[str, str | None]:
@@ -126,17 +136,23 @@ def pairs(given: list[str] | None) -> dict[str, str | None]:
     return {key: value if equals else None for key, equals, value in parts}
 
 
-@desk.route("GET", "/api/runs/{run_id}", Access.RUN, answer=Run)
-async def get(house: TheHouse, run_id: str, after: After = None, wait: Wait = 0) -> Response:
-    return answer(await changed(house, run_id, after, wait, lambda: runs.get(house, run_id)))
+@desk.route("GET", "/api/runs/{run_id}", Action.RUN_READ, Scope.RUN, answer=Run)
+async def get(house: TheHouse, caller: TheCaller, run_id: str, after: After = None, wait: Wait = 0) -> Response:
+    return answer(await changed(house, run_id, after, wait, lambda: runs.get(house, caller, run_id)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/heartbeat", Access.RUN, answer=Run)
+@desk.route("POST", "/api/runs/{run_id}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
 async def heartbeat(
-    request: Request, house: TheHouse, run_id: str, after: After = None, wait: Wait = 0, flushed: Flushed = None
+    request: Request,
+    house: TheHouse,
+    caller: TheCaller,
+    run_id: str,
+    after: After = None,
+    wait: Wait = 0,
+    flushed: Flushed = None,
 ) -> Response:
     """With `flushed` the answer may have a `flush` beside the run's own fields: the wish to send what was written by now."""
-    run = await lanes.run(runs.heartbeat, house, run_id)
+    run = await lanes.run(runs.heartbeat, house, caller, run_id)
     if flushed:
         house.flushes.answered(run_id, flushed)
         house.signals.ring(run_topic(run_id))
@@ -154,7 +170,7 @@ async def heartbeat(
                     house,
                     run_topic(run_id),
                     min(wait, LONGEST_HEARTBEAT),
-                    lambda: runs.get(house, run_id),
+                    lambda: runs.get(house, caller, run_id),
                     lambda found: enough(found) or found.status.is_terminal,
                     left,
                 )
@@ -174,32 +190,32 @@ async def changed(house: House, run_id: str, after: int | None, wait: float, loo
     )
 
 
-@desk.route("GET", "/api/runs/{run_id}/events", Access.RUN, answer=Story)
-def events(house: TheHouse, run_id: str) -> Response:
-    happened = tuple(runs.events(house, run_id))
-    return answer(Story(events=happened, why=runs.why(house, runs.get(house, run_id))))
+@desk.route("GET", "/api/runs/{run_id}/events", Action.RUN_READ, Scope.RUN, answer=Story)
+def events(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    happened = tuple(runs.events(house, caller, run_id))
+    return answer(Story(events=happened, why=runs.why(house, runs.get(house, caller, run_id))))
 
 
-@desk.route("POST", "/api/runs/{run_id}/events", Access.RUN, body=Report, answer=Run)
-def report(house: TheHouse, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
-    return answer(runs.report(house, run_id, record(Report, body), clock))
+@desk.route("POST", "/api/runs/{run_id}/events", Action.RUN_REPORT, Scope.RUN, body=Report, answer=Run)
+def report(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
+    return answer(runs.report(house, caller, run_id, record(Report, body), clock))
 
 
-@desk.route("PATCH", "/api/runs/{run_id}", Access.RUN, body=Changes, answer=Run)
-def annotate(house: TheHouse, run_id: str, body: JsonBytes) -> Response:
-    return answer(runs.annotate(house, run_id, record(Changes, body)))
+@desk.route("PATCH", "/api/runs/{run_id}", Action.RUN_ANNOTATE, Scope.RUN, body=Changes, answer=Run)
+def annotate(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(runs.annotate(house, caller, run_id, record(Changes, body)))
 
 
-@desk.route("DELETE", "/api/runs/{run_id}", Access.PERSON, answer=Deleted)
-def delete(house: TheHouse, run_id: str) -> Response:
-    return answer(Deleted(deleted=tuple(runs.delete(house, run_id))))
+@desk.route("DELETE", "/api/runs/{run_id}", Action.RUN_DELETE, Scope.RUN, answer=Deleted)
+def delete(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    return answer(Deleted(deleted=tuple(runs.delete(house, caller, run_id))))
 
 
-@desk.route("POST", "/api/runs/{run_id}/cancel", Access.RUN, answer=Run)
+@desk.route("POST", "/api/runs/{run_id}/cancel", Action.RUN_CANCEL, Scope.RUN, answer=Run)
 def cancel(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
     return answer(runs.cancel(house, caller, run_id))
 
 
-@desk.route("POST", "/api/runs/{run_id}/mark", Access.RUN, body=Mark, answer=Run)
+@desk.route("POST", "/api/runs/{run_id}/mark", Action.RUN_MARK, Scope.RUN, body=Mark, answer=Run)
 def mark(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
     return answer(runs.mark(house, caller, run_id, record(Mark, body)))

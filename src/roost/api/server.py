@@ -6,8 +6,9 @@ from fastapi import Request, Response
 from starlette.background import BackgroundTask
 
 from roost.api.answers import answer
-from roost.api.doors import Access, Desk, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.openapi import describe
+from roost.domain.permissions import Action, Scope
 from roost.services import runs
 from roost.version import API_LEVEL, VERSION
 
@@ -35,13 +36,13 @@ class ServerFacts:
     blob_folder: str
 
 
-@desk.route("GET", "/api/health", Access.OPEN, answer=Health)
+@desk.route("GET", "/api/health", Action.HEALTH_READ, Scope.SERVER, answer=Health)
 async def health(house: TheHouse) -> Response:
     return answer(Health(name="roost", version=VERSION, api_level=API_LEVEL, instance=house.facts.instance))
 
 
-@desk.route("GET", "/api/server", Access.ANY, answer=ServerFacts)
-def server_facts(house: TheHouse) -> Response:
+@desk.route("GET", "/api/server", Action.SERVER_READ, Scope.SERVER, answer=ServerFacts)
+def server_facts(house: TheHouse, caller: TheCaller) -> Response:
     facts = house.facts
     return answer(
         ServerFacts(
@@ -52,7 +53,7 @@ def server_facts(house: TheHouse) -> Response:
             home=facts.home,
             started_at=facts.started_at,
             now=house.clock(),
-            active_runs=runs.active(house),
+            active_runs=runs.active(house, caller),
             blob_folder=facts.blob_folder,
         )
     )
@@ -63,13 +64,13 @@ class Stopping:
     stopping: bool
 
 
-@desk.route("POST", "/api/server/shutdown", Access.PERSON, answer=Stopping, statuses=(202,))
+@desk.route("POST", "/api/server/shutdown", Action.SERVER_STOP, Scope.SERVER, answer=Stopping, statuses=(202,))
 async def shutdown(request: Request) -> Response:
     done = answer(Stopping(stopping=True), 202)
     done.background = BackgroundTask(request.app.state.stop)
     return done
 
 
-@desk.route("GET", "/api/openapi.json", Access.ANY, answer=dict)
+@desk.route("GET", "/api/openapi.json", Action.SERVER_READ, Scope.SERVER, answer=dict)
 def openapi(request: Request) -> Response:
     return answer(describe(request.app))

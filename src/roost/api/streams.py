@@ -6,9 +6,10 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import StreamBytes
-from roost.api.doors import Access, Desk, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
 from roost.api.numbers import AtLeastOne, Offset, Seconds
 from roost.api.waiting import until
+from roost.domain.permissions import Action, Scope
 from roost.services import streams
 from roost.services.signals import run_topic
 
@@ -22,15 +23,20 @@ class StreamMark:
     """Seconds after which the sender should send again, at the soonest."""
 
 
-@desk.route("POST", "/api/runs/{run_id}/streams/{name:path}", Access.RUN, body=bytes, answer=StreamMark)
-def append(house: TheHouse, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False) -> Response:
-    mark = streams.append(house, run_id, name, offset, data, reset=reset)
+@desk.route(
+    "POST", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_WRITE, Scope.RUN, body=bytes, answer=StreamMark
+)
+def append(
+    house: TheHouse, caller: TheCaller, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False
+) -> Response:
+    mark = streams.append(house, caller, run_id, name, offset, data, reset=reset)
     return answer(StreamMark(offset=mark, pace=house.pacing.sent(run_id)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/streams/{name:path}", Access.RUN, answer=bytes)
+@desk.route("GET", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_READ, Scope.RUN, answer=bytes)
 async def read(
     house: TheHouse,
+    caller: TheCaller,
     run_id: str,
     name: str,
     offset: Offset = 0,
@@ -41,7 +47,7 @@ async def read(
         house,
         run_topic(run_id),
         wait,
-        lambda: streams.read(house, run_id, name, offset, limit),
+        lambda: streams.read(house, caller, run_id, name, offset, limit),
         lambda seen: bool(seen.data) or seen.over,
     )
     headers = {

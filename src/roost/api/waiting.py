@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 from fastapi import Request
 
 from roost.api import lanes
+from roost.domain.people import Caller
 from roost.services import runs
 from roost.services.house import House
 from roost.services.signals import Bell, run_topic
@@ -74,14 +75,14 @@ class Departure:
             self._bell.ring()
 
 
-async def flushed(house: House, run_id: str) -> None:
+async def flushed(house: House, caller: Caller, run_id: str) -> None:
     """Returns when what the run has written by now is here: its agent is asked for it. Not later than its end, nor than
     FLUSH_SECONDS, whoever does not answer."""
     mark = house.flushes.ask(run_id)
     house.signals.ring(run_topic(run_id))
 
     def over() -> bool:
-        return not house.flushes.is_open(run_id, mark) or runs.get(house, run_id).status.is_terminal
+        return not house.flushes.is_open(run_id, mark) or runs.get(house, caller, run_id).status.is_terminal
 
     try:
         await until(house, run_topic(run_id), FLUSH_SECONDS, over, bool)

@@ -6,7 +6,8 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Access, Desk, TheCaller, TheHouse
+from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.domain.permissions import Action, Scope
 from roost.domain.workspaces import Origin, Workspace
 from roost.services import workspaces
 
@@ -18,16 +19,18 @@ class WorkspaceList:
     workspaces: tuple[Workspace, ...]
 
 
-@desk.route("PUT", "/api/workspaces/{name}", Access.PERSON, body=Origin, answer=Workspace)
-def ensure(house: TheHouse, caller: TheCaller, name: str, body: JsonBytes) -> Response:
-    return answer(workspaces.ensure(house, caller, name, record(Origin, body)))
+@desk.route(
+    "PUT", "/api/workspaces/{workspace}", Action.WORKSPACE_CREATE, Scope.WORKSPACE, body=Origin, answer=Workspace
+)
+def ensure(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    return answer(workspaces.ensure(house, caller, workspace, record(Origin, body)))
 
 
-@desk.route("GET", "/api/workspaces", Access.PERSON, answer=WorkspaceList)
-def listing(house: TheHouse) -> Response:
-    return answer(WorkspaceList(workspaces=tuple(workspaces.listing(house))))
+@desk.route("GET", "/api/workspaces", Action.WORKSPACE_READ, Scope.SERVER, answer=WorkspaceList)
+def listing(house: TheHouse, caller: TheCaller) -> Response:
+    return answer(WorkspaceList(workspaces=tuple(workspaces.listing(house, caller))))
 
 
-@desk.route("GET", "/api/workspaces/{name}", Access.PERSON, answer=Workspace)
-def get(house: TheHouse, name: str) -> Response:
-    return answer(workspaces.get(house, name))
+@desk.route("GET", "/api/workspaces/{workspace}", Action.WORKSPACE_READ, Scope.WORKSPACE, answer=Workspace)
+def get(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(workspaces.get(house, caller, workspace))

@@ -1,3 +1,3 @@
-"""The command line: parse, call the SDK, render. Start with `main.py`, which `entry.py` loads; one file per noun, and
-`rendering.py` for what people see.
+"""The command line: parse, call the SDK, render. Start with `main.py`, which `entry.py` loads, and `command_table.py`: every
+command and the function in `commands/` that does it. `inputs/` understands what was typed, `rendering/` is what people see.
 """

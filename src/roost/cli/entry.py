@@ -1,11 +1,11 @@
-"""Where the console script begins: the commands take a moment to load, in which Ctrl-C ends it as quietly as later."""
+"""Where the console script begins: the parser takes a moment to load, in which Ctrl-C ends it as quietly as later."""
 
 import sys
 
 
 def main() -> None:
     try:
-        from roost.cli import main as commands  # noqa: PLC0415 - this is the moment
+        from roost.cli import main as parser  # noqa: PLC0415 - this is the moment
     except KeyboardInterrupt:
         sys.exit(130)
-    commands.main()
+    parser.main()

@@ -1,44 +1,34 @@
 """`roost`: the commands put together, and the one place where an error becomes words and an exit code.
 
 Exit codes: 0 done, 1 the user's error or a run that failed, 2 wrong usage, 3 no control plane, 4 one that is busy, 130 Ctrl-C.
-What a command needs of the SDK it imports when it is called, so that `roost --help` stays quick.
+A command is loaded when it is typed (`command_table.py`, `groups.py`); nothing here loads the SDK, and `roost --help` is quick.
 """
 
 import io
 import os
 import sys
+from typing import Any
 
 import typer
 
-from roost.cli import (
-    backups,
-    completing,
-    compute,
-    data,
-    datastores,
-    doctor,
-    endpoints,
-    environments,
-    experiments,
-    models,
-    onnx,
-    runs,
-    secrets,
-    server,
-    session,
-    studio,
-    submit,
-    upkeep,
-    workspaces,
-)
+from roost.cli import completion, global_options, rendering
+from roost.cli.command_table import ROOT
 from roost.cli.groups import WIDEST, Group
 from roost.domain.errors import Busy
 from roost.version import VERSION
 from roost_job.exceptions import AzureMLException, ServiceException
 
+
+class Root(Group):
+    """All commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(table=ROOT, **settings)
+
+
 app = typer.Typer(
     name="roost",
-    cls=Group,
+    cls=Root,
     context_settings={"max_content_width": WIDEST},
     help="Train where you are: submit scripts, watch them, keep what they make.",
     no_args_is_help=True,
@@ -46,31 +36,6 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
 )
-app.command("up", short_help="Start the control plane here, or find it.")(server.up)
-app.command("down", short_help="End the control plane here; runs go on.")(server.down)
-app.command("status", short_help="Show where the control plane answers.")(server.status)
-app.command("open")(studio.open_studio)
-app.command("submit", context_settings=submit.PASS_ON)(submit.submit)
-app.command("doctor", short_help="Look for what is wrong, and say what to do.")(doctor.doctor)
-app.command("du", short_help="Show what takes room.")(upkeep.du)
-app.command("gc", short_help="Free room.")(upkeep.gc)
-app.command("backup", short_help="Write everything to one file.")(backups.backup)
-app.command("restore", short_help="Fill an empty home with a back-up.")(backups.restore)
-app.command("completion", short_help="Print the completion script of a shell.")(completing.completion)
-models.app.command("export-onnx")(onnx.export_onnx)
-for _name, _group in {
-    "run": runs.app,
-    "experiment": experiments.app,
-    "workspace": workspaces.app,
-    "env": environments.app,
-    "compute": compute.app,
-    "secret": secrets.app,
-    "data": data.app,
-    "model": models.app,
-    "datastore": datastores.app,
-    "endpoint": endpoints.app,
-}.items():
-    app.add_typer(_group, name=_name, cls=Group)
 
 
 def _version(asked: bool) -> None:
@@ -93,7 +58,7 @@ def root(
     ),
 ) -> None:
     """Train where you are: submit scripts, watch them, keep what they make."""
-    session.chosen = workspace
+    global_options.workspace = workspace
 
 
 def main() -> None:
@@ -105,8 +70,8 @@ def main() -> None:
             stream.reconfigure(
                 errors="replace"
             )  # a terminal that cannot show a character shows another, and no stack trace
-    if completing.VARIABLE in os.environ:
-        completing.begin()
+    if completion.VARIABLE in os.environ:
+        completion.begin()
     try:
         try:
             app()
@@ -135,8 +100,6 @@ def _leave_stdout() -> None:
 
 
 def _say(error: AzureMLException, code: int) -> int:
-    from roost.cli import rendering  # noqa: PLC0415 - for errors only: see the top
-
     sys.stdout.flush()
     hint = error.cli_hint or error.hint
     for word, text in (("error", error.message), ("hint", hint)):

@@ -48,7 +48,7 @@ class NewRuns:
         try:
             runs.move(self._house, run.id, *step, lease=lease)
         except Conflict:
-            if runs.get(self._house, run.id).status is RunStatus.NOT_STARTED:
+            if self._house.store.runs.get(run.id).status is RunStatus.NOT_STARTED:
                 raise
             log.info("run %s moved on by itself", run.id)  # it was cancelled just now
 
@@ -94,7 +94,7 @@ class RunsControl:
     def _remember(self, run: Run, finding: Finding, lease: Lease) -> None:
         """Writes an agent's handle into its run, wherever the run stands by now: a fast agent has moved it already."""
         for _ in range(10):
-            now = runs.get(self._house, run.id)
+            now = runs.find(self._house, run.id)
             if now.status.is_terminal:
                 # Cancelled while its agent was started, or ended by it already: then there is nothing left to stop.
                 self._watch.stop(now, finding.handle)
@@ -114,7 +114,7 @@ class RunsControl:
                 )
                 return
             except Conflict:
-                if now.status is runs.get(self._house, run.id).status:
+                if now.status is runs.find(self._house, run.id).status:
                     raise
         raise Conflict(f"Run {run.id} changes too fast to write down its agent's handle.")
 

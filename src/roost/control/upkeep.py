@@ -3,6 +3,7 @@
 import logging
 import threading
 
+from roost.domain.people import SYSTEM
 from roost.services import upkeep
 from roost.services.house import House
 
@@ -36,7 +37,7 @@ class Upkeep:
         while not self._stopping.wait(pause):
             pause = self._every
             try:
-                swept = upkeep.sweep(self._house)
+                swept = upkeep.sweep(self._house, SYSTEM)
             except Exception:
                 if not self._stopping.is_set():
                     log.exception("the sweep failed; again in %.0f s", self._every)

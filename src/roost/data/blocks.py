@@ -19,8 +19,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from roost.blobs import umasks
 from roost.domain.datastores import Item
+from roost.machine import locks, umasks
 
 BLOCK = 4 * 1024 * 1024
 DATA, MAP = ".part", ".map"
@@ -52,7 +52,7 @@ class Part:
 
     def _opened(self) -> bool:
         """False when the file was finished or taken away before we had its map: then there is another."""
-        self._data = open_held(self._data_path, fcntl.LOCK_SH)
+        self._data = open_held(self._data_path)
         fits = False
         try:
             self._map_file = _open(self._map_path)
@@ -268,25 +268,24 @@ def remove(place: Path) -> bool:
     """Takes a part away, unless somebody has it open."""
     try:
         with open(f"{place}{DATA}", "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not is_at(f"{place}{DATA}", file.fileno()):
-                return False  # it was finished before we had it, and what is there now is another
+            if not locks.take(file.fileno()) or not is_at(f"{place}{DATA}", file.fileno()):
+                return False  # somebody has it, or it was finished before we had it, and what is there now is another
             for suffix in (MAP, DATA):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f"{place}{suffix}")
-    except BlockingIOError:
-        return False
     except FileNotFoundError:
         pass
     return True
 
 
-def open_held(path: str, how: int) -> int:
-    """Opens or makes a file and holds it, so that nobody takes it away; BlockingIOError when `how` does not wait and must."""
+def open_held(path: str, *, alone: bool = False) -> int:
+    """Opens or makes a file and holds it, so that nobody takes it away, beside others that do. `alone`: BlockingIOError when
+    others hold it."""
     while True:
         file = _open(path)
         try:
-            fcntl.flock(file, how)
+            if not locks.take(file, shared=not alone, wait=not alone):
+                raise BlockingIOError(f"{path} is held")
             if is_at(path, file):
                 return file
         except BaseException:
@@ -303,10 +302,10 @@ def make_held(path: str) -> int:
     except FileExistsError as error:
         raise BlockingIOError(f"{path} is there") from error
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        seen = os.fstat(file)
-        if seen.st_nlink and not seen.st_size:
-            return file
+        if locks.take(file):
+            seen = os.fstat(file)
+            if seen.st_nlink and not seen.st_size:
+                return file
         raise BlockingIOError(f"{path} was taken")
     except BaseException:
         os.close(file)

@@ -8,7 +8,6 @@ is locked as long as that process lives.
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -20,11 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from roost.blobs import umasks
 from roost.blobs.copying import write_all
 from roost.data import blocks
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, InvalidInput
+from roost.machine import files, locks, umasks
 
 VARIABLE = "ROOST_DATA_CACHE_GB"
 DEFAULT_LIMIT = 100 * 1000**3
@@ -154,9 +153,7 @@ class Cache:
             if path.read_text() == facts:
                 return
         umasks.make_folder(path.parent, private=True)
-        temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        temporary.write_text(facts)
-        temporary.replace(path)
+        files.write(path, facts)
 
     def recall(self, item: Item) -> Item | None:
         """The item with what was remembered of it; None when nothing was, or the file is not here any more."""
@@ -193,18 +190,14 @@ class Cache:
             if self._hold < 0:
                 path = self.root / "holds" / self._nonce
                 self._hold = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-                fcntl.flock(self._hold, fcntl.LOCK_EX)
+                locks.take(self._hold, wait=True)
             write_all(self._hold, "".join(f"{key}\n" for key in keys).encode())
 
     @contextlib.contextmanager
     def _locked(self, *, shared: bool = False) -> Iterator[None]:
         """Whoever takes something away is alone, and nobody is given anything meanwhile."""
-        file = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        with locks.held(self.root / "lock", shared=shared):
             yield
-        finally:
-            os.close(file)
 
     def _walk(self) -> "Iterator[_Kept]":
         for shelf in os.scandir(self.root):
@@ -236,7 +229,7 @@ class Cache:
         held: set[str] = set()
         for entry in os.scandir(self.root / "holds"):
             with contextlib.suppress(FileNotFoundError), open(entry.path, "rb") as file:
-                if entry.name != self._nonce and _lock_now(file.fileno()):  # its process is gone
+                if entry.name != self._nonce and locks.take(file.fileno()):  # its process is gone
                     os.unlink(entry.path)
                     continue
                 held.update(file.read().decode().split())
@@ -275,14 +268,6 @@ def _evict_blocks(places: Iterable[Path], excess: int) -> int:
             break
         freed += blocks.take_away(place, block)
     return freed
-
-
-def _lock_now(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _gb(count: int) -> str:

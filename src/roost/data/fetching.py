@@ -4,7 +4,6 @@
 Without a cache the files go straight to the target, and what a broken try left there is taken up by the next.
 """
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -16,7 +15,6 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
-from roost.blobs import umasks
 from roost.blobs.copying import copy
 from roost.data import blocks
 from roost.data.addresses import Addresses, Again, Locate
@@ -30,6 +28,7 @@ from roost.data.web import Stopped, Web
 from roost.domain import names
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
+from roost.machine import locks, umasks
 from roost.transport.landing import held
 
 Progress = Callable[[int, int], None]
@@ -114,15 +113,15 @@ def _claim(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> 
         except FileNotFoundError:  # who was there before removes it just now
             continue
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if blocks.is_at(str(own / "alone"), file):
+            is_alone = locks.take(file)
+            if is_alone and blocks.is_at(str(own / "alone"), file):
                 return file
-        except BlockingIOError:
-            if not waits:
-                say(f"Another download into {target} is going on; this one waits for it.")
-            waits = True
-            meanwhile()
-            time.sleep(_LOOK_SECONDS)
+            if not is_alone:
+                if not waits:
+                    say(f"Another download into {target} is going on; this one waits for it.")
+                waits = True
+                meanwhile()
+                time.sleep(_LOOK_SECONDS)
         except BaseException:
             os.close(file)
             raise

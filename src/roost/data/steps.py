@@ -13,7 +13,7 @@ from typing import Any
 from roost.domain.datasets import DatasetKind, Definition, words
 from roost.domain.datastores import Item
 from roost.domain.errors import InvalidInput
-from roost_job import partitions
+from roost_job.data import partitions
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,

@@ -6,7 +6,6 @@ nothing of ranges sends all of it, and all of it is taken. Whatever does not fit
 
 import email.utils
 import errno
-import fcntl
 import hashlib
 import os
 import time
@@ -137,7 +136,7 @@ class Transfer:
         """The file to write to, held; None when another has brought it meanwhile."""
         while not blocks.is_whole(place, item):
             try:
-                file = blocks.open_held(f"{place}{blocks.DATA}", fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file = blocks.open_held(f"{place}{blocks.DATA}", alone=True)
             except BlockingIOError:
                 self._wanted()
                 time.sleep(_WAIT)

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from roost.domain import globs, names
 from roost.domain.datastores import checked_name as checked_datastore
 from roost.domain.errors import InvalidInput
-from roost_job import local_files
+from roost_job.data import local_files
 
 OPERATORS = frozenset(
     {"eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not", "in", "is_null", "starts_with", "ends_with", "contains"}

@@ -14,7 +14,7 @@ from enum import StrEnum
 from itertools import repeat
 from typing import Any, NamedTuple
 
-from roost_job import records
+from roost_job.tracking import records
 
 
 class Encoding(StrEnum):

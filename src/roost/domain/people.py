@@ -1,10 +1,11 @@
-"""Who asks. A user may do what their workspace allows; a run's token reaches that run and its children only."""
+"""Callers and their tokens. What a caller may do is the table of `permissions.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from roost.domain.errors import Forbidden
+from roost.domain.permissions import Action, Role, may
 
 
 class TokenKind(StrEnum):
@@ -20,30 +21,45 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Caller:
+    """Who a deed is done for, and in which role. Every deed of `services/` takes one."""
+
     user: str
+    role: Role
     run_id: str = ""
-    """Set when the token is a run's; empty for a person's."""
-    by_browser: bool = False
-    """Asked with a session's cookie, by a page."""
+    """The run whose token it is, for the role RUN; empty for all others."""
+
+    def __post_init__(self) -> None:
+        if (self.role is Role.RUN) != bool(self.run_id):
+            raise ValueError(f"A caller with the role {self.role.value} has the run {self.run_id!r}.")
 
     @property
     def is_run(self) -> bool:
-        return bool(self.run_id)
+        return self.role is Role.RUN
 
-    def require_person(self) -> None:
-        if self.is_run:
-            raise Forbidden(f"The token of run {self.run_id} may not do this.", hint="Use a person's token.")
-
-    def require_program(self, deed: str) -> None:
-        """Not a browser: what it holds, a page may come to hold. Said again by those who hand out secrets; which routes a session
-        may use at all is a table of the API's."""
-        if self.by_browser:
-            raise Forbidden(f"A browser's session may not {deed}.", hint="Do it with the SDK or the `roost` command.")
+    def require(self, action: Action) -> None:
+        """Forbidden unless the caller's role may do this."""
+        if not may(self.role, action):
+            name, hint = _REFUSED[self.role]
+            name = name.format(run_id=self.run_id)
+            raise Forbidden(f"{name} may not do this: it has no permission {action.value!r}.", hint=hint)
 
     def require_run(self, run_id: str, above: Sequence[str] = ()) -> None:
         """A person, or the token of this run or of one of those above it."""
         if self.is_run and self.run_id != run_id and self.run_id not in above:
             raise Forbidden(f"The token of run {self.run_id} does not reach run {run_id}.")
+
+
+SYSTEM = Caller(user="system", role=Role.SYSTEM)
+"""The control plane's own loops."""
+
+_REFUSED: Mapping[Role, tuple[str, str]] = {
+    Role.ANYONE: ("A request without a token", "Send `Authorization: Bearer TOKEN`."),
+    Role.PERSON: ("A person", ""),
+    Role.BROWSER: ("A browser's session", "Do it with the SDK or the `roost` command."),
+    Role.RUN: ("The token of run {run_id}", "Use a person's token."),
+    Role.SYSTEM: ("The control plane itself", ""),
+}
+"""By role: its name in a refusal, and the next step."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
 """Spools: a stretch of a process's spool → one packed series per metric (`decode`). Written for speed: most frames are numbers of
-one size, so whole columns are cut out of a stretch of them at once. `roost_job/records.py` is the format.
+one size, so whole columns are cut out of a stretch of them at once. `roost_job/tracking/records.py` is the format.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 from zlib import crc32
 
 from roost.domain.metrics import Encoding, Series, Space, join, texts
-from roost_job import records
+from roost_job.tracking import records
 
 MAX_NAME = 1024
 

@@ -1,6 +1,5 @@
 """The run's folder as an engine on this machine hands it to an agent: locked, with the plan in it."""
 
-import fcntl
 import json
 import os
 from pathlib import Path
@@ -9,6 +8,7 @@ from roost.domain import names
 from roost.domain.codec import encode
 from roost.domain.errors import Conflict, DiskFull, RoostError
 from roost.domain.plans import Access, Plan, mark, seat
+from roost.machine import files, locks
 
 
 def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
@@ -22,7 +22,7 @@ def make(home: Path, plan: Plan, access: Access) -> tuple[Path, int]:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _take(lock, folder.name)
-            _write(folder / "plan.json", json.dumps({"plan": encode(plan), "access": encode(access)}).encode())
+            files.write(folder / "plan.json", json.dumps({"plan": encode(plan), "access": encode(access)}).encode())
         except BaseException:
             os.close(lock)
             raise
@@ -53,14 +53,5 @@ def is_locked(folder: Path) -> bool:
 
 
 def _take(lock: int, seat: str) -> None:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise Conflict(f"Run {seat} has an agent on this machine already.") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
-    part.replace(path)
+    if not locks.take(lock):
+        raise Conflict(f"Run {seat} has an agent on this machine already.")

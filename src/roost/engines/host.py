@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from roost.blobs import umasks
 from roost.domain.codec import decode
 from roost.domain.errors import InvalidInput, RoostError, as_wire
 from roost.domain.plans import Access, Plan
 from roost.engines.local import LocalEngine
+from roost.machine import umasks
 from roost.version import VERSION
 
 

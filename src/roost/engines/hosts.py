@@ -16,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from roost.blobs import umasks
 from roost.domain import hosts as hosts_file
 from roost.domain.codec import encode
 from roost.domain.errors import InvalidInput, Unavailable, raise_for
 from roost.domain.hosts import Host, Hosts
 from roost.domain.plans import LOOPBACK, Access, Errand, Plan
 from roost.engines.base import AgentState
+from roost.machine import umasks
 from roost.version import VERSION
 
 _HELLO_SECONDS = 20.0

@@ -12,11 +12,11 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
-from roost.blobs import umasks
 from roost.domain.errors import Unavailable
 from roost.domain.plans import Access, Plan
 from roost.engines import folders
 from roost.engines.base import AgentState
+from roost.machine import umasks
 
 
 class Settings(Protocol):

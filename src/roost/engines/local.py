@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from roost.blobs import umasks
 from roost.domain.errors import Unavailable
 from roost.domain.plans import Access, Errand, Plan, seat
 from roost.engines import folders
 from roost.engines.base import AgentState
+from roost.machine import umasks
+from roost.machine.processes import Known
 
 _LARGEST = 64 * 1024
 _ANSWER_SECONDS = 60.0
@@ -176,12 +177,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _alive(pid: int, started: int) -> int:
     """The pid, when this very process is there and more than a zombie; else 0."""
-    try:
-        data = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return 0
-    fields = data[data.rindex(b")") + 2 :].split()
-    return pid if int(fields[19]) == started and fields[0] not in (b"Z", b"X") else 0
+    return pid if Known(pid, started).lives else 0
 
 
 def _marked(mark: str) -> Iterator[int]:

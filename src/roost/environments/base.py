@@ -1,7 +1,6 @@
 """What a builder promises, what a lock looks like, and how a prefix comes to be: once, whole, under a lock of its own."""
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -17,6 +16,7 @@ from roost.domain import names
 from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.errors import InvalidInput, RoostError
 from roost.domain.recipes import Recipe
+from roost.machine import locks
 
 if TYPE_CHECKING:
     from roost.environments.archiving.base import KeptFiles
@@ -199,9 +199,7 @@ def hold(home: Path, lock: str) -> int:
     process's end sees to. Waits for a drop that has begun: hold first, then find."""
     prefix = _prefix(home, lock)
     prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(_use_file(prefix), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return descriptor
+    return locks.hold(_use_file(prefix), shared=True)
 
 
 def unused(home: Path, since: float) -> list[Path]:
@@ -224,11 +222,7 @@ def drop(prefix: Path) -> bool:
     """Deletes a prefix, unless a run has it now or somebody makes it; whoever needs it again has it installed."""
     with contextlib.ExitStack() as held:
         for path in (_use_file(prefix), _lock_file(prefix)):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            held.callback(os.close, descriptor)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not held.enter_context(locks.tried(path)):
                 return False
         (prefix / READY).unlink(missing_ok=True)  # first: nobody begins with what is about to go
         shutil.rmtree(prefix)
@@ -260,21 +254,19 @@ def alone(path: Path, say: Say, meanwhile: Meanwhile, words: str) -> Iterator[No
     try:
         told = False
         while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if locks.take(descriptor):
                 break
-            except BlockingIOError:
-                if not told:
-                    say(words)
-                    told = True
-                meanwhile()
-                time.sleep(_PAUSE)
+            if not told:
+                say(words)
+                told = True
+            meanwhile()
+            time.sleep(_PAUSE)
         before = held()
         _held.descriptors = (*before, descriptor)
         try:
             yield
         finally:
             _held.descriptors = before
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # whoever has it too
+            locks.give_back(descriptor)  # programs that were started with it have it too
     finally:
         os.close(descriptor)

@@ -4,12 +4,13 @@ last use. conda's packages are in `conda/cache.py`.
 """
 
 import contextlib
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from roost.machine import locks
 
 WHEELS = Path("cache", "wheels")
 UV = Path("cache", "uv")
@@ -23,14 +24,10 @@ PART = ".part"
 def using(folder: Path) -> Iterator[None]:
     """The folder is there and stays meanwhile, for any number at once. Waits for a drop that has begun."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(lock_file(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    with locks.held(lock_file(folder), shared=True):
         folder.mkdir(exist_ok=True)
         os.utime(folder)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def unused(home: Path, since: float) -> list[Path]:
@@ -46,15 +43,10 @@ def unused(home: Path, since: float) -> list[Path]:
 
 def drop(folder: Path) -> bool:
     """Deletes it, unless a build has it now; whoever needs it again makes it."""
-    descriptor = os.open(lock_file(folder), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder)
-        return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
+    with locks.tried(lock_file(folder)) as alone:
+        if alone:
+            shutil.rmtree(folder)
+        return alone
 
 
 def lock_file(folder: Path) -> Path:

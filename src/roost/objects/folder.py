@@ -14,12 +14,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from roost.blobs import umasks
 from roost.blobs.copying import write_all
 from roost.blobs.pieces import FilePieces
 from roost.domain.datastores import missing_folder
 from roost.domain.errors import Conflict, Forbidden, NotFound
 from roost.domain.names import PART
+from roost.machine import umasks
 from roost.objects.base import Found
 
 LEFT_SECONDS = 24 * 3600.0

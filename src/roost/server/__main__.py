@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from roost.blobs import umasks
 from roost.domain.errors import Conflict, DiskFull, RoostError
+from roost.machine import umasks
 from roost.server import ending, home
 from roost.server.settings import Settings, read
 from roost.server.starter import Starter

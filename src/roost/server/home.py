@@ -1,16 +1,15 @@
 """The home folder: made private, locked by one server, with the token and the file by which clients find the server."""
 
-import fcntl
 import json
 import os
 import socket
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from roost.domain.errors import Conflict, RoostError
+from roost.machine import files, locks, processes
 from roost.server.settings import Settings
 from roost.services import people
 from roost.version import API_LEVEL, VERSION
@@ -38,12 +37,9 @@ def _close(home: Path) -> None:
 
 def lock(settings: Settings) -> int:
     """The lock that a server holds as long as it lives; Conflict when another has it."""
-    descriptor = os.open(settings.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise Conflict(f"A control plane is running in {settings.home} already.") from None
+    descriptor = locks.try_hold(settings.lock_file)
+    if descriptor is None:
+        raise Conflict(f"A control plane is running in {settings.home} already.")
     return descriptor
 
 
@@ -96,7 +92,7 @@ def token(settings: Settings) -> str:
         kept = ""
     if not kept:
         kept = people.new_token()
-        write_private(settings.token_file, kept + "\n")
+        files.write(settings.token_file, kept + "\n")
     return kept
 
 
@@ -106,14 +102,14 @@ def announce(settings: Settings, address: str, instance: str, started_at: float)
     facts = {
         "url": address,
         "pid": pid,
-        "pid_started": pid_started(pid),
+        "pid_started": processes.known(pid).started,
         "version": VERSION,
         "api_level": API_LEVEL,
         "instance": instance,
         "home": str(settings.home),
         "started_at": started_at,
     }
-    write_private(settings.server_file, json.dumps(facts, indent=1) + "\n")
+    files.write(settings.server_file, json.dumps(facts, indent=1) + "\n")
 
 
 def sign_blobs(settings: Settings, instance: str) -> None:
@@ -121,23 +117,3 @@ def sign_blobs(settings: Settings, instance: str) -> None:
     for old in settings.blob_folder.glob(".roost-*"):
         old.unlink(missing_ok=True)
     (settings.blob_folder / f".roost-{instance}").touch(mode=0o600)
-
-
-def pid_started(pid: int) -> int:
-    """Field 22 of /proc/PID/stat: a pid with another start time is another process."""
-    text = Path(f"/proc/{pid}/stat").read_text()
-    return int(text.rpartition(")")[2].split()[19])
-
-
-def write_private(path: Path, text: str) -> None:
-    """Replaces a file as a whole, readable by its owner only."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OSError(error.errno, error.strerror, str(path)) from None  # of a write it names no file
-        raise

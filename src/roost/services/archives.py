@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from roost.domain import files, names
 from roost.domain.environments import Archive, EnvironmentUse
 from roost.domain.errors import Conflict, InvalidInput, NotFound
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import Run, RunStatus
 from roost.services.house import House
 
@@ -53,8 +55,9 @@ def check(house: House, use: EnvironmentUse) -> None:
         )
 
 
-def put(house: House, run_id: str, kept: Kept) -> Archive:
+def put(house: House, caller: Caller, run_id: str, kept: Kept) -> Archive:
     """Notes down what the agent of a run that is being built has kept, in the place of what was known of that lock."""
+    caller.require(Action.ARCHIVE_WRITE)
     run = house.store.runs.get(names.run_id(run_id))
     if run.status is not RunStatus.PREPARING or not is_wanted(house, run):
         raise Conflict(f"Run {run_id} is {run.status.value} and keeps no files of an environment.")
@@ -84,18 +87,21 @@ def put(house: House, run_id: str, kept: Kept) -> Archive:
     return archive
 
 
-def get(house: House, lock: str) -> Archive:
+def get(house: House, caller: Caller, lock: str) -> Archive:
+    caller.require(Action.ARCHIVE_READ)
     found = house.store.environments.archive(names.blob(lock))
     if found is None:
         raise NotFound(f"Nothing is kept of the lock {lock}.", hint=_HINT)
     return found
 
 
-def listing(house: House) -> Sequence[Archive]:
+def listing(house: House, caller: Caller) -> Sequence[Archive]:
+    caller.require(Action.ARCHIVE_LIST)
     return house.store.environments.archives()
 
 
-def drop(house: House, lock: str) -> None:
+def drop(house: House, caller: Caller, lock: str) -> None:
     """Its files are freed by the next sweep, but those that another archive has too."""
+    caller.require(Action.ARCHIVE_DELETE)
     if not house.store.environments.drop_archive(names.blob(lock)):
         raise NotFound(f"Nothing is kept of the lock {lock}.")

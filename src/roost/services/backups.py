@@ -1,8 +1,8 @@
 """A back-up: one tar file with every row, as it stood at one moment, and every blob that a row refers to; made while all goes on.
 
 `backup.json` comes first and says what follows; then `roost.db`, `vault.key` when there are secrets, and `blobs/HASH` each.
-Everything in it is checked by its hash when it is restored (`roost.sdk.backups`), and a file that was cut short lacks what
-`backup.json` promised.
+Everything in it is checked by its hash when it is restored (`roost.sdk.operations.backups`), and a file that was cut short
+lacks what `backup.json` promised.
 """
 
 import json
@@ -16,6 +16,8 @@ from pathlib import Path
 
 from blake3 import blake3
 
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.services import secrets, upkeep
 from roost.services.house import House
 from roost.version import VERSION
@@ -35,8 +37,9 @@ class Backup:
     (`turns.py`): then the next piece is a Conflict."""
 
 
-def make(house: House) -> Backup:
+def make(house: House, caller: Caller) -> Backup:
     """Copies the rows and lists the blobs, then hands the file out piece by piece."""
+    caller.require(Action.BACKUP)
     pieces = _pieces(house)
     size = int(next(pieces))  # it has begun now: whenever it is thrown away, it cleans up
     return Backup(size, pieces)

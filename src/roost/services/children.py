@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from roost.domain.errors import Conflict, InvalidInput
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import Reason, Run, RunKind, RunStatus, Submission
 from roost.services import lineage, runs, submissions
 from roost.services.house import House
@@ -35,7 +36,8 @@ class Wanted:
 
 def create(house: House, caller: Caller, run_id: str, asked: Newborn) -> list[Run]:
     """Makes children; sent twice, they are the same ones. All are checked before the first is made."""
-    parent = runs.get(house, run_id)
+    caller.require(Action.RUN_CREATE_CHILD)
+    parent = runs.find(house, run_id)
     if len(asked.children) > MAX_CHILDREN:
         raise InvalidInput(f"{len(asked.children)} children were asked for; at most {MAX_CHILDREN} are made at once.")
     if caller.is_run and _is_leaving(parent):
@@ -44,14 +46,14 @@ def create(house: House, caller: Caller, run_id: str, asked: Newborn) -> list[Ru
     for child in wanted:
         submissions.check(house, parent.workspace, child)
     made = [_create(house, caller, parent, child, asked.start) for child in wanted]
-    parent = runs.get(house, run_id)
+    parent = runs.find(house, run_id)
     if caller.is_run and _is_leaving(parent):  # it was cancelled, or ended, while they were made
         for run in made:
             if parent.status is not RunStatus.COMPLETED and run.spec.kind is RunKind.SCRIPT:
                 runs.cancel(house, caller, run.id)
         if parent.status.is_terminal:
             runs.end_children(house, parent)
-        made = [runs.get(house, child.id) for child in made]
+        made = [runs.find(house, child.id) for child in made]
     return made
 
 
@@ -60,15 +62,16 @@ def _is_leaving(run: Run) -> bool:
 
 
 def _create(house: House, caller: Caller, parent: Run, child: Submission, start: bool) -> Run:
-    run, new = runs.submit(house, caller, parent.workspace, child)
+    run, new = runs.add(house, caller, parent.workspace, child)
     if new and start and run.spec.kind is RunKind.INTERACTIVE:
         run, _ = runs.move(house, run.id, RunStatus.RUNNING, Reason.LOGGING, "")
     return run
 
 
-def listing(house: House, run_id: str, wanted: Wanted) -> list[Run]:
+def listing(house: House, caller: Caller, run_id: str, wanted: Wanted) -> list[Run]:
     """Those below a run that fit, newest first in each generation."""
-    run = runs.get(house, run_id)
+    caller.require(Action.RUN_READ)
+    run = runs.find(house, run_id)
     found = lineage.below(house, run) if wanted.recursive else lineage.children(house, run)
     return [each for each in found if _fits(each, wanted)]
 

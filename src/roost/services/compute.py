@@ -17,6 +17,7 @@ from roost.domain.compute import (
 )
 from roost.domain.errors import ComputeNotFound, Conflict, InvalidCompute
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import submissions
 from roost.services.house import House
@@ -39,6 +40,7 @@ class ComputeChanges:
 
 def create(house: House, caller: Caller, workspace: str, name: str, spec: ComputeSpec) -> tuple[Compute, bool]:
     """The cluster, and whether it is new: asked for twice, it is the same one."""
+    caller.require(Action.COMPUTE_CREATE)
     house.store.workspaces.get(names.workspace(workspace))
     names.compute(name)
     _check(spec)
@@ -75,24 +77,27 @@ def create(house: House, caller: Caller, workspace: str, name: str, spec: Comput
     return compute, new
 
 
-def get(house: House, workspace: str, name: str) -> Compute:
+def _find(house: House, workspace: str, name: str) -> Compute:
     house.store.workspaces.get(names.workspace(workspace))
     return house.store.computes.get(workspace, name)
 
 
-def status(house: House, workspace: str, name: str) -> ComputeStatus:
-    return _status(house, get(house, workspace, name))
+def status(house: House, caller: Caller, workspace: str, name: str) -> ComputeStatus:
+    caller.require(Action.COMPUTE_READ)
+    return _status(house, _find(house, workspace, name))
 
 
-def listing(house: House, workspace: str) -> Sequence[ComputeStatus]:
+def listing(house: House, caller: Caller, workspace: str) -> Sequence[ComputeStatus]:
     """The workspace's clusters, and `local`."""
+    caller.require(Action.COMPUTE_READ)
     house.store.workspaces.get(names.workspace(workspace))
     return [_status(house, compute) for compute in house.store.computes.list(workspace)]
 
 
-def update(house: House, workspace: str, name: str, changes: ComputeChanges) -> Compute:
+def update(house: House, caller: Caller, workspace: str, name: str, changes: ComputeChanges) -> Compute:
     """Busy nodes beyond a lowered limit leave when their runs have ended."""
-    before = _cluster(get(house, workspace, name), "changed")
+    caller.require(Action.COMPUTE_CHANGE)
+    before = _cluster(_find(house, workspace, name), "changed")
     given = {key: value for key, value in vars(changes).items() if value is not None}
     after = replace(before, **given, modified_at=house.clock())
     _check(
@@ -110,20 +115,22 @@ def update(house: House, workspace: str, name: str, changes: ComputeChanges) -> 
     return compute
 
 
-def delete(house: House, workspace: str, name: str) -> None:
+def delete(house: House, caller: Caller, workspace: str, name: str) -> None:
     """Refused while a run on it has not ended; its nodes go with it. One that is not there is deleted already."""
+    caller.require(Action.COMPUTE_DELETE)
     try:
-        compute = _cluster(get(house, workspace, name), "deleted")
+        compute = _cluster(_find(house, workspace, name), "deleted")
     except ComputeNotFound:
         return
     house.store.computes.delete(compute.workspace, compute.name)
     _ring(house, compute)
 
 
-def preempt(house: House, workspace: str, name: str, node_id: str) -> Node:
+def preempt(house: House, caller: Caller, workspace: str, name: str, node_id: str) -> Node:
     """A node of low priority is taken away, as a cloud does when it needs it. The run on it is ended on all its nodes, with what
     it has made kept, and waits again; it goes on with its outputs when there are nodes for it."""
-    compute = _cluster(get(house, workspace, name), "taken nodes from")
+    caller.require(Action.COMPUTE_PREEMPT)
+    compute = _cluster(_find(house, workspace, name), "taken nodes from")
     if compute.priority is not Priority.LOW:
         raise InvalidCompute(
             f"The nodes of cluster {name!r} are dedicated: nobody takes them away.",

@@ -10,8 +10,9 @@ from roost.domain.datasets import DataUse, Direction, Source, destination
 from roost.domain.datastores import DEFAULT, Datastore
 from roost.domain.errors import Forbidden
 from roost.domain.people import Caller
+from roost.domain.permissions import Role
 from roost.domain.runs import Run
-from roost.services import datastores
+from roost.services import datastores, scopes
 from roost.services.house import House
 
 
@@ -57,20 +58,14 @@ class Reach:
         return path in self._plain
 
 
-def require_workspace(house: House, caller: Caller, workspace: str) -> None:
-    """A person, or the token of a run in that workspace."""
-    if caller.is_run and house.store.runs.get(caller.run_id).workspace != workspace:
-        raise Forbidden(f"The token of run {caller.run_id} does not reach workspace {workspace!r}.")
-
-
 def workspace_of(house: House, caller: Caller, workspace: str) -> str:
     """The name of a workspace that is there. A run is told the same of one that is not there and of one that is not its own."""
-    require_workspace(house, caller, workspace)
+    scopes.require_workspace(house, caller, workspace)
     return house.store.workspaces.get(names.workspace(workspace)).name
 
 
 def datastore_of(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
-    return datastores.get(house, workspace_of(house, caller, workspace), name)
+    return datastores.find(house, workspace_of(house, caller, workspace), name)
 
 
 def reach(house: House, caller: Caller, datastore: Datastore) -> Reach:
@@ -82,7 +77,7 @@ def require_write(house: House, caller: Caller, datastore: Datastore, paths: Ite
     """A run writes below the places of its own outputs, and where its script said that it writes."""
     if not caller.is_run:
         return
-    run = _run_of(house, caller, datastore)
+    run = scopes.run_in(house, caller, datastore.workspace)
     filled = tuple(f"{each.path}/" for each in _filled(house, run) if each.datastore == datastore.name)
     others = [path for path in paths if not path.startswith(filled)]
     uses = house.store.datasets.uses_of_run(run.id) if others else ()
@@ -99,12 +94,12 @@ def covers_writing(uses: Iterable[DataUse], datastore: Datastore, path: str) -> 
 
 def covers_reading(run: Run, uses: Sequence[DataUse], datastore: Datastore, paths: Iterable[str]) -> bool:
     """Whether all of it stands among what the run reads already."""
-    read = Reach(Caller(user=run.user, run_id=run.id), datastore, _read(run, uses, datastore))
+    read = Reach(Caller(user=run.user, role=Role.RUN, run_id=run.id), datastore, _read(run, uses, datastore))
     return all(read.covers(path) for path in paths)
 
 
 def _declared(house: House, caller: Caller, datastore: Datastore) -> Iterator[str]:
-    run = _run_of(house, caller, datastore)
+    run = scopes.run_in(house, caller, datastore.workspace)
     uses = house.store.datasets.uses_of_run(run.id)
     yield from _read(run, uses, datastore)
     yield from (each.path for each in [*_filled(house, run), *_written(uses)] if each.datastore == datastore.name)
@@ -130,8 +125,3 @@ def _filled(house: House, run: Run) -> Iterator[Source]:
     default = house.store.datastores.default(run.workspace) or DEFAULT
     for output in run.spec.outputs:
         yield Source(datastore=output.datastore or default, path=destination(output, run.id))
-
-
-def _run_of(house: House, caller: Caller, datastore: Datastore) -> Run:
-    require_workspace(house, caller, datastore.workspace)
-    return house.store.runs.get(caller.run_id)

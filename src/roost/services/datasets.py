@@ -22,11 +22,12 @@ from roost.domain.datasets import (
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, stored_files, submissions
 from roost.services.data_access import Reach
 from roost.services.house import House
-from roost_job.dataset_types import is_saved
+from roost_job.data.dataset_types import is_saved
 
 MAX_DESCRIPTION = 20_000
 MAX_USES = 1000
@@ -75,6 +76,7 @@ class Declared:
 def register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
     """The registered one and whether it is a new version. Its data is not looked at: it may come later. A run that registers one
     has it in its lineage as made."""
+    caller.require(Action.DATASET_REGISTER)
     dataset, is_new = _register(house, caller, workspace, name, new)
     if caller.is_run:
         _note(house, caller.run_id, Direction.OUTPUT, _label(dataset), dataset.definition, dataset.id)
@@ -103,17 +105,20 @@ def _register(house: House, caller: Caller, workspace: str, name: str, new: NewD
 
 def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Dataset:
     """The newest version when none is named. A run that asks has read it from then on, and may list it."""
+    caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(house, caller, workspace)
     return _read_by(house, caller, house.store.datasets.get(place, checked_name(name), version))
 
 
 def by_id(house: House, caller: Caller, workspace: str, dataset_id: str) -> Dataset:
+    caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(house, caller, workspace)
     return _read_by(house, caller, house.store.datasets.by_id(place, dataset_id))
 
 
 def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
     """The newest of each by name, or all versions of one name, newest first. Those that were only saved have no name to list."""
+    caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(house, caller, workspace)
     if name is not None:
         return house.store.datasets.list(place, checked_name(name))
@@ -122,6 +127,7 @@ def listing(house: House, caller: Caller, workspace: str, name: str | None = Non
 
 def annotate(
     house: House,
+    caller: Caller,
     workspace: str,
     dataset_id: str,
     *,
@@ -129,14 +135,16 @@ def annotate(
     remove_tags: Sequence[str],
     description: str | None,
 ) -> Dataset:
+    caller.require(Action.DATASET_CHANGE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     submissions.check_labels(tags, {})
     _check_description(description or "")
     return house.store.datasets.annotate(place, dataset_id, tags=tags, remove_tags=remove_tags, description=description)
 
 
-def delete(house: House, workspace: str, name: str) -> int:
+def delete(house: House, caller: Caller, workspace: str, name: str) -> int:
     """All versions; how many. The data stays where it is, and what runs read of it stays with them."""
+    caller.require(Action.DATASET_DELETE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     return house.store.datasets.delete(place, checked_name(name))
 
@@ -150,10 +158,11 @@ def items(
     """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
     its sources are in; of several, below a folder of each datastore's name. InvalidInput where some of it is there and a path
     that it names is not: a part would be taken for the whole. With a `limit` only so many are handed out."""
+    caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(house, caller, workspace)
     wanted = _known(house, place, definition)
     named = dict.fromkeys(source.datastore for source in wanted.sources if source.datastore)
-    stores = {name: datastores.get(house, place, name) for name in named}
+    stores = {name: datastores.find(house, place, name) for name in named}
     several = len(stores) > 1
     found: dict[int, Sequence[Item]] = {}
     odd: list[str] = []
@@ -220,11 +229,12 @@ def note_submitted(house: House, run: Run) -> None:
 
 def note_written(house: House, caller: Caller, run_id: str, name: str, written: Written) -> DataUse:
     """An output is where it was to be: it is registered, when that was asked for, and stands in the run's lineage."""
+    caller.require(Action.RUN_DECLARE_DATA)
     run = house.store.runs.get(names.run_id(run_id))
     output = next((each for each in run.spec.outputs if each.name == name), None)
     if output is None:
         raise NotFound(f"Run {run_id} has no output {name!r}.")
-    store = datastores.get(house, run.workspace, output.datastore)
+    store = datastores.find(house, run.workspace, output.datastore)
     path = destination(output, run.id)
     given = globs.checked(written.path) or path
     if given != path and not given.startswith(f"{path}/"):
@@ -252,16 +262,17 @@ def note_written(house: House, caller: Caller, run_id: str, name: str, written: 
     return use
 
 
-def declare(house: House, run_id: str, declared: Declared) -> DataUse:
+def declare(house: House, caller: Caller, run_id: str, declared: Declared) -> DataUse:
     """What a script asks for it declares by asking: its run reaches that from now on, and has it in its lineage. What it has
     declared already, or the folder of it, is not noted again. Safe twice."""
+    caller.require(Action.RUN_DECLARE_DATA)
     run = house.store.runs.get(names.run_id(run_id))
     definition = _known(house, run.workspace, declared.definition)
     paths: dict[str, list[str]] = {}
     for source in definition.sources:
         if source.datastore:
             paths.setdefault(source.datastore, []).append(source.path)
-    stores = [datastores.get(house, run.workspace, name) for name in paths]
+    stores = [datastores.find(house, run.workspace, name) for name in paths]
     if declared.direction is Direction.OUTPUT:
         _require_writable(definition, stores)
     uses = house.store.datasets.uses_of_run(run.id)
@@ -307,13 +318,15 @@ def _places(definition: Definition) -> str:
     return first
 
 
-def uses_of_run(house: House, run_id: str) -> Sequence[DataUse]:
+def uses_of_run(house: House, caller: Caller, run_id: str) -> Sequence[DataUse]:
     """Inputs first."""
+    caller.require(Action.RUN_READ)
     return house.store.datasets.uses_of_run(names.run_id(run_id))
 
 
-def uses_of_dataset(house: House, workspace: str, dataset_id: str) -> Sequence[DataUse]:
+def uses_of_dataset(house: House, caller: Caller, workspace: str, dataset_id: str) -> Sequence[DataUse]:
     """Newest run first; of a version that is not registered any more too."""
+    caller.require(Action.DATASET_TRACE)
     house.store.workspaces.get(names.workspace(workspace))
     found = house.store.datasets.uses_of_dataset(dataset_id, MAX_USES)
     return [use for use in found if house.store.runs.get(use.run_id).workspace == workspace]
@@ -334,7 +347,7 @@ def check_run(house: House, caller: Caller, workspace: str, spec: RunSpec) -> No
     for each in spec.inputs:
         _require_sources(house, caller, workspace, _known(house, workspace, each.definition))
     for output in spec.outputs:
-        store = datastores.get(house, workspace, output.datastore)
+        store = datastores.find(house, workspace, output.datastore)
         if store.read_only:
             raise InvalidInput(f"Output {output.name!r} goes to datastore {output.datastore!r}, which is read only.")
         place = destination(output, "run")
@@ -348,7 +361,7 @@ def _known(house: House, workspace: str, definition: Definition) -> Definition:
     """The definition, if it can be and its datastores are there."""
     made = checked(definition)
     for name in {source.datastore for source in made.sources if source.datastore}:
-        datastores.get(house, workspace, name)
+        datastores.find(house, workspace, name)
     return made
 
 
@@ -358,7 +371,7 @@ def _require_sources(house: House, caller: Caller, workspace: str, definition: D
     if not caller.is_run:
         return
     for name in {source.datastore for source in definition.sources if source.datastore}:
-        datastore = datastores.get(house, workspace, name)
+        datastore = datastores.find(house, workspace, name)
         reach = data_access.reach(house, caller, datastore)
         for path in (source.path for source in definition.sources if source.datastore == name):
             reach.require_listing(path)

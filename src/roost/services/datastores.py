@@ -18,9 +18,10 @@ from roost.domain.datastores import (
 )
 from roost.domain.errors import Forbidden, InvalidInput
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.objects.base import Place
 from roost.objects.folder import FolderPlace
-from roost.services import secrets, vault
+from roost.services import scopes, secrets, vault
 from roost.services.house import House
 
 DATA = "data"
@@ -38,7 +39,7 @@ class NewDatastore:
 
 def register(house: House, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
     """Nothing is asked of an object store: it may be out of reach today. A folder has to be there."""
-    caller.require_person()
+    caller.require(Action.DATASTORE_REGISTER)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
         raise InvalidInput(f"{name!r} is the workspace's own datastore.", hint="Register it under another name.")
@@ -62,8 +63,15 @@ def register(house: House, caller: Caller, workspace: str, name: str, new: NewDa
     return _marked(house, made)
 
 
-def get(house: House, workspace: str, name: str) -> Datastore:
+def get(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
     """With an empty name the workspace's default."""
+    caller.require(Action.DATASTORE_READ)
+    scopes.require_workspace(house, caller, workspace)
+    return find(house, workspace, name)
+
+
+def find(house: House, workspace: str, name: str) -> Datastore:
+    """The same for other deeds, which have checked their own permission."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
     wanted = checked_name(name) if name else house.store.datastores.default(place) or DEFAULT
     if wanted in OWN:
@@ -71,8 +79,10 @@ def get(house: House, workspace: str, name: str) -> Datastore:
     return _marked(house, house.store.datastores.get(place, wanted))
 
 
-def listing(house: House, workspace: str) -> Sequence[Datastore]:
+def listing(house: House, caller: Caller, workspace: str) -> Sequence[Datastore]:
     """Those that every workspace has, then by name."""
+    caller.require(Action.DATASTORE_READ)
+    scopes.require_workspace(house, caller, workspace)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     found = [*(_own(house, place, name) for name in OWN), *house.store.datastores.list(place)]
     return [_marked(house, each) for each in found]
@@ -80,7 +90,7 @@ def listing(house: House, workspace: str) -> Sequence[Datastore]:
 
 def unregister(house: House, caller: Caller, workspace: str, name: str) -> bool:
     """Whether it was there. What is in it stays where it is."""
-    caller.require_person()
+    caller.require(Action.DATASTORE_DELETE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
         raise InvalidInput(f"Datastore {name!r} is the workspace's own, and stays.")
@@ -89,8 +99,8 @@ def unregister(house: House, caller: Caller, workspace: str, name: str) -> bool:
 
 
 def set_default(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
-    caller.require_person()
-    found = get(house, workspace, checked_name(name))
+    caller.require(Action.DATASTORE_SET_DEFAULT)
+    found = find(house, workspace, checked_name(name))
     if found.read_only:
         raise InvalidInput(f"Datastore {name!r} is read only: what runs write could not be kept in it.")
     house.store.datastores.set_default(found.workspace, name)

@@ -16,7 +16,9 @@ from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, 
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import EndpointConflict, EndpointNotFound, InvalidEndpoint, NotFound
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import RunStatus
+from roost.machine.ports import is_free
 from roost.services import files, fronts, replicas, secrets, submissions, vault
 from roost.services.house import House
 from roost.services.signals import CONTROL, endpoint_topic
@@ -67,6 +69,7 @@ class Log:
 def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> tuple[Endpoint, bool]:
     """The endpoint, and whether it is new. Everything is checked before anything is changed; what serves goes on serving until
     what was asked for is ready."""
+    caller.require(Action.ENDPOINT_DEPLOY)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     spec = _checked(house, place, checked_name(name), wish.spec)
     for _ in range(_TRIES):
@@ -108,7 +111,7 @@ def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> 
 
 def _create(house: House, caller: Caller, workspace: str, name: str, spec: EndpointSpec) -> Endpoint:
     taken = house.store.endpoints.ports()
-    if spec.port and (spec.port in taken or not fronts.is_free(spec.port)):
+    if spec.port and (spec.port in taken or not is_free(spec.port)):
         raise EndpointConflict(f"Port {spec.port} is taken.", hint="Give another, or none.")
     numbered, last = rules.numbered(spec, (), 0)
     now = house.clock()
@@ -141,13 +144,20 @@ def _checked(house: House, workspace: str, name: str, spec: EndpointSpec) -> End
     return replace(spec, versions=tuple(versions))
 
 
-def get(house: House, workspace: str, name: str) -> Endpoint:
+def get(house: House, caller: Caller, workspace: str, name: str) -> Endpoint:
+    caller.require(Action.ENDPOINT_READ)
+    return _find(house, workspace, name)
+
+
+def _find(house: House, workspace: str, name: str) -> Endpoint:
+    """For other deeds, which have checked their own permission."""
     place = house.store.workspaces.get(names.workspace(workspace)).name
     return house.store.endpoints.get(place, checked_name(name))
 
 
-def listing(house: House, workspace: str) -> Sequence[Endpoint]:
+def listing(house: House, caller: Caller, workspace: str) -> Sequence[Endpoint]:
     """By name."""
+    caller.require(Action.ENDPOINT_READ)
     return house.store.endpoints.list(house.store.workspaces.get(names.workspace(workspace)).name)
 
 
@@ -156,8 +166,9 @@ def using(house: House, workspace: str, model_id: str) -> Sequence[str]:
     return house.store.endpoints.using(workspace, model_id)
 
 
-def delete(house: House, workspace: str, name: str) -> None:
+def delete(house: House, caller: Caller, workspace: str, name: str) -> None:
     """It answers nothing from now on; its processes end, then its port and name are free again. Safe twice, until it is gone."""
+    caller.require(Action.ENDPOINT_DELETE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     standing = house.store.endpoints.standing(place, checked_name(name))
     with contextlib.suppress(EndpointNotFound):  # it is on its way out already
@@ -172,16 +183,22 @@ def is_there(house: House, workspace: str, name: str) -> bool:
         return False
 
 
-def is_gone(house: House, workspace: str, name: str) -> bool:
+def is_gone(house: House, caller: Caller, workspace: str, name: str) -> bool:
+    caller.require(Action.ENDPOINT_READ)
     try:
         return not house.store.endpoints.standing(workspace, name).deleting
     except EndpointNotFound:
         return True
 
 
-def replicas_of(house: House, workspace: str, name: str) -> list[Replica]:
+def replicas_of(house: House, caller: Caller, workspace: str, name: str) -> list[Replica]:
     """Oldest first, with where their runs stand."""
-    endpoint = get(house, workspace, name)
+    caller.require(Action.ENDPOINT_READ)
+    return _replicas(house, workspace, name)
+
+
+def _replicas(house: House, workspace: str, name: str) -> list[Replica]:
+    endpoint = _find(house, workspace, name)
     ready = _ready(house, endpoint)
     found = []
     for replica in house.store.endpoints.replicas(endpoint.workspace, endpoint.name):
@@ -194,33 +211,36 @@ def replicas_of(house: House, workspace: str, name: str) -> list[Replica]:
     return found
 
 
-def status(house: House, workspace: str, name: str) -> dict[str, Any]:
+def status(house: House, caller: Caller, workspace: str, name: str) -> dict[str, Any]:
     """What the front says of itself."""
-    endpoint = get(house, workspace, name)
+    caller.require(Action.ENDPOINT_READ)
+    endpoint = _find(house, workspace, name)
     said = fronts.status(_folder(house, endpoint))
     return {"running": said is not None, **(said or {})}
 
 
-def logs(house: House, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
+def logs(house: House, caller: Caller, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
     """The last lines that a replica printed: the one that is named, else the one with which the last change failed, else each
     that serves, below its name where they are several, else the newest."""
-    endpoint = get(house, workspace, name)
+    caller.require(Action.ENDPOINT_READ)
+    endpoint = _find(house, workspace, name)
     if not 1 <= lines <= MAX_LINES:
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
-    found = replicas_of(house, workspace, name)
+    found = _replicas(house, workspace, name)
     tellers = _tellers(endpoint, found, replica)
     if not tellers:
         return Log(text="", run_id="")
-    said = {each.run_id: _said(house, endpoint, each, lines, MAX_LOG_BYTES // len(tellers)) for each in tellers}
+    said = {each.run_id: _said(house, caller, endpoint, each, lines, MAX_LOG_BYTES // len(tellers)) for each in tellers}
     note = "" if replica else _note(endpoint, tellers[-1], found)
     whole = "\n".join(f"Replica {run_id}:\n{text}" for run_id, text in said.items())
     run_id = tellers[-1].run_id
     return Log(text=whole if len(said) > 1 else said[run_id], run_id=run_id, note=note)
 
 
-def writes(house: House, workspace: str, name: str, *, replica: str = "") -> list[str]:
+def writes(house: House, caller: Caller, workspace: str, name: str, *, replica: str = "") -> list[str]:
     """The runs whose log `logs` would show, while they go on: they may have written what is not here yet."""
-    tellers = _tellers(get(house, workspace, name), replicas_of(house, workspace, name), replica)
+    caller.require(Action.ENDPOINT_READ)
+    tellers = _tellers(_find(house, workspace, name), _replicas(house, workspace, name), replica)
     return [each.run_id for each in tellers if each.ready or each.status == RunStatus.RUNNING]
 
 
@@ -236,14 +256,14 @@ def _tellers(endpoint: Endpoint, found: Sequence[Replica], replica: str) -> list
     return named or sorted(serving or found, key=_telling)[0 if serving else -1 :]
 
 
-def _said(house: House, endpoint: Endpoint, replica: Replica, lines: int, most: int) -> str:
+def _said(house: House, caller: Caller, endpoint: Endpoint, replica: Replica, lines: int, most: int) -> str:
     try:
-        offset = max(0, files.size(house, replica.run_id, STD_LOG) - most)
-        text = b"".join(files.read(house, replica.run_id, STD_LOG, offset)).decode("utf-8", "replace")
+        offset = max(0, files.size(house, caller, replica.run_id, STD_LOG) - most)
+        text = b"".join(files.read(house, caller, replica.run_id, STD_LOG, offset)).decode("utf-8", "replace")
     except NotFound:
         text = ""
     if not text and not replica.ready:
-        text = f"{replica.message or endpoint.error}\n{_build_log(house, replica.run_id)}".strip()
+        text = f"{replica.message or endpoint.error}\n{_build_log(house, caller, replica.run_id)}".strip()
     return "".join(text.splitlines(keepends=True)[-lines:])
 
 
@@ -258,11 +278,11 @@ def _note(endpoint: Endpoint, chosen: Replica, found: Sequence[Replica]) -> str:
     )
 
 
-def _build_log(house: House, run_id: str) -> str:
+def _build_log(house: House, caller: Caller, run_id: str) -> str:
     """What the build of a replica's environment has said; nothing when there is none."""
     with contextlib.suppress(NotFound):
-        offset = max(0, files.size(house, run_id, BUILD_LOG) - MAX_LOG_BYTES)
-        return b"".join(files.read(house, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
+        offset = max(0, files.size(house, caller, run_id, BUILD_LOG) - MAX_LOG_BYTES)
+        return b"".join(files.read(house, caller, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
     return ""
 
 
@@ -274,10 +294,10 @@ def records(
     house: House, caller: Caller, workspace: str, name: str, *, limit: int, before: float | None = None
 ) -> list[dict[str, Any]]:
     """The newest that were recorded, up to a time."""
-    caller.require_program("read what people sent to an endpoint")
+    caller.require(Action.ENDPOINT_RECORD_READ)
     if not 1 <= limit <= MAX_RECORDS:
         raise InvalidEndpoint(f"limit is 1 to {MAX_RECORDS}, got {limit}.")
-    return fronts.records(_folder(house, get(house, workspace, name)), limit, before)
+    return fronts.records(_folder(house, _find(house, workspace, name)), limit, before)
 
 
 # ---- keys
@@ -296,15 +316,19 @@ class _Sealed:
 
 
 def keys(house: House, caller: Caller, workspace: str, name: str) -> Keys:
-    caller.require_program("read the keys of an endpoint")
-    sealed = sealed_keys(house, get(house, workspace, name))
+    caller.require(Action.ENDPOINT_KEY_READ)
+    return _keys(house, _find(house, workspace, name))
+
+
+def _keys(house: House, endpoint: Endpoint) -> Keys:
+    sealed = sealed_keys(house, endpoint)
     return Keys(primary=sealed.primary, secondary=sealed.secondary)
 
 
 def regenerate(house: House, caller: Caller, workspace: str, name: str, which: Which, key: str = "") -> Keys:
     """Another key instead of this one: a given one, or a new one. The other stays good."""
-    caller.require_program("change the keys of an endpoint")
-    endpoint = get(house, workspace, name)
+    caller.require(Action.ENDPOINT_KEY_CHANGE)
+    endpoint = _find(house, workspace, name)
     chosen = checked_key(key) if key else front_keys.new_key()
     key_file = secrets.key_file(house)
     about = endpoint.workspace, _sealed_name(endpoint.name)
@@ -314,13 +338,13 @@ def regenerate(house: House, caller: Caller, workspace: str, name: str, which: W
         return vault.seal(key_file, *about, json.dumps(opened), may_make_key=False)
 
     _ring(house, house.store.endpoints.annotate(endpoint.workspace, endpoint.name, renewed))
-    return keys(house, caller, workspace, name)
+    return _keys(house, endpoint)
 
 
 def token(house: House, caller: Caller, workspace: str, name: str) -> Token:
     """For an endpoint that asks for tokens: one that is good for twelve hours."""
-    caller.require_program("get a token of an endpoint")
-    endpoint = get(house, workspace, name)
+    caller.require(Action.ENDPOINT_TOKEN_CREATE)
+    endpoint = _find(house, workspace, name)
     if endpoint.spec.auth is not Auth.TOKEN:
         raise InvalidEndpoint(
             f"Endpoint {name!r} takes no tokens.", hint="Deploy it with token_auth_enabled=True, or use its keys."

@@ -13,6 +13,7 @@ from roost.domain.environments import LOCK_FILE, Build, Environment
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.files import RunFile
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.services import runs
 from roost.services.house import House
@@ -41,6 +42,7 @@ def register(
 ) -> tuple[Environment, bool]:
     """With its version, and whether that is new. What it asks for is looked at when it is used, not here; but a credential in
     the clear is not kept."""
+    caller.require(Action.ENVIRONMENT_REGISTER)
     house.store.workspaces.get(names.workspace(workspace))
     environments.own_name(name)
     if len(str(definition)) > MAX_DEFINITION:
@@ -53,7 +55,8 @@ def register(
     return house.store.environments.register(made)
 
 
-def get(house: House, workspace: str, name: str, version: str | None = None) -> Environment:
+def get(house: House, caller: Caller, workspace: str, name: str, version: str | None = None) -> Environment:
+    caller.require(Action.ENVIRONMENT_READ)
     house.store.workspaces.get(names.workspace(workspace))
     try:
         return house.store.environments.get(workspace, environments.name(name), version)
@@ -66,8 +69,9 @@ def get(house: House, workspace: str, name: str, version: str | None = None) -> 
         raise
 
 
-def listing(house: House, workspace: str, name: str | None = None) -> Sequence[Environment]:
+def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Environment]:
     """The newest of each name; of one name every version, newest first."""
+    caller.require(Action.ENVIRONMENT_READ)
     house.store.workspaces.get(names.workspace(workspace))
     return house.store.environments.list(workspace, environments.name(name) if name is not None else None)
 
@@ -123,6 +127,7 @@ def _known(house: House, recipe: recipes.Recipe, *, however_old: bool = False) -
 
 def look_up(
     house: House,
+    caller: Caller,
     workspace: str,
     definition: Mapping[str, Any],
     docker: DockerUse | None = None,
@@ -131,6 +136,7 @@ def look_up(
 ) -> Build:
     """Where the build of a definition stands. With `forget` its lock is not known any more: whoever needs it next has it
     resolved anew. Runs that were installed from it keep it."""
+    caller.require(Action.BUILD_LOOK_UP)
     house.store.workspaces.get(names.workspace(workspace))
     recipe = recipes.recipe(definition, docker)
     if recipe is None:
@@ -167,8 +173,9 @@ def lock_of(house: House, run: Run) -> str:
     return house.store.files.get(run.id, LOCK_FILE).blob
 
 
-def end_build(house: House, run_id: str, said: Outcome) -> Run:
+def end_build(house: House, caller: Caller, run_id: str, said: Outcome) -> Run:
     """A build agent has built what its run needs, or could not. All who waited for it are looked at again."""
+    caller.require(Action.BUILD_REPORT)
     run = house.store.runs.get(names.run_id(run_id))
     recipe = recipe_of(run)
     if recipe is None or run.status is not RunStatus.PREPARING:

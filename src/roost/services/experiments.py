@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from roost.domain import names
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.workspaces import Experiment
 from roost.services import submissions
 from roost.services.house import House
@@ -21,6 +22,11 @@ class Changes:
 
 
 def ensure(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+    caller.require(Action.EXPERIMENT_CREATE)
+    return _ensure(house, caller, workspace, name)
+
+
+def _ensure(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
     names.experiment(name)
     house.store.workspaces.get(names.workspace(workspace))
     return house.store.experiments.ensure(
@@ -30,22 +36,25 @@ def ensure(house: House, caller: Caller, workspace: str, name: str) -> Experimen
 
 def active(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
     """The experiment that a new run goes to: made if there is none, taken out again if it was put away."""
-    found = ensure(house, caller, workspace, name)
+    found = _ensure(house, caller, workspace, name)
     return house.store.experiments.archive(workspace, name, None) if found.archived_at is not None else found
 
 
-def get(house: House, workspace: str, name: str) -> Experiment:
+def get(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+    caller.require(Action.EXPERIMENT_READ)
     return house.store.experiments.get(names.workspace(workspace), names.experiment(name))
 
 
-def listing(house: House, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
+def listing(house: House, caller: Caller, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
     """By name; with `replicas` also those that never held anything but an endpoint's replicas."""
+    caller.require(Action.EXPERIMENT_READ)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     return house.store.experiments.list(place, replicas=replicas)
 
 
-def change(house: House, workspace: str, name: str, changes: Changes) -> Experiment:
-    found = get(house, workspace, name)
+def change(house: House, caller: Caller, workspace: str, name: str, changes: Changes) -> Experiment:
+    caller.require(Action.EXPERIMENT_CHANGE)
+    found = house.store.experiments.get(names.workspace(workspace), names.experiment(name))
     submissions.check_labels(changes.tags, {})
     if changes.tags or changes.remove_tags:
         found = house.store.experiments.annotate(workspace, name, tags=changes.tags, remove_tags=changes.remove_tags)
@@ -54,6 +63,7 @@ def change(house: House, workspace: str, name: str, changes: Changes) -> Experim
     return found
 
 
-def delete(house: House, workspace: str, name: str) -> None:
+def delete(house: House, caller: Caller, workspace: str, name: str) -> None:
     """One that has runs is refused: deleting it would lose them."""
+    caller.require(Action.EXPERIMENT_DELETE)
     house.store.experiments.delete(names.workspace(workspace), names.experiment(name))

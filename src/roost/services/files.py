@@ -7,6 +7,8 @@ from dataclasses import replace
 from roost.domain import names
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import ALIASES, RunFile
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.services import rank_logs
 from roost.services.house import House
 from roost.services.signals import run_topic
@@ -21,8 +23,13 @@ def real_path(path: str) -> str:
     return ALIASES.get(checked, checked)
 
 
-def listing(house: House, run_id: str, prefix: str = "") -> list[RunFile]:
+def listing(house: House, caller: Caller, run_id: str, prefix: str = "") -> list[RunFile]:
     """By path; live streams have an empty blob."""
+    caller.require(Action.FILE_READ)
+    return _listing(house, run_id, prefix)
+
+
+def _listing(house: House, run_id: str, prefix: str = "") -> list[RunFile]:
     house.store.runs.get(names.run_id(run_id))
     folder = names.path(prefix) if prefix else ""
     # Streams are read first: one that is sealed in between is then found among the files, and stands there once.
@@ -42,9 +49,10 @@ def _under(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(folder + "/")
 
 
-def put(house: House, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> int:
+def put(house: House, caller: Caller, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> int:
     """Adds files whose blobs are here. Streams of the same names are sealed by it: their rows go once the files stand. Where two
     nodes of a run have other content under one path, both are kept, and the run's log says where."""
+    caller.require(Action.FILE_WRITE)
     house.store.runs.get(names.run_id(run_id))
     checked = [_checked(house, file) for file in files]
     for path, place in house.store.files.put(run_id, checked, node_rank=node_rank).items():
@@ -70,16 +78,20 @@ def _checked(house: House, file: RunFile) -> RunFile:
     return replace(file, path=path, size=size)
 
 
-def size(house: House, run_id: str, path: str) -> int:
+def size(house: House, caller: Caller, run_id: str, path: str) -> int:
     """Bytes of a file, a live stream's so far; NotFound when there is no such file."""
+    caller.require(Action.FILE_READ)
     house.store.runs.get(names.run_id(run_id))
     place = real_path(path)
     live = house.store.streams.size(run_id, place)
     return live if live is not None else _file(house, run_id, place).size
 
 
-def read(house: House, run_id: str, path: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+def read(
+    house: House, caller: Caller, run_id: str, path: str, offset: int = 0, limit: int | None = None
+) -> Iterator[bytes]:
     """The bytes, piece by piece; of a live stream those that are there now."""
+    caller.require(Action.FILE_READ)
     place = real_path(path)
     live = house.store.streams.size(run_id, place)
     if live is None:
@@ -102,6 +114,6 @@ def _file(house: House, run_id: str, path: str) -> RunFile:
     try:
         return house.store.files.get(run_id, path)
     except NotFound:
-        there = [file.path for file in listing(house, run_id)]
+        there = [file.path for file in _listing(house, run_id)]
         hint = f"It has: {some(there, 20)}." if there else "It has no files yet."
         raise NotFound(f"Run {run_id} has no file {path!r}.", hint=hint) from None

@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from roost.domain.errors import EndpointConflict, InvalidInput, Unavailable
+from roost.machine.ports import is_free
 from roost.serving import configuration
 from roost.serving import records as recorded
 from roost.serving.asking import ask
@@ -68,16 +68,6 @@ def _given_by_kernel() -> tuple[int, int]:
         return int(first), int(last)
     except (OSError, ValueError):
         return 32768, 60999
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def tell(folder: Path, config: FrontConfig) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from roost.domain import gangs, names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.gangs import End, Member, Phase
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import ENDINGS, Reason, Run, RunStatus
 from roost.services import runs
 from roost.services.house import House
@@ -43,13 +45,15 @@ class MemberReport(Report):
     """It runs, with no process that the run goes on for."""
 
 
-def members(house: House, run_id: str) -> Sequence[Member]:
-    runs.get(house, run_id)
+def members(house: House, caller: Caller, run_id: str) -> Sequence[Member]:
+    caller.require(Action.GANG_READ)
+    runs.find(house, run_id)
     return house.store.gangs.members(run_id)
 
 
-def meet(house: House, run_id: str, node_rank: int, said: Meeting) -> Sequence[Member]:
+def meet(house: House, caller: Caller, run_id: str, node_rank: int, said: Meeting) -> Sequence[Member]:
     """A member is ready; all of them, to see who else is."""
+    caller.require(Action.RUN_REPORT)
     if len(said.ports) > MAX_PORTS or not all(1 <= port <= 65535 for port in said.ports):
         raise InvalidInput(f"At most {MAX_PORTS} ports of 1 to 65535 can be brought, got {list(said.ports)[:20]}.")
     now = house.clock()
@@ -63,9 +67,10 @@ def meet(house: House, run_id: str, node_rank: int, said: Meeting) -> Sequence[M
     return house.store.gangs.members(run_id)
 
 
-def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Run:
+def heartbeat(house: House, caller: Caller, run_id: str, node_rank: int, attempt: int = 0) -> Run:
     """A member lives. A run that was given up as silent goes on where it was. One of an earlier attempt counts for nothing."""
-    run = runs.get(house, run_id)
+    caller.require(Action.RUN_REPORT)
+    run = runs.find(house, run_id)
     if attempt and attempt != run.attempt:
         return run
     first = _member(house, run_id, node_rank).phase is Phase.GIVEN
@@ -76,13 +81,16 @@ def heartbeat(house: House, run_id: str, node_rank: int, attempt: int = 0) -> Ru
         house.store.gangs.update(run_id, node_rank, heard_at=now, attempt=attempt)
     if run.status is RunStatus.NOT_RESPONDING and gangs.silent(house.store.gangs.members(run_id), now):
         return house.store.runs.heard(run_id, now)  # another is the silent one
-    return runs.heartbeat(house, run_id)
+    return runs.heartbeat(house, caller, run_id)
 
 
-def report(house: House, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None) -> Run:
+def report(
+    house: House, caller: Caller, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None
+) -> Run:
     """A member tells what happened on its node, perhaps long after; `clock` is that of its node when it says so."""
+    caller.require(Action.RUN_REPORT)
     said = runs.bounded(said)
-    run = runs.get(house, run_id)
+    run = runs.find(house, run_id)
     if said.attempt and said.attempt != run.attempt:
         return run
     _member(house, run_id, node_rank)
@@ -101,7 +109,7 @@ def report(house: House, run_id: str, node_rank: int, said: MemberReport, clock:
     begins = said.to is RunStatus.RUNNING and run.status is not RunStatus.RUNNING
     if begins or last:
         reason = Reason.SCRIPT_ENDED if last else said.reason
-        runs.report(house, run_id, Report(to=said.to, reason=reason, at=said.at), clock)
+        runs.report(house, caller, run_id, Report(to=said.to, reason=reason, at=said.at), clock)
     else:
         house.signals.ring(run_topic(run_id))
     return settle(house, run_id)
@@ -117,7 +125,7 @@ def conclude(house: House, run_id: str, node_rank: int, said: MemberReport, cloc
         phase=Phase.ENDED,
         to=said.to,
         **_how(runs.bounded(said)),
-        ended_at=runs.happened(house, runs.get(house, run_id), said, clock),
+        ended_at=runs.happened(house, runs.find(house, run_id), said, clock),
         heard_at=now,
     )
     house.signals.ring(gang_topic(run_id))
@@ -131,7 +139,7 @@ def _how(said: MemberReport) -> dict[str, object]:
 def settle(house: House, run_id: str) -> Run:
     """Writes what follows from where the members stand. Safe to call at any time, and twice."""
     for _ in range(_TRIES):
-        run = runs.get(house, run_id)
+        run = runs.find(house, run_id)
         everyone = house.store.gangs.members(run_id)
         if run.status.is_terminal or not everyone:
             return run
@@ -168,8 +176,9 @@ class Order:
     """As in `Report`."""
 
 
-def send(house: House, run_id: str, node_rank: int, order: Order) -> int:
+def send(house: House, caller: Caller, run_id: str, node_rank: int, order: Order) -> int:
     """A command for the agent of a node; its number."""
+    caller.require(Action.GANG_COMMAND)
     argv = order.argv
     if len(order.key) > MAX_KEY:
         raise InvalidInput(f"A command's key has at most {MAX_KEY} characters, got {len(order.key)}.")
@@ -183,13 +192,15 @@ def send(house: House, run_id: str, node_rank: int, order: Order) -> int:
     return number
 
 
-def commands(house: House, run_id: str, after: int = 0) -> Sequence[Command]:
+def commands(house: House, caller: Caller, run_id: str, after: int = 0) -> Sequence[Command]:
+    caller.require(Action.GANG_READ)
     return house.store.gangs.commands(names.run_id(run_id), after)
 
 
-def command(house: House, run_id: str, number: int) -> Command | None:
+def command(house: House, caller: Caller, run_id: str, number: int) -> Command | None:
     """That one; None when there is none of this number. What its node did not come to before it ended has ended too."""
-    found = next((each for each in commands(house, run_id, number - 1) if each.number == number), None)
+    caller.require(Action.GANG_READ)
+    found = next((each for each in commands(house, caller, run_id, number - 1) if each.number == number), None)
     if found is None or found.exit_code is not None:
         return found
     there = house.store.gangs.members(run_id)
@@ -197,16 +208,18 @@ def command(house: House, run_id: str, number: int) -> Command | None:
     return replace(found, exit_code=NOT_EXECUTED) if ends else found
 
 
-def end_command(house: House, run_id: str, number: int, exit_code: int, attempt: int = 0) -> None:
+def end_command(house: House, caller: Caller, run_id: str, number: int, exit_code: int, attempt: int = 0) -> None:
     """Said by an agent of an earlier attempt it counts for nothing: the number may be another command's by now."""
-    if attempt and attempt != runs.get(house, run_id).attempt:
+    caller.require(Action.GANG_COMMAND)
+    if attempt and attempt != runs.find(house, run_id).attempt:
         return
     house.store.gangs.end_command(names.run_id(run_id), number, exit_code)
     house.signals.ring(gang_topic(run_id))
 
 
 def _member(house: House, run_id: str, node_rank: int) -> Member:
-    there = members(house, run_id)
+    runs.find(house, run_id)
+    there = house.store.gangs.members(run_id)
     if not 0 <= node_rank < len(there):
         raise NotFound(f"Run {run_id} has no node {node_rank} now.")
     return there[node_rank]

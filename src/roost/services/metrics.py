@@ -8,6 +8,8 @@ from typing import Any
 from roost.domain import metrics as meaning
 from roost.domain import names
 from roost.domain.metrics import Chart, Encoding, Series, Space
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import RunKind
 from roost.domain.spools import Batch, decode
 from roost.services import lineage
@@ -26,11 +28,12 @@ class Mark:
     """Nothing after this offset can be read; the shipper stops."""
 
 
-def take_in(house: House, run_id: str, spool: str, offset: int, data: bytes) -> Mark:
+def take_in(house: House, caller: Caller, run_id: str, spool: str, offset: int, data: bytes) -> Mark:
     """Takes whole frames in if `offset` is the mark; either way says where the mark is.
 
     Two who ship one spool at once are harmless: the store moves the mark for one of them, the other hears where it is.
     """
+    caller.require(Action.METRIC_WRITE)
     state = _state_at(house, run_id, names.spool(spool), offset)
     if offset != state.offset or state.damaged:
         return Mark(offset=state.offset, damaged=state.damaged)
@@ -59,8 +62,9 @@ def _after(state: SpoolState, batch: Batch, mark: int) -> SpoolState:
     return SpoolState(mark, table, batch.space or state.space, batch.damaged)
 
 
-def read_back(house: House, run_id: str, name: str | None = None) -> Mapping[str, Any]:
+def read_back(house: House, caller: Caller, run_id: str, name: str | None = None) -> Mapping[str, Any]:
     """What `get_metrics` shows: every metric of the run, or the one named (nothing when there is none)."""
+    caller.require(Action.METRIC_READ)
     house.store.runs.get(names.run_id(run_id))
     store = house.store.metrics
     every = store.every_series(run_id) if name is None else {name: store.series(run_id, name)}
@@ -68,12 +72,13 @@ def read_back(house: House, run_id: str, name: str | None = None) -> Mapping[str
 
 
 def read_back_all(
-    house: House, run_id: str, name: str | None = None, kind: RunKind | None = None
+    house: House, caller: Caller, run_id: str, name: str | None = None, kind: RunKind | None = None
 ) -> Mapping[str, Mapping[str, Any]]:
     """The same of a run and of all those below it, or of those of a kind, by run."""
+    caller.require(Action.METRIC_READ)
     run = house.store.runs.get(names.run_id(run_id))
     family = [run, *lineage.below(house, run)]
-    return {each.id: read_back(house, each.id, name) for each in family if kind in (None, each.spec.kind)}
+    return {each.id: read_back(house, caller, each.id, name) for each in family if kind in (None, each.spec.kind)}
 
 
 def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
@@ -89,17 +94,22 @@ def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def summaries(house: House, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
+def summaries(house: House, caller: Caller, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
+    caller.require(Action.METRIC_READ)
     house.store.runs.get(names.run_id(run_id))
     return house.store.metrics.summaries(run_id, space)
 
 
-def summaries_of(house: House, run_ids: Sequence[str], wanted: Sequence[str]) -> Mapping[str, Sequence[MetricSummary]]:
+def summaries_of(
+    house: House, caller: Caller, run_ids: Sequence[str], wanted: Sequence[str]
+) -> Mapping[str, Sequence[MetricSummary]]:
     """The summaries of many runs, of the metrics named or, with `*` among the names, of all."""
+    caller.require(Action.METRIC_READ)
     return house.store.metrics.summaries_of(run_ids, () if EVERY in wanted else wanted) if wanted else {}
 
 
-def chart(house: House, run_id: str, name: str, buckets: int, space: Space = Space.USER) -> Chart:
+def chart(house: House, caller: Caller, run_id: str, name: str, buckets: int, space: Space = Space.USER) -> Chart:
     """One metric thinned for drawing; no points when there is no such metric."""
+    caller.require(Action.METRIC_READ)
     house.store.runs.get(names.run_id(run_id))
     return meaning.chart(house.store.metrics.series(run_id, name, space), min(buckets, MAX_BUCKETS))

@@ -19,6 +19,7 @@ from roost.domain.errors import (
 from roost.domain.files import Entry, EntryKind, read_manifest, write_manifest
 from roost.domain.models import Model, Resources, checked_name, parse_id
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.services import data_access, lineage, submissions
 from roost.services import files as run_files
 from roost.services.house import House
@@ -89,6 +90,7 @@ class ModelQuery:
 
 def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tuple[Model, bool]:
     """The registered version and whether it is new."""
+    caller.require(Action.MODEL_REGISTER)
     place = data_access.workspace_of(house, caller, workspace)
     name = checked_name(new.name)
     _check_words(new)
@@ -106,7 +108,7 @@ def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tup
         raise InvalidModel("A model is made of files that were put, or of a run's: one of the two.")
     if new.run_path and run is None:
         raise InvalidModel(f"{new.run_path!r} is a path among the files of a run, but no run is named.")
-    entries = _put(house, new.manifest) if new.manifest else _of_run(house, run_id, new.run_path)
+    entries = _put(house, new.manifest) if new.manifest else _of_run(house, caller, run_id, new.run_path)
     model = Model(
         workspace=place,
         name=name,
@@ -135,6 +137,7 @@ def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tup
 
 def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Model:
     """The newest version when none is named. A run that asks has used it from then on."""
+    caller.require(Action.MODEL_READ)
     place = data_access.workspace_of(house, caller, workspace)
     model = house.store.models.get(place, checked_name(name), None if version is None else _version(version))
     if caller.is_run and caller.run_id != model.run_id:
@@ -160,6 +163,7 @@ def files(house: House, workspace: str, model_id: str) -> list[Entry]:
 
 
 def listing(house: House, caller: Caller, workspace: str, query: ModelQuery) -> list[Model]:
+    caller.require(Action.MODEL_READ)
     place = data_access.workspace_of(house, caller, workspace)
     name = None if query.name is None else checked_name(query.name)
     found = house.store.models.list(
@@ -179,6 +183,7 @@ def _fits(model: Model, query: ModelQuery) -> bool:
 
 def change(house: House, caller: Caller, workspace: str, name: str, version: int, changes: ModelChanges) -> Model:
     """A run may change what it, or one below it, has registered."""
+    caller.require(Action.MODEL_CHANGE)
     place = data_access.workspace_of(house, caller, workspace)
     _version(version)
     submissions.check_labels(changes.tags, changes.properties)
@@ -220,9 +225,10 @@ def _changed(model: Model, changes: ModelChanges, now: float) -> Model:
     return replace(model, tags=tags, properties=properties, datasets=datasets, modified_at=now, **given)
 
 
-def delete(house: House, workspace: str, name: str, version: int) -> bool:
+def delete(house: House, caller: Caller, workspace: str, name: str, version: int) -> bool:
     """Whether it was there; ModelConflict while a service uses it. Its content is freed by the next sweep, unless something else
     has it too."""
+    caller.require(Action.MODEL_DELETE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     services = house.store.endpoints.using(place, f"{checked_name(name)}:{_version(version)}")
     if services:
@@ -234,15 +240,17 @@ def delete(house: House, workspace: str, name: str, version: int) -> bool:
     return house.store.models.delete(place, checked_name(name), _version(version))
 
 
-def users(house: House, workspace: str, name: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
+def users(house: House, caller: Caller, workspace: str, name: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
     """The runs that asked for it, newest first, and the services that it is deployed to."""
+    caller.require(Action.MODEL_TRACE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     model_id = f"{checked_name(name)}:{_version(version)}"
     return house.store.models.users(place, model_id, MAX_USERS), house.store.endpoints.using(place, model_id)
 
 
-def of_run(house: House, run_id: str) -> tuple[Sequence[Model], Sequence[str]]:
+def of_run(house: House, caller: Caller, run_id: str) -> tuple[Sequence[Model], Sequence[str]]:
     """The models that a run registered, newest first, and the ids of those that it used."""
+    caller.require(Action.RUN_READ)
     run = house.store.runs.get(names.run_id(run_id))
     return house.store.models.list(run.workspace, run_id=run.id), house.store.models.used_by_run(run.id)
 
@@ -274,10 +282,10 @@ def _put(house: House, manifest: str) -> list[Entry]:
     return entries
 
 
-def _of_run(house: House, run_id: str, run_path: str) -> list[Entry]:
+def _of_run(house: House, caller: Caller, run_id: str, run_path: str) -> list[Entry]:
     """A run's file or folder, else all whose names begin so; each below the last segment of the path."""
     path = run_files.real_path(run_path)
-    every = [file for file in run_files.listing(house, run_id) if file.blob]
+    every = [file for file in run_files.listing(house, caller, run_id) if file.blob]
     found = [file for file in every if file.path == path or file.path.startswith(f"{path}/")]
     found = found or [file for file in every if file.path.startswith(path)]
     if not found:

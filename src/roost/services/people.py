@@ -5,6 +5,7 @@ import secrets
 
 from roost.domain.errors import Unauthorized
 from roost.domain.people import Caller, Token, TokenKind
+from roost.domain.permissions import Action, Role
 from roost.services.house import House
 
 REMEMBERED_SECONDS = 30.0
@@ -49,6 +50,7 @@ def expire_run_tokens(house: House, run_id: str) -> None:
 
 def new_code(house: House, caller: Caller) -> str:
     """A code that a browser can exchange for a session, once and within a minute."""
+    caller.require(Action.SESSION_INVITE)
     house.store.people.forget_expired((TokenKind.CODE, TokenKind.SESSION), house.clock())
     return _lend(house, TokenKind.CODE, caller.user, CODE_SECONDS)
 
@@ -94,7 +96,13 @@ def _caller(house: House, token: Token, kind: TokenKind) -> Caller:
         raise Unauthorized("The token is not known here.", hint=_HINT)
     if token.expires_at is not None and token.expires_at <= house.clock():
         raise Unauthorized("The token has expired.", hint=_HINT)
-    return Caller(user=token.user, run_id=token.run_id, by_browser=kind is TokenKind.SESSION)
+    return Caller(user=token.user, role=_role(token), run_id=token.run_id)
+
+
+def _role(token: Token) -> Role:
+    if token.kind is TokenKind.SESSION:
+        return Role.BROWSER
+    return Role.RUN if token.run_id else Role.PERSON
 
 
 _HINT = "Set ROOST_TOKEN to a person's token; the embedded control plane's stands in ROOST_HOME/token."

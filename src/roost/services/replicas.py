@@ -11,6 +11,7 @@ from roost.domain import names
 from roost.domain.endpoints import Endpoint, Replica, ServedModel, Serving, Version
 from roost.domain.errors import NotFound
 from roost.domain.people import Caller
+from roost.domain.permissions import Role
 from roost.domain.runs import Run, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.topology import LaunchKind
 from roost.services import experiments, fronts, models, submissions
@@ -94,7 +95,7 @@ def begin(house: House, endpoint: Endpoint, version: Version) -> Replica:
         properties={"endpoint": endpoint.name, "models": " ".join(version.models)},
     )
     submissions.check(house, endpoint.workspace, submission, replica=True)
-    experiments.active(house, Caller(user=endpoint.user), endpoint.workspace, submission.experiment)
+    experiments.active(house, _system_for(endpoint), endpoint.workspace, submission.experiment)
     house.store.endpoints.add_replica(endpoint.workspace, endpoint.name, replica)
     house.store.runs.create(endpoint.workspace, submission, user=endpoint.user, at=now)
     house.signals.ring(CONTROL, run_topic(run_id))
@@ -104,7 +105,12 @@ def begin(house: House, endpoint: Endpoint, version: Version) -> Replica:
 def end(house: House, endpoint: Endpoint, run: Run) -> None:
     """Asks a replica's run to end."""
     if not run.status.is_terminal and run.status is not RunStatus.CANCEL_REQUESTED:
-        all_runs.cancel(house, Caller(user=endpoint.user), run.id)
+        all_runs.cancel(house, _system_for(endpoint), run.id)
+
+
+def _system_for(endpoint: Endpoint) -> Caller:
+    """The control loop acts as the system, in the name of the user who deployed the endpoint."""
+    return Caller(user=endpoint.user, role=Role.SYSTEM)
 
 
 def waits_for(run: Run) -> str:
@@ -168,7 +174,7 @@ def _environment_of(house: House, workspace: str, model: str) -> str:
     """The name of what the run that made it ran in; empty when that is not known."""
     with contextlib.suppress(NotFound):
         run_id = models.resolve(house, workspace, model).run_id
-        if run_id and (use := all_runs.get(house, run_id).spec.environment) is not None:
+        if run_id and (use := all_runs.find(house, run_id).spec.environment) is not None:
             return use.name
     return ""
 

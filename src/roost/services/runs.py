@@ -8,6 +8,7 @@ from typing import TypeVar
 from roost.domain import names
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import MARKS, Reason, Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, reserve, submissions, upkeep
 from roost.services.house import House
@@ -61,6 +62,12 @@ class Changes:
 
 def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
     """The run, and whether it is new: sent twice, it is the same one."""
+    caller.require(Action.RUN_SUBMIT)
+    return add(house, caller, workspace, submission)
+
+
+def add(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
+    """What `submit` does, for a run and for a child of one: the permission is checked by the deed that calls it."""
     submissions.check(house, workspace, submission)
     datasets.check_run(house, caller, workspace, submission.spec)
     if submission.parent_id is None and not _is_known(house, submission.id):  # children belong to a run that goes on
@@ -75,23 +82,31 @@ def submit(house: House, caller: Caller, workspace: str, submission: Submission)
 
 def _is_known(house: House, run_id: str) -> bool:
     try:
-        return bool(get(house, run_id).id)
+        return bool(find(house, run_id).id)
     except NotFound:
         return False
 
 
-def get(house: House, run_id: str) -> Run:
+def get(house: House, caller: Caller, run_id: str) -> Run:
+    caller.require(Action.RUN_READ)
+    return find(house, run_id)
+
+
+def find(house: House, run_id: str) -> Run:
+    """For other deeds and the control loops, which have checked their own permission."""
     return house.store.runs.get(names.run_id(run_id))
 
 
-def listing(house: House, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
+def listing(house: House, caller: Caller, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
     """Newest first, or in an order that was asked for."""
+    caller.require(Action.RUN_LIST)
     _check(house, query)
     return house.store.runs.list(query) if order is None else house.store.runs.ranked(query, order)
 
 
-def texts(house: House, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
+def texts(house: House, caller: Caller, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
     """The same by id, as the JSON texts of runs."""
+    caller.require(Action.RUN_LIST)
     _check(house, query)
     return house.store.runs.texts(query, order)
 
@@ -101,27 +116,31 @@ def _check(house: House, query: RunQuery) -> None:
     if not 1 <= query.limit <= MAX_LISTED:
         raise InvalidInput(f"limit must be 1 to {MAX_LISTED}, got {query.limit}.", hint="Page on with `before`.")
     if query.before is not None:
-        get(house, query.before)
+        find(house, query.before)
 
 
-def columns(house: House, query: RunQuery) -> RunColumns:
+def columns(house: House, caller: Caller, query: RunQuery) -> RunColumns:
     """Which arguments, metrics and tags the runs of a selection have."""
+    caller.require(Action.RUN_LIST)
     house.store.workspaces.get(names.workspace(query.workspace))
     return house.store.runs.columns(query)
 
 
-def active(house: House) -> int:
+def active(house: House, caller: Caller) -> int:
     """How many runs hold a node."""
+    caller.require(Action.SERVER_READ)
     return house.store.runs.active()
 
 
-def events(house: House, run_id: str) -> Sequence[RunEvent]:
-    get(house, run_id)
+def events(house: House, caller: Caller, run_id: str) -> Sequence[RunEvent]:
+    caller.require(Action.RUN_READ)
+    find(house, run_id)
     return house.store.runs.events(run_id)
 
 
-def annotate(house: House, run_id: str, changes: Changes) -> Run:
-    get(house, run_id)
+def annotate(house: House, caller: Caller, run_id: str, changes: Changes) -> Run:
+    caller.require(Action.RUN_ANNOTATE)
+    find(house, run_id)
     submissions.check_labels(changes.tags, changes.properties, changes.display_name, changes.description)
     run = house.store.runs.annotate(
         run_id,
@@ -148,7 +167,8 @@ class Mark:
 def mark(house: House, caller: Caller, run_id: str, wanted: Mark) -> Run:
     """Ends a run from outside, with the status that the caller wants. One that an agent has is asked to end, as by a cancel, and
     gets that status when its processes have ended; any other ends here. One that has ended stays as it is."""
-    run = get(house, run_id)
+    caller.require(Action.RUN_MARK)
+    run = find(house, run_id)
     reason = next((reason for reason, to in MARKS.items() if to is wanted.to), None)
     if reason is None:
         choices = ", ".join(sorted(status.value for status in MARKS.values()))
@@ -160,7 +180,8 @@ def mark(house: House, caller: Caller, run_id: str, wanted: Mark) -> Run:
 def cancel(house: House, caller: Caller, run_id: str) -> Run:
     """A run that an agent has is asked to end, any other ends here, and so do all that were submitted below it: the others live
     in its process, and end with it. One that has ended stays as it is."""
-    run = get(house, run_id)
+    caller.require(Action.RUN_CANCEL)
+    run = find(house, run_id)
     if run.status.is_terminal:
         return run
     run = _cancel(house, caller, run)
@@ -181,16 +202,17 @@ def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message:
     try:
         run, _ = move(house, run.id, to, reason, message)
     except Conflict:  # it ended between the look and this: then there is nothing left to end
-        run = get(house, run.id)
+        run = find(house, run.id)
         if not run.status.is_terminal:
             raise
     house.store.leases.touch(RUNS, run.id)
     return run
 
 
-def delete(house: House, run_id: str) -> Sequence[str]:
+def delete(house: House, caller: Caller, run_id: str) -> Sequence[str]:
     """Deletes a run that has ended, with those below it; the ids of what went, none when there was no such run. What they alone
     refer to is freed by the next sweep."""
+    caller.require(Action.RUN_DELETE)
     gone = reserve.spend(house.reserve, lambda: house.store.runs.delete(names.run_id(run_id)))
     house.signals.ring(*(run_topic(each) for each in gone))
     return gone
@@ -206,9 +228,10 @@ def happened(house: House, run: Run, said: Report, clock: float | None) -> float
     return max(at, run.started_at or run.created_at)
 
 
-def report(house: House, run_id: str, said: Report, clock: float | None = None) -> Run:
+def report(house: House, caller: Caller, run_id: str, said: Report, clock: float | None = None) -> Run:
     """An agent or client tells what happened to its run, perhaps long after."""
-    before = get(house, run_id)
+    caller.require(Action.RUN_REPORT)
+    before = find(house, run_id)
     if said.to not in REPORTED:
         raise Conflict(
             f"{said.to.value} is the control plane's to decide, it cannot be reported.",
@@ -235,8 +258,9 @@ def _bounded(message: str) -> str:
     return message if len(message) <= MAX_MESSAGE else "…" + message[-MAX_MESSAGE:]
 
 
-def heartbeat(house: House, run_id: str) -> Run:
+def heartbeat(house: House, caller: Caller, run_id: str) -> Run:
     """An agent or client lives. A run that was given up as silent goes on where it was."""
+    caller.require(Action.RUN_REPORT)
     run = house.store.runs.heard(names.run_id(run_id), house.clock())
     if run.status is not RunStatus.NOT_RESPONDING:
         return run

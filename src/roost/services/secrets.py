@@ -6,6 +6,7 @@ from pathlib import Path
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.secrets import Secret, checked_name, checked_value
 from roost.services import vault
 from roost.services.house import House
@@ -17,6 +18,7 @@ KEY_FILE = "vault.key"
 
 def put(house: House, caller: Caller, workspace: str, values: Mapping[str, str]) -> int:
     """Sets these secrets, all or none."""
+    caller.require(Action.SECRET_WRITE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     for name, value in values.items():
         checked_value(checked_name(name), value)
@@ -30,14 +32,23 @@ def put(house: House, caller: Caller, workspace: str, values: Mapping[str, str])
     return len(sealed)
 
 
-def listing(house: House, workspace: str) -> Sequence[Secret]:
+def listing(house: House, caller: Caller, workspace: str) -> Sequence[Secret]:
     """By name, without values."""
+    caller.require(Action.SECRET_LIST)
+    return _listing(house, workspace)
+
+
+def _listing(house: House, workspace: str) -> Sequence[Secret]:
     return house.store.secrets.list(house.store.workspaces.get(names.workspace(workspace)).name)
 
 
 def read(house: House, caller: Caller, workspace: str, wanted: Sequence[str]) -> dict[str, str | None]:
     """Values by name; None for one that is not there."""
-    caller.require_program("read secrets")
+    caller.require(Action.SECRET_READ)
+    return _read(house, workspace, wanted)
+
+
+def _read(house: House, workspace: str, wanted: Sequence[str]) -> dict[str, str | None]:
     place = house.store.workspaces.get(names.workspace(workspace)).name
     for name in wanted:
         checked_name(name)
@@ -47,17 +58,20 @@ def read(house: House, caller: Caller, workspace: str, wanted: Sequence[str]) ->
     }
 
 
-def listing_of_run(house: House, run_id: str) -> Sequence[Secret]:
-    return listing(house, house.store.runs.get(names.run_id(run_id)).workspace)
+def listing_of_run(house: House, caller: Caller, run_id: str) -> Sequence[Secret]:
+    caller.require(Action.RUN_SECRET_LIST)
+    return _listing(house, house.store.runs.get(names.run_id(run_id)).workspace)
 
 
 def read_of_run(house: House, caller: Caller, run_id: str, wanted: Sequence[str]) -> dict[str, str | None]:
     """The secrets of a run's workspace."""
-    return read(house, caller, house.store.runs.get(names.run_id(run_id)).workspace, wanted)
+    caller.require(Action.RUN_SECRET_READ)
+    return _read(house, house.store.runs.get(names.run_id(run_id)).workspace, wanted)
 
 
-def delete(house: House, workspace: str, name: str) -> bool:
+def delete(house: House, caller: Caller, workspace: str, name: str) -> bool:
     """Whether it was there."""
+    caller.require(Action.SECRET_DELETE)
     place = house.store.workspaces.get(names.workspace(workspace)).name
     return house.store.secrets.delete(place, checked_name(name))
 

@@ -15,6 +15,7 @@ from roost.domain import globs, names
 from roost.domain.datastores import Datastore, DatastoreKind, Item, route_of
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.objects.base import Found, Place
 from roost.services import data_access, datastores
 from roost.services.data_access import Reach
@@ -37,6 +38,7 @@ class Listed:
 
 def items(house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> Listed:
     """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files."""
+    caller.require(Action.STORED_FILE_READ)
     datastore = data_access.datastore_of(house, caller, workspace, name)
     return items_in(house, data_access.reach(house, caller, datastore), datastore, path, shared=shared)
 
@@ -92,6 +94,7 @@ def matching(place: Place, path: str) -> list[Found]:
 
 def head(house: House, caller: Caller, workspace: str, name: str, path: str) -> tuple[Place, Found]:
     """A file that may be read, and the place it is in; NotFound."""
+    caller.require(Action.STORED_FILE_READ)
     datastore = data_access.datastore_of(house, caller, workspace, name)
     checked = names.path(path)
     data_access.reach(house, caller, datastore).require_file(checked)
@@ -109,6 +112,7 @@ def read(place: Place, found: Found, offset: int, length: int) -> Iterator[bytes
 def read_batch(house: House, caller: Caller, workspace: str, name: str, wanted: Mapping[str, str]) -> bytes:
     """Many small files in one body: those that are there in the version (ETag) that is asked for, of them as many as fit.
     Whoever misses one asks for it alone, and is told why."""
+    caller.require(Action.STORED_FILE_FETCH)
     if len(wanted) > MAX_ASKED:
         raise InvalidInput(f"More than {MAX_ASKED} files are asked for.", hint="Ask for them in several requests.")
     wanted = {names.path(path): etag for path, etag in wanted.items()}
@@ -145,6 +149,7 @@ def may_write(
     house: House, caller: Caller, workspace: str, name: str, paths: Sequence[str], *, overwrite: bool
 ) -> Place:
     """The place to write to; refused before a byte is written. Conflict when one is there and not to be replaced."""
+    caller.require(Action.STORED_FILE_WRITE)
     datastore = data_access.datastore_of(house, caller, workspace, name)
     checked = [names.path(path) for path in paths]
     data_access.require_write(house, caller, datastore, checked)
@@ -168,6 +173,7 @@ def write_batch(
     house: House, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
 ) -> tuple[int, int]:
     """Many small files, each whole or not at all; how many, and their bytes. None is written when one may not be."""
+    caller.require(Action.STORED_FILE_WRITE)
     files = list(islice(batches.read_named(body), batches.MAX_COUNT + 1))
     if len(files) > batches.MAX_COUNT:
         raise InvalidInput(f"The batch has more than {batches.MAX_COUNT} files.", hint="Send them in several.")

@@ -6,6 +6,8 @@ from roost.domain import names
 from roost.domain.environments import BUILD_LOG
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import ALIASES
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.runs import RunStatus
 from roost.services import files, rank_logs
 from roost.services.house import House
@@ -29,8 +31,11 @@ class Piece:
     """The run has ended, or has left the stage that writes this stream: nothing more will come."""
 
 
-def append(house: House, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False) -> int:
+def append(
+    house: House, caller: Caller, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False
+) -> int:
     """Takes bytes in if `offset` is the mark; either way returns the mark. A sealed stream takes nothing in."""
+    caller.require(Action.LOG_WRITE)
     path = names.path(name)
     if path in ALIASES:
         raise InvalidInput(f"Stream {path!r} is another name of {ALIASES[path]!r}.", hint="Write to that one.")
@@ -44,8 +49,9 @@ def append(house: House, run_id: str, name: str, offset: int, data: bytes, *, re
     return mark
 
 
-def read(house: House, run_id: str, name: str, offset: int, limit: int = MAX_READ) -> Piece:
+def read(house: House, caller: Caller, run_id: str, name: str, offset: int, limit: int = MAX_READ) -> Piece:
     """Bytes from `offset`: of the live stream or of what it was sealed into; none when there is no such stream (yet)."""
+    caller.require(Action.LOG_READ)
     path = files.real_path(name)
     status = house.store.runs.get(names.run_id(run_id)).status
     limit = min(limit, MAX_READ)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roost.domain.errors import DiskFull
+from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.objects import folder
 from roost.services import reserve
 from roost.services.datastores import DATA
@@ -77,8 +79,11 @@ class _Marked:
     young: list[int]
 
 
-def sweep(house: House, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS) -> Swept:
+def sweep(
+    house: House, caller: Caller, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS
+) -> Swept:
     """Frees what nothing refers to. A dry run says what would go, also if the runs `without` were deleted. One at a time."""
+    caller.require(Action.SWEEP)
     with house.upkeep.taken():
         limit = house.clock() - grace
         marked = _mark(house, without if dry_run else (), limit)
@@ -155,8 +160,9 @@ def _listed(house: House, name: str, size: int | None = None) -> list[str]:
     return [each.decode() for each in _LISTED.findall(house.blobs.get(name))]
 
 
-def usage(house: House) -> Usage:
+def usage(house: House, caller: Caller) -> Usage:
     """Where the room goes; nothing is changed."""
+    caller.require(Action.USAGE_READ)
     found = house.store.upkeep.references()
     kept = _with_listed(house, found.others)
     models = _with_listed(house, found.models)

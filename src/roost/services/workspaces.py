@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.people import Caller
+from roost.domain.permissions import Action
 from roost.domain.workspaces import Origin, Workspace
 from roost.services import submissions
 from roost.services.house import House
@@ -15,6 +16,7 @@ NOWHERE = Origin()
 
 def ensure(house: House, caller: Caller, name: str, origin: Origin = NOWHERE) -> Workspace:
     """The workspace of that name, made if there is none; what is there stays as it is."""
+    caller.require(Action.WORKSPACE_CREATE)
     kept = {**vars(origin), "location": origin.location or "local", "sku": origin.sku or "Basic"}
     for field, value in kept.items():
         if isinstance(value, str) and len(value) > MAX_FIELD:
@@ -24,9 +26,11 @@ def ensure(house: House, caller: Caller, name: str, origin: Origin = NOWHERE) ->
     return house.store.workspaces.ensure(workspace)
 
 
-def get(house: House, name: str) -> Workspace:
+def get(house: House, caller: Caller, name: str) -> Workspace:
+    caller.require(Action.WORKSPACE_READ)
     return house.store.workspaces.get(names.workspace(name))
 
 
-def listing(house: House) -> Sequence[Workspace]:
+def listing(house: House, caller: Caller) -> Sequence[Workspace]:
+    caller.require(Action.WORKSPACE_READ)
     return house.store.workspaces.list()

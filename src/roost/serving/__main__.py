@@ -5,9 +5,7 @@ Exits with 0 after `stop` or SIGTERM, 3 when another front lives there, 4 when i
 
 import argparse
 import asyncio
-import fcntl
 import logging
-import os
 import resource
 import signal
 import socket
@@ -18,6 +16,7 @@ from pathlib import Path
 import uvloop
 
 from roost.domain.errors import InvalidInput
+from roost.machine import locks
 from roost.serving import configuration
 from roost.serving.configuration import FrontConfig
 from roost.serving.front import Front
@@ -33,10 +32,8 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder.resolve()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
-    lock = os.open(folder / configuration.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    lock = locks.try_hold(folder / configuration.LOCK)
+    if lock is None:
         log.error("Another front lives in %s.", folder)
         return HELD
     try:

@@ -1,8 +1,6 @@
 """front.json: what an endpoint's front should do. The control plane writes it whole and says `reload`; the front reads it."""
 
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 
 from roost.domain.endpoints import Auth, EndpointKind
 from roost.domain.errors import InvalidInput
+from roost.machine import files
 
 FILE = "front.json"
 LOCK = "front.lock"
@@ -73,15 +72,7 @@ class FrontConfig:
 
 def write(folder: Path, config: FrontConfig) -> None:
     """Replaces front.json whole, or leaves the one that is there; readable by its owner only."""
-    fresh = folder / f".{FILE}.{secrets.token_hex(4)}"
-    try:
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(asdict(config), file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(folder / FILE)
-    finally:
-        fresh.unlink(missing_ok=True)
+    files.write(folder / FILE, json.dumps(asdict(config), indent=1), durable=True)
 
 
 def read(folder: Path) -> FrontConfig:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from fastapi import Request, Response
 
-from roost.api.doors import Access, Desk
+from roost.api.doors import Desk
 from roost.domain.errors import NotFound
+from roost.domain.permissions import Action, Scope
 
 desk = Desk("studio")
 
@@ -29,37 +30,37 @@ _POLICY = (
 """Scripts and styles come from here as files, or not at all: what a run wrote can never become one."""
 
 
-@desk.route("GET", "/", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@desk.route("GET", "/", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def front(request: Request) -> Response:
     return _file(request, "list.html")
 
 
-@desk.route("GET", "/runs/{run_id}", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@desk.route("GET", "/runs/{run_id}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def run(request: Request, run_id: str) -> Response:  # noqa: ARG001 the page's script reads it from its own address
     return _file(request, "run.html")
 
 
-@desk.route("GET", "/data", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@desk.route("GET", "/data", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def data(request: Request) -> Response:
     return _file(request, "data.html")
 
 
-@desk.route("GET", "/data/{name}", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@desk.route("GET", "/data/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def dataset(request: Request, name: str) -> Response:  # noqa: ARG001 as above
     return _file(request, "dataset.html")
 
 
-@desk.route("GET", "/models/{name}", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@desk.route("GET", "/models/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def model(request: Request, name: str) -> Response:  # noqa: ARG001 as above
     return _file(request, "model.html")
 
 
-@desk.route("GET", "/serving", Access.OPEN, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@desk.route("GET", "/serving", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def serving(request: Request) -> Response:
     return _file(request, "serving.html")
 
 
-@desk.route("GET", "/studio/{name}", Access.OPEN, answer=bytes, statuses=_STATUSES, media="*/*")
+@desk.route("GET", "/studio/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media="*/*")
 def asset(request: Request, name: str) -> Response:
     return _file(request, name)
 

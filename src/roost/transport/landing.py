@@ -11,10 +11,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from roost.blobs import umasks
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import DiskFull, InvalidInput
 from roost.domain.files import Entry, EntryKind
+from roost.machine import umasks
 
 OPEN_AT_ONCE = 200
 """So many files are held open together: a process may have a thousand."""

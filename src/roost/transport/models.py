@@ -1,5 +1,5 @@
 """A workspace's models, asked over HTTP: the ops of the door's table that are about models. The agent answers scripts with it
-(`roost.agent.models`), the SDK asks it directly; so `Model` is one class, in jobs and outside of them (`roost_job.models`).
+(`roost.agent.door.models`), the SDK asks it directly; so `Model` is one class, in jobs and outside (`roost_job.models.models`).
 """
 
 import os

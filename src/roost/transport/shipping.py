@@ -14,7 +14,7 @@ from typing import Any
 from roost.domain.errors import Forbidden, InvalidInput, NotFound
 from roost.transport.client import Client, Params, path_of
 from roost.transport.pacing import Pace
-from roost_job.records import FRAME, MAX_BODY
+from roost_job.tracking.records import FRAME, MAX_BODY
 
 log = logging.getLogger("roost.agent")
 SPOOL_SUFFIX = ".spool"

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Dict, List, Optional
 
 from roost_job.exporting import Refused, comparing, samples
-from roost_job.models import Model
+from roost_job.models.models import Model
 from roost_job.run import Run
 from roost_job.scoring.handlers import files
 

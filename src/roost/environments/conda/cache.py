@@ -3,11 +3,11 @@ them go. A prefix has links to their files, so that what is in use costs nothing
 """
 
 import contextlib
-import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
+from roost.machine import locks
 
 PACKAGES = Path("cache", "conda", "pkgs")
 
@@ -30,15 +30,10 @@ def unused(home: Path, since: float) -> list[tuple[Path, int]]:
 
 def drop(package: Path) -> bool:
     """Deletes an unpacked package, unless a build has it now; whoever needs it again fetches it."""
-    descriptor = os.open(package.with_name(f"{package.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as rattler does while it writes or links
-        shutil.rmtree(package)
-        return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
+    with locks.tried(package.with_name(f"{package.name}.lock")) as alone:  # rattler holds it while it writes or links
+        if alone:
+            shutil.rmtree(package)
+        return alone
 
 
 def _packages(folder: Path) -> Iterator[Path]:

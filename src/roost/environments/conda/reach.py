@@ -5,13 +5,13 @@ every environment that names an exact Python.
 import contextlib
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from roost.domain.conda import AWAY_SECONDS
 from roost.environments.conda.settings import Channel
+from roost.machine import files
 
 
 class Reach:
@@ -38,10 +38,8 @@ class Reach:
             if channel.name in gone:
                 kept[_key(channel)] = now
         if kept != known:
-            part = self._path.with_suffix(f".{os.getpid()}")
             with contextlib.suppress(OSError):
-                part.write_text(json.dumps(kept))
-                part.replace(self._path)
+                files.write(self._path, json.dumps(kept))
 
     def _read(self) -> dict[str, float]:
         try:

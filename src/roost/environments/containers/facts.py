@@ -1,15 +1,12 @@
 """What is known of the image of an environment: in its lock, in its prefix, and which images of an engine are needed no more."""
 
-import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from roost.environments.base import IMAGE, Lock
 from roost.environments.containers.engine import Engine
+from roost.machine import locks
 
 FACTS = "image.json"
 """The file in a prefix that says in which image it is used."""
@@ -71,15 +68,13 @@ def home_label(home: Path) -> str:
 def hold(home: Path) -> int:
     """Keeps the images of this home from being dropped as long as this descriptor is open, which a process's end sees to: from
     before one is built or fetched until a prefix says that it needs it. Waits for a drop that has begun."""
-    descriptor = _open(home)
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    return descriptor
+    return locks.hold(_use_file(home), shared=True)
 
 
 def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
     """Images that were built for this home and that none of its prefixes needs any more: id and bytes. None while one is built,
     for nobody knows yet which of them it will be."""
-    with _settled(home) as settled:
+    with locks.tried(_use_file(home)) as settled:
         if not settled:
             return []
     needed = _needed(home)
@@ -93,7 +88,7 @@ def unused(engine: Engine, home: Path) -> list[tuple[str, int]]:
 
 def drop(engine: Engine, home: Path, image: str) -> bool:
     """Deletes an image, unless a container or by now a prefix has it, or one is being built."""
-    with _settled(home) as settled:
+    with locks.tried(_use_file(home)) as settled:  # no image is on its way into a prefix, and none sets out meanwhile
         if not settled or image in _needed(home):
             return False
         client = engine.client()
@@ -112,22 +107,7 @@ def _needed(home: Path) -> set[str]:
     return {facts.id for each in (home / "envs").glob(f"*/{FACTS}") if (facts := read(each.parent)) is not None}
 
 
-def _open(home: Path) -> int:
+def _use_file(home: Path) -> Path:
     place = home / "envs"
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return os.open(place / _USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-@contextlib.contextmanager
-def _settled(home: Path) -> Iterator[bool]:
-    """Whether no image is on its way into a prefix; as long as this lasts, none sets out."""
-    descriptor = _open(home)
-    settled = True
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            settled = False
-        yield settled
-    finally:
-        os.close(descriptor)
+    return place / _USE

@@ -1,0 +1,1 @@
+"""Before the script starts: working copy, inputs, environment, variables, the meeting of several nodes."""

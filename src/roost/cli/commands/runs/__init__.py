@@ -1,0 +1,1 @@
+"""`roost run …`: list, show, logs, metrics, compare; tag, name, describe; cancel, download, repeat, delete."""

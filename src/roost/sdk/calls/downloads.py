@@ -1,0 +1,108 @@
+"""A run's files on this machine. Where the control plane shares this machine they are copied from its folder, else fetched."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from roost.domain import codec, names
+from roost.domain.errors import InvalidInput, NotFound
+from roost.domain.files import RunFile
+from roost.machine import files
+from roost.sdk.connection.connections import Connection
+from roost.transport.abreast import Look, abreast
+from roost.transport.client import path_of
+from roost_job.listing import some
+
+_AT_ONCE = 4
+_STRETCH = 32
+"""Files that a thread takes at a time: of small ones, handing them over takes as long as copying them."""
+
+
+def listing(connection: Connection, run_id: str, prefix: str = "") -> list[RunFile]:
+    """The run's files; with a prefix those of that folder, or that one file."""
+    params = {"prefix": prefix} if prefix else None
+    answer = connection.client.call("GET", path_of("runs", run_id, "files"), params=params)
+    return [codec.decode(RunFile, item) for item in answer["files"]]
+
+
+def fetch(connection: Connection, run_id: str, name: str, target: Path) -> int:
+    """One file of a run to `target`, whose folder is made; its size. Whole or not at all."""
+    name = names.path(name)
+    found = [file for file in listing(connection, run_id, name) if file.path == name]
+    _make(target.parent)
+    if found:
+        return _bring(connection, run_id, found[0], target)
+    # Not listed: another name of a listed one, such as azureml-logs/70_driver_log.txt, or not there at all.
+    try:
+        return connection.client.download(path_of("runs", run_id, "files", name), target)
+    except NotFound:
+        raise NotFound(f"Run {run_id} has no file {name!r}.", hint=_there(connection, run_id)) from None
+
+
+def _there(connection: Connection, run_id: str) -> str:
+    every = [file.path for file in listing(connection, run_id)]
+    return f"It has: {some(every, 10)}." if every else "It has no files."
+
+
+def fetch_folder(
+    connection: Connection,
+    run_id: str,
+    prefix: str,
+    output_directory: str | None,
+    output_paths: Sequence[str] | None,
+    append_prefix: bool,
+) -> None:
+    """The files below `prefix`, a folder: `outputs/model` has `outputs/model/a`, not `outputs/model.pt`."""
+    if output_directory is not None and output_paths is not None:
+        raise InvalidInput("Both `output_directory` and `output_paths` are given.", hint="Give one or the other.")
+    folder = names.path(prefix) if prefix.strip("/") else ""
+    found = [file for file in listing(connection, run_id, folder) if not folder or file.path.startswith(f"{folder}/")]
+    if output_paths is not None:
+        if len(output_paths) != len(found):
+            raise InvalidInput(f"There are {len(output_paths)} `output_paths` for {len(found)} files.")
+        fetch_all(connection, run_id, found, [Path(path) for path in output_paths])
+        return
+    cut = len(folder) + 1 if folder and not append_prefix and output_directory is not None else 0
+    root = Path(output_directory or ".")
+    fetch_all(connection, run_id, found, [root / names.path(file.path)[cut:] for file in found])
+
+
+def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], targets: Sequence[Path]) -> None:
+    """Files of a run, each to its target. All targets are made before the first file is fetched, none twice."""
+    if len(set(targets)) != len(targets):
+        raise InvalidInput("Two files would be written to one place.", hint="Give each its own output path.")
+    for folder in {target.parent for target in targets}:
+        _make(folder)
+    pairs = list(zip(files, targets, strict=True))
+    if len(pairs) <= 1:
+        for file, target in pairs:
+            _bring(connection, run_id, file, target)
+        return
+
+    def bring(some: Sequence[tuple[RunFile, Path]], look: Look) -> None:
+        for pair in some:
+            look()
+            _bring(connection, run_id, *pair, look)
+
+    size = min(_STRETCH, -(-len(pairs) // _AT_ONCE))
+    stretches = [pairs[start : start + size] for start in range(0, len(pairs), size)]
+    abreast(bring, stretches, _AT_ONCE, "roost-fetch")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"The folder {folder} cannot be made: {error.strerror or error}.") from None
+
+
+def _bring(connection: Connection, run_id: str, file: RunFile, target: Path, look: Look = lambda: None) -> int:
+    """Into a folder that is there."""
+    if target.is_dir():
+        raise InvalidInput(f"{target} is a folder; {file.path!r} cannot be written there.")
+    shared = connection.bytes.shared if file.blob else None
+    if shared is None:
+        route = path_of("runs", run_id, "files", file.path)
+        return connection.client.download(route, target, progress=lambda *_: look())
+    with files.replacing(target) as part:
+        shared.copy_to(file.blob, part, 0o644, lambda _: look())
+    return file.size

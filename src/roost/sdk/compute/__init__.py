@@ -1,0 +1,1 @@
+"""Compute targets: clusters, machines to attach, and the kinds that Roost does not have."""

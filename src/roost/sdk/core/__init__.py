@@ -1,0 +1,1 @@
+"""The workspace and what every other object of the SDK needs: configuration files, authentication, secrets, printed forms."""

@@ -1,0 +1,96 @@
+"""Authentication objects of the Azure ML SDK v1: accepted wherever scripts pass them, and not needed. What counts is Roost's own
+token (ROOST_TOKEN, or that of the embedded control plane), and that is what they hand out; nothing is asked of Azure.
+"""
+
+# ruff: noqa: ARG002
+# The signatures are the Azure ML SDK v1's: their parameters mean nothing here, and are accepted all the same.
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from roost.domain.errors import InvalidInput
+from roost.sdk.connection.connections import connect
+
+_GOOD_FOR = 24 * 3600
+
+
+class Audience(Enum):
+    """Whom a token of Azure would be for."""
+
+    ARM = "ARM"
+    AML = "AML"
+    arm = ARM
+    aml = AML
+
+
+class AccessToken(NamedTuple):
+    token: str
+    expires_on: int
+
+
+class AbstractAuthentication:
+    """Roost's own token, under the methods that scripts call."""
+
+    def get_authentication_header(self) -> dict[str, str]:
+        """The header that the control plane's HTTP API takes."""
+        return {"Authorization": f"Bearer {connect().token}"}
+
+    def get_token(self, *scopes: object, **kwargs: object) -> AccessToken:
+        """Roost's token; it does not expire, and is said to do so in a day for those who ask again."""
+        return AccessToken(connect().token, int(time.time()) + _GOOD_FOR)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class InteractiveLoginAuthentication(AbstractAuthentication):
+    """No browser opens: there is nobody to log in at."""
+
+    def __init__(self, force: bool = False, tenant_id: str | None = None, cloud: str | None = None) -> None:
+        pass
+
+
+class ServicePrincipalAuthentication(AbstractAuthentication):
+    """The password is not kept and goes nowhere."""
+
+    def __init__(
+        self,
+        tenant_id: str,
+        service_principal_id: str,
+        service_principal_password: str,
+        cloud: str = "AzureCloud",
+        _enable_caching: bool = False,
+    ) -> None:
+        pass
+
+
+class MsiAuthentication(AbstractAuthentication):
+    """Managed identities are Azure's; here every process of the user has the same token."""
+
+    def __init__(self, identity_config: object = None, cloud: str = "AzureCloud") -> None:
+        pass
+
+
+class AzureCliAuthentication(AbstractAuthentication):
+    """Azure's command line is not asked."""
+
+    def __init__(self, cloud: str | None = None) -> None:
+        pass
+
+
+class TokenAuthentication(AbstractAuthentication):
+    """A token that the caller's own function gets."""
+
+    def __init__(self, get_token_for_audience: Callable[[Audience], str], cloud: str = "AzureCloud") -> None:
+        if not callable(get_token_for_audience):
+            raise InvalidInput(
+                f"get_token_for_audience must be a function, got {type(get_token_for_audience).__name__}.",
+                hint="TokenAuthentication(get_token_for_audience=lambda audience: token)",
+            )
+        self._get_token_for_audience = get_token_for_audience
+
+    def get_token(self, audience: Audience = Audience.ARM) -> str:  # type: ignore[override]  # the SDK's own
+        """What the function gives for this audience; Roost itself does not use it."""
+        return self._get_token_for_audience(audience)

@@ -1,0 +1,1 @@
+"""Datastores and datasets, and how runs are given data and write it."""

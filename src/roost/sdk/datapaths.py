@@ -1,5 +1,0 @@
-"""`DataPath`: a place in a datastore; `DataPathComputeBinding`: how a run is given it. Both are the job library's."""
-
-from roost_job.datapaths import DataPath, DataPathComputeBinding
-
-__all__ = ["DataPath", "DataPathComputeBinding"]

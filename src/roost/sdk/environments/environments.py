@@ -1,0 +1,371 @@
+"""`Environment`: what a script is run with, in the Azure ML SDK v1's own shape. It is registered, found again, and submitted;
+what it asks for is worked out in `domain/environments.py` and built by a build agent.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roost.domain import codec, environments, recipes
+from roost.domain import environments as domain
+from roost.domain.containers import DockerUse
+from roost.domain.environments import EnvironmentUse
+from roost.domain.errors import InvalidInput
+from roost.domain.runs import RunSpec
+from roost.sdk import late
+from roost.sdk.environments import sections
+from roost.sdk.environments.conda_dependencies import FILE_NAME, CondaDependencies, requirement_lines
+from roost.sdk.environments.sections import ContainerRegistry, DockerSection, PythonSection, SparkSection
+from roost.transport.client import path_of
+
+if TYPE_CHECKING:
+    from roost.sdk.core.workspaces import Workspace
+    from roost.sdk.runs.runs import Run
+
+DEFINITION_FILE = "azureml_environment.json"
+CURATED = "azureml-"
+"""How the names of curated environments begin."""
+
+
+class Environment:
+    """A Python with packages and variables. Constructing checks the name only; what cannot be built says so when submitted."""
+
+    def __init__(self, name: str, **kwargs: object) -> None:
+        if kwargs:
+            raise InvalidInput(f"Environment() has no parameter {', '.join(map(repr, kwargs))}.")
+        self.name = environments.name(name)
+        self.version: str | None = None
+        self.python = PythonSection()
+        self.docker = DockerSection()
+        self.spark = SparkSection()
+        self.environment_variables: dict[str, str] = {}
+        self.inferencing_stack_version: str | None = None
+        self._notes: tuple[str, ...] = ()
+        self._kept = _Kept()
+
+    # ---- where it comes from
+
+    @staticmethod
+    def from_conda_specification(name: str, file_path: str | os.PathLike[str]) -> "Environment":
+        """From conda's environment file: channels, packages, a `pip` section, variables."""
+        made = Environment(name)
+        made.python.conda_dependencies = CondaDependencies(file_path)
+        return made
+
+    @staticmethod
+    def from_pip_requirements(
+        name: str, file_path: str | os.PathLike[str], pip_version: str | None = None
+    ) -> "Environment":
+        """From a requirements file, on the Python of the one who calls."""
+        made = Environment(name)
+        made.python.conda_dependencies.set_pip_requirements(requirement_lines(Path(file_path)))
+        if pip_version:
+            made.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
+        return made
+
+    @staticmethod
+    def from_existing_conda_environment(name: str, conda_environment_name: str) -> "Environment":
+        """The packages of a conda environment of this machine: as `conda env export` has them, else as its folder says."""
+        made = Environment(name)
+        structure = late.conda_environments.read(conda_environment_name)
+        made.python.conda_dependencies = CondaDependencies(_underlying_structure=structure)
+        return made
+
+    @staticmethod
+    def from_docker_image(
+        name: str,
+        image: str,
+        container_registry: object = None,
+        conda_specification: str | None = None,
+        pip_requirements: str | None = None,
+    ) -> "Environment":
+        """In an image. With packages they are installed beside it; without, its own Python runs as it is."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.enabled = True
+        made.docker.base_image = image
+        if container_registry is not None:
+            if not isinstance(container_registry, ContainerRegistry):
+                kind = type(container_registry).__name__
+                raise InvalidInput(f"container_registry must be a ContainerRegistry, got {kind}.")
+            made.docker.base_image_registry = container_registry
+        # Azure's own images mean a plain Linux, natively where they cannot be had: there is no Python of its own to speak of.
+        made.python.user_managed_dependencies = not (conda_specification or pip_requirements or recipes.is_azure(image))
+        return made
+
+    @staticmethod
+    def from_dockerfile(
+        name: str, dockerfile: str, conda_specification: str | None = None, pip_requirements: str | None = None
+    ) -> "Environment":
+        """In an image that is built from a Dockerfile, its text or its path. Packages as for an image."""
+        made = _with_packages(name, conda_specification, pip_requirements)
+        made.docker.enabled = True
+        made.docker.base_image = None
+        made.docker.base_dockerfile = dockerfile
+        made.python.user_managed_dependencies = not (conda_specification or pip_requirements)
+        made.docker.definition()  # a file that is not there is said now
+        return made
+
+    @staticmethod
+    def get(workspace: "Workspace", name: str, version: str | None = None, label: str | None = None) -> "Environment":
+        """The registered one, the newest version when none is named; or a curated one, by Azure's name for it."""
+        if label is not None and (label != "latest" or version is not None):
+            raise InvalidInput(
+                f"Environments have versions and no labels but 'latest'; label={label!r}, version={version!r}.",
+                hint="Give a version, or neither for the newest.",
+            )
+        if str(name).lower().startswith(CURATED):
+            return late.curated.get(name, version)
+        _check_workspace(workspace)
+        route = path_of("workspaces", workspace.name, "environments", environments.name(name))
+        params = {"version": str(version)} if version is not None else None
+        return _registered(
+            codec.decode(domain.Environment, workspace._connection.client.call("GET", route, params=params))
+        )
+
+    @staticmethod
+    def list(workspace: "Workspace") -> "dict[str, Environment]":
+        """The newest version of each registered one and the curated ones, by name; a curated name that is not listed is found
+        by its pattern."""
+        known = late.curated.Environments({each.name: each for each in registered(workspace)})
+        known.update({each.name: each for each in late.curated.listing()})
+        return known
+
+    @staticmethod
+    def add_private_pip_wheel(workspace: "Workspace", file_path: str | os.PathLike[str], exist_ok: bool = False) -> str:
+        """Keeps a wheel that no index has; the line to give to `add_pip_package`."""
+        return late.private_wheels.add(workspace, file_path, exist_ok)
+
+    # ---- what can be done with it
+
+    def register(self, workspace: "Workspace", build_on_register: bool | None = None) -> "Environment":
+        """Keeps it in the workspace; with its version. The same definition again is the same version. With `build_on_register`
+        its build is begun as well."""
+        environments.own_name(self.name)
+        _check_workspace(workspace)
+        definition = self._definition()
+        recipes.refuse_credentials(definition)
+        keep_passwords(workspace, self)
+        route = path_of("workspaces", workspace.name, "environments", self.name)
+        body = {"definition": definition}
+        kept = codec.decode(domain.Environment, workspace._connection.client.call("PUT", route, json=body))
+        made = _registered(kept)
+        if build_on_register:
+            made.build(workspace)
+        return made
+
+    def clone(self, new_name: str) -> "Environment":
+        """One of one's own, to be changed and registered. What a curated one says of its name is not said of its clone."""
+        made = _from_definition(environments.name(new_name), deepcopy(self._definition()))
+        made._notes = ()
+        return made
+
+    def build(self, workspace: "Workspace", image_build_compute: object = None, offline: bool = False) -> "Run":
+        """Builds it ahead, as a run that lists its packages, on this machine or the compute that is named; watch it with
+        `wait_for_completion(show_output=True)`. `offline` takes what `archive` has kept, with no network."""
+        _check_workspace(workspace)
+        chosen = late.archives.offline(self, workspace) if offline else self
+        return late.building.build(chosen, workspace, target=image_build_compute)
+
+    def archive(self, workspace: "Workspace") -> dict[str, Any]:
+        """Keeps every file of its lock in the control plane, so that it can be installed when no index has them any more; waits,
+        the log on stderr. What is kept: `files`, `bytes`, `complete`, `missing`, `python` (which the machine has to have).
+        That of a run: `run.get_environment().archive(ws)`."""
+        _check_workspace(workspace)
+        return late.archives.facts(late.archives.keep(self, workspace))
+
+    def build_local(self, workspace: "Workspace", platform: str | None = None, **kwargs: object) -> str:
+        """Builds it now, the log on the terminal; the folder it is installed in where the nodes are this machine's own."""
+        return late.building.build_local(self, workspace, platform, **kwargs)
+
+    def get_image_details(self, workspace: "Workspace") -> dict[str, Any]:
+        """Whether it is built, and what was installed: Roost's environments are prefixes named by their lock, or images."""
+        return late.building.details(self, workspace)
+
+    @property
+    def lock(self) -> str | None:
+        """Of the environment of a run: exactly what was installed, as text. It is installed again as it is when the environment
+        is submitted unchanged. None for any other."""
+        return self._kept.text() if self._kept.text is not None else None
+
+    def save_to_directory(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes the definition as JSON and the conda file beside it."""
+        folder = Path(path)
+        if folder.exists() and not overwrite:
+            raise InvalidInput(f"The folder {str(folder)!r} exists already.", hint="Give overwrite=True to replace it.")
+        if folder.exists():
+            shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+        folder.mkdir(parents=True)
+        whole = {"name": self.name, "version": self.version, **self._definition()}
+        (folder / DEFINITION_FILE).write_text(json.dumps(whole, indent=4) + "\n", encoding="utf-8")
+        if not self.python.user_managed_dependencies:
+            self.python.loaded().save(folder / FILE_NAME)
+
+    @staticmethod
+    def load_from_directory(path: str | os.PathLike[str]) -> "Environment":
+        """What `save_to_directory` wrote; the conda file wins over the definition's own copy."""
+        file = Path(path, DEFINITION_FILE)
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+            name = data["name"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidInput(f"There is no environment in {str(path)!r}: {error}.") from None
+        made = _from_definition(name, data)
+        made.version = data.get("version")
+        if (conda := Path(path, FILE_NAME)).is_file():
+            made.python.conda_dependencies = CondaDependencies(conda)
+        return made
+
+    # ---- inside
+
+    def _definition(self) -> dict[str, Any]:
+        notes = {"notes": list(self._notes)} if self._notes else {}
+        return {
+            **notes,
+            "environmentVariables": dict(self.environment_variables),
+            "python": self.python.definition(),
+            "docker": self.docker.definition(),
+            "spark": self.spark.definition(),
+            "inferencingStackVersion": self.inferencing_stack_version,
+        }
+
+    def _use(self, docker: DockerUse | None = None) -> EnvironmentUse:
+        """What a run is submitted with; InvalidInput when that cannot be built."""
+        definition = self._definition()
+        sections.check_spark(self.spark)
+        recipe = recipes.recipe(definition, docker)
+        recipes.check_python(self.name, recipe)
+        lock = self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
+        how = {"archive": self._kept.archive, "offline": self._kept.offline} if lock else {}
+        return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock, **how)
+
+    def _kept_lock(self) -> str:
+        """The lock of the run that it is from; empty for none, and for one that was changed since."""
+        recipe = recipes.recipe(self._definition()) if self._kept.lock else None
+        return self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
+
+    def _install_from(self, lock: str, *, archive: bool = False, offline: bool = False) -> None:
+        """It is installed from that lock, whose files are kept then, or taken from what is kept."""
+        recipe = recipes.recipe(self._definition())
+        self._kept = _Kept(recipe.key if recipe is not None else "", lock, archive=archive, offline=offline)
+
+    def _interpreter(self, docker: DockerUse | None = None) -> str:
+        """The Python of a run whose user manages the packages: the one named, else the one that submits; in an image it is
+        looked for when the run is prepared."""
+        path = self.python.interpreter_path
+        if self.python.user_managed_dependencies and recipes.recipe(self._definition(), docker) is not None:
+            return sys.executable
+        if not self.python.user_managed_dependencies or path in ("", "python", None):
+            return sys.executable
+        found = str(path) if os.path.isabs(path) else shutil.which(str(path))
+        if not found:
+            raise InvalidInput(
+                f"interpreter_path {path!r} is no program on this machine.", hint="Give the absolute path of a Python."
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return json.dumps({"name": self.name, "version": self.version, **self._definition()}, indent=4)
+
+
+def _check_workspace(given: object) -> None:
+    """InvalidInput for what is no workspace: None above all, of a variable that was never set."""
+    if not isinstance(given, late.Workspace):
+        raise InvalidInput(
+            f"workspace must be a Workspace, got {type(given).__name__}.", hint="ws = Workspace.from_config() gives it."
+        )
+
+
+def _with_packages(name: str, conda: str | None, pip: str | None) -> Environment:
+    if conda and pip:
+        raise InvalidInput("Both conda_specification and pip_requirements are given.", hint="Give one or the other.")
+    if conda:
+        return Environment.from_conda_specification(name, conda)
+    return Environment.from_pip_requirements(name, pip) if pip else Environment(name)
+
+
+def registered(workspace: "Workspace") -> list[Environment]:
+    """The newest version of each registered one."""
+    answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "environments"))
+    return [_registered(codec.decode(domain.Environment, item)) for item in answer["environments"]]
+
+
+def versions(workspace: "Workspace", name: str) -> list[str]:
+    """Of a registered one, the newest first; none for a name that is not registered."""
+    route = path_of("workspaces", workspace.name, "environments")
+    answer = workspace._connection.client.call("GET", route, params={"name": environments.name(name)})
+    return [str(item["version"]) for item in answer["environments"]]
+
+
+def _registered(record: domain.Environment) -> Environment:
+    made = _from_definition(record.name, record.definition)
+    made.version = record.version
+    return made
+
+
+def keep_passwords(workspace: "Workspace", environment: Environment | None) -> None:
+    """The password of a private registry goes to the key vault, and nowhere else."""
+    secrets = environment.docker.base_image_registry.secrets() if environment is not None else {}
+    if secrets:
+        route = path_of("workspaces", workspace.name, "secrets")
+        workspace._connection.client.call("PUT", route, json={"secrets": secrets})
+
+
+def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:
+    """Registers the environment that a run is submitted with, as the SDK does; the spec with its version."""
+    return replace(spec, environment=noted(workspace, spec.environment)) if spec.environment is not None else spec
+
+
+def noted(workspace: "Workspace", use: EnvironmentUse) -> EnvironmentUse:
+    """An environment as it is used, registered if it was not; with its version."""
+    if use.version or use.name.lower().startswith(environments.RESERVED):
+        return use
+    route = path_of("workspaces", workspace.name, "environments", use.name)
+    answer = workspace._connection.client.call("PUT", route, json={"definition": use.definition})
+    return replace(use, version=str(answer["version"]))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The lock that an environment was installed from, in the run that it is of."""
+
+    key: str = ""
+    """Of the recipe: a changed one is resolved anew."""
+    lock: str = ""
+    text: Callable[[], str] | None = None
+    archive: bool = False
+    offline: bool = False
+
+
+def of_run(use: EnvironmentUse, docker: DockerUse | None, lock: str, text: Callable[[], str]) -> Environment:
+    """The environment that a run was submitted with, and the blob and text of what was installed, if it got that far."""
+    made = _from_definition(use.name, use.definition)
+    made.version = use.version or None
+    if lock and (recipe := recipes.recipe(made._definition(), docker)) is not None:
+        made._kept = _Kept(recipe.key, lock, text)
+    return made
+
+
+def plain(interpreter: str, variables: Mapping[str, str]) -> Environment:
+    """What a run without an environment has: an interpreter as it is."""
+    made = Environment("user-managed")
+    made.python.user_managed_dependencies = True
+    made.python.interpreter_path = interpreter
+    made.environment_variables = dict(variables)
+    return made
+
+
+def _from_definition(name: str, definition: Mapping[str, Any]) -> Environment:
+    made = Environment(name)
+    made.environment_variables = dict(definition.get("environmentVariables") or {})
+    made.python = PythonSection.of(definition.get("python") or {})
+    made.docker = DockerSection.of(definition.get("docker") or {})
+    made.spark = SparkSection.of(definition.get("spark") or {})
+    made.inferencing_stack_version = definition.get("inferencingStackVersion")
+    made._notes = tuple(definition.get("notes") or ())
+    return made

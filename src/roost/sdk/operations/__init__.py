@@ -1,0 +1,1 @@
+"""What an operator does: back-ups, checks, upkeep, environments built ahead and archived."""

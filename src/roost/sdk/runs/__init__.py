@@ -1,0 +1,1 @@
+"""Experiments, runs and what is submitted: configurations, snapshots of source folders, runs that live in this process."""

@@ -1,0 +1,86 @@
+"""Ships what a killed process left of its interactive run. Whoever connects next on this machine does it, exactly once.
+
+The folder's lock is held by a living owner, so whoever gets it is alone; the server takes each byte in once, by offset.
+"""
+
+import json
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from roost.domain import codec
+from roost.domain.errors import NotFound
+from roost.domain.runs import Reason, Run, RunStatus
+from roost.machine.locks import FileLock
+from roost.sdk.connection.connections import Connection
+from roost.sdk.runs import interactive_outputs
+from roost.sdk.runs.interactive import HEARTBEAT, LOCK, OWNER, report, spools_of
+from roost.transport.client import path_of
+from roost.transport.shipping import Shipper
+from roost_job.exceptions import AzureMLException
+
+_AFTER = 10 * HEARTBEAT
+"""So long after its last sign a process that was busy may still have written outputs."""
+
+
+def begin(connection: Connection, url: str) -> threading.Thread | None:
+    """Salvages in the background, if there is anything; the thread that does. A process that is about to end waits for it:
+    a short one may be the only one that comes."""
+    try:
+        if not any(spools_of(connection.home).iterdir()):
+            return None
+    except OSError:
+        return None
+    _ = connection.bytes.carrier  # loaded here: a process that is about to end loads nothing that uses threads
+    thread = threading.Thread(target=salvage, args=(connection, url), name="roost-salvage")
+    thread.start()
+    return thread
+
+
+def salvage(connection: Connection, url: str) -> list[str]:
+    """Ships every folder whose owner is gone and whose control plane is this one; the runs' ids."""
+    done: list[str] = []
+    for folder in sorted(spools_of(connection.home).iterdir()):
+        if not (folder / OWNER).is_file():
+            continue
+        lock = FileLock(folder / LOCK)
+        # What cannot be shipped now stays for the next one; a process that is about to end begins no thread for a large file.
+        with suppress(AzureMLException, OSError, RuntimeError):
+            if lock.acquire(wait=False):
+                run_id = _ship(connection, folder, url)
+                done += [run_id] if run_id else []
+        lock.release()
+    return done
+
+
+def _ship(connection: Connection, folder: Path, url: str) -> str:
+    """Ships one folder and ends its run; its id, or nothing when it belongs to another control plane."""
+    try:
+        owner = json.loads((folder / OWNER).read_bytes())
+        run_id, at, pid, owns = str(owner["run_id"]), str(owner["url"]), int(owner["pid"]), bool(owner["owns"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    if at != url:
+        return ""
+    with suppress(NotFound):
+        run = codec.decode(Run, connection.client.call("GET", path_of("runs", run_id)))
+        last_sign = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+        Shipper(connection.client, run_id).ship_spools(folder)
+        if (tracked := interactive_outputs.read(folder)) is not None:
+            tracked.keep(connection, run_id, until=last_sign + _AFTER)
+        if owns and not run.status.is_terminal:
+            words = (
+                f"Process {pid}, which logged this run, ended without run.complete(); what it logged was sent later."
+            )
+            report(
+                connection.client,
+                run_id,
+                RunStatus.FAILED,
+                Reason.CLIENT_LOST,
+                words,
+                at=max(last_sign, run.heard_at or 0.0),
+            )
+        shutil.rmtree(folder, ignore_errors=True)
+        return run_id
+    return ""

@@ -1,0 +1,1 @@
+"""Registered models inside a job. Python 3.6+, standard library only."""
