@@ -1,13 +1,14 @@
 """What every store promises of endpoints (`roost.store.base.Endpoints`), as tests."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from tests.contracts.store import WS, StoreContract, at_once
 
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Replica, Version
-from roost.domain.errors import EndpointConflict, EndpointNotFound
-from roost.store.base import EndpointLease, Store
+from roost.domain.errors import Conflict, EndpointConflict, EndpointNotFound
+from roost.store.base import ENDPOINTS, Lease, Standing, Store
 
 SPEC = EndpointSpec(versions=(Version(entry_script="score.py", models=("net:1",)),))
 OTHER = EndpointSpec(versions=(Version(entry_script="score.py", models=("net:2",)),))
@@ -18,9 +19,13 @@ def made(store: Store, name: str = "birds", port: int = 20_001) -> Endpoint:
     return store.endpoints.create(endpoint, b"sealed", generations=1)
 
 
-def leased(store: Store, at: float = 10.0) -> EndpointLease:
-    (lease,) = store.endpoints.lease(at=at, seconds=5.0, limit=10)
-    return lease
+def taken(store: Store, at: float = 10.0) -> Sequence[Lease]:
+    return store.leases.take(ENDPOINTS, at=at, seconds=5.0, limit=10)
+
+
+def leased(store: Store, at: float = 10.0) -> tuple[Lease, Standing]:
+    (lease,) = taken(store, at)
+    return lease, store.endpoints.standing(WS, "birds")
 
 
 class EndpointsContract(StoreContract):
@@ -60,43 +65,42 @@ class EndpointsContract(StoreContract):
 
     def test_work_is_leased_to_one_and_written_only_by_its_holder(self, store: Store) -> None:
         made(store)
-        lease = leased(store)
-        assert store.endpoints.lease(at=11.0, seconds=5.0, limit=10) == []
-        good = replace(
-            lease.standing, good=SPEC, endpoint=replace(lease.standing.endpoint, state=EndpointState.HEALTHY, error="x")
-        )
-        assert store.endpoints.settle(lease, good)
+        lease, before = leased(store)
+        assert taken(store, 11.0) == []
+        good = replace(before, good=SPEC, endpoint=replace(before.endpoint, state=EndpointState.HEALTHY, error="x"))
+        assert store.endpoints.settle(before, good, lease=lease)
         now = store.endpoints.get(WS, "birds")
         assert (now.state, now.error, now.revision) == (EndpointState.HEALTHY, "x", 2)
         assert store.endpoints.standing(WS, "birds").good == SPEC
-        assert store.endpoints.renew(lease, until=30.0)
-        assert store.endpoints.lease(at=20.0, seconds=5.0, limit=10) == []
-        store.endpoints.release(lease, due_at=25.0)
-        assert store.endpoints.lease(at=24.0, seconds=5.0, limit=10) == []
-        again = leased(store, 25.0)
-        assert not store.endpoints.renew(lease, until=40.0)
-        assert not store.endpoints.settle(lease, replace(lease.standing, good=OTHER))
+        assert store.leases.renew([lease], until=30.0) == []
+        assert taken(store, 20.0) == []
+        store.leases.release(lease, due=25.0)
+        assert taken(store, 24.0) == []
+        _, again = leased(store, 25.0)
+        assert store.leases.renew([lease], until=40.0) == [lease]
+        with pytest.raises(Conflict, match="birds"):
+            store.endpoints.settle(before, replace(before, good=OTHER), lease=lease)
         assert store.endpoints.standing(WS, "birds").good == SPEC
-        assert again.standing.good == SPEC
+        assert again.good == SPEC
 
     def test_what_is_asked_meanwhile_is_neither_overwritten_nor_late(self, store: Store) -> None:
         made(store)
-        lease = leased(store)
+        lease, before = leased(store)
         store.endpoints.ask(WS, "birds", OTHER, seen=1, generations=2, at=11.0)
-        assert not store.endpoints.settle(lease, replace(lease.standing, good=SPEC))
-        store.endpoints.release(lease, due_at=100.0)
-        assert leased(store, 12.0).standing.endpoint.spec == OTHER
+        assert not store.endpoints.settle(before, replace(before, good=SPEC), lease=lease)
+        store.leases.release(lease, due=100.0)
+        assert leased(store, 12.0)[1].endpoint.spec == OTHER
 
     def test_leases_of_one_that_is_gone_are_inherited(self, store: Store) -> None:
         made(store)
         leased(store)
-        store.endpoints.inherit()
+        store.leases.inherit()
         leased(store, 10.5)
 
     def test_one_that_is_being_deleted_is_there_for_its_loop_alone(self, store: Store) -> None:
         made(store)
-        lease = leased(store)
-        assert not store.endpoints.remove(lease)
+        lease, _ = leased(store)
+        assert not store.endpoints.remove(WS, "birds", lease=lease)
         store.endpoints.retire(WS, "birds", at=11.0)
         with pytest.raises(EndpointNotFound):
             store.endpoints.get(WS, "birds")
@@ -106,11 +110,15 @@ class EndpointsContract(StoreContract):
             made(store)
         assert store.endpoints.list(WS) == []
         assert store.endpoints.using(WS, "net:1") == ["birds"]
-        store.endpoints.release(lease, due_at=100.0)
-        last = leased(store, 12.0)
-        assert last.standing.deleting
-        assert store.endpoints.remove(last)
+        store.leases.release(lease, due=100.0)
+        last, standing = leased(store, 12.0)
+        assert standing.deleting
+        with pytest.raises(Conflict, match="birds"):
+            store.endpoints.remove(WS, "birds", lease=lease)
+        assert store.endpoints.remove(WS, "birds", lease=last)
+        assert taken(store, 1000.0) == []
         made(store)
+        leased(store)
 
     def test_replicas(self, store: Store) -> None:
         made(store)

@@ -6,7 +6,7 @@ from tests.contracts.store import WS, StoreContract, at_once, event, submission
 from roost.domain.environments import Archive, Build, Environment
 from roost.domain.errors import NotFound
 from roost.domain.runs import RunStatus
-from roost.store.base import Store
+from roost.store.base import RUNS, Store
 
 
 def environment(name: str = "mine", **definition: object) -> Environment:
@@ -100,14 +100,14 @@ class EnvironmentsContract(StoreContract):
         assert store.environments.end_build("k", "p", lock="l") == Build(key="k", platform="p", lock="l")
 
     def test_all_runs_in_a_status_are_made_due(self, store: Store) -> None:
-        for name in ("first", "second"):
-            self.preparing(store, name)
-        statuses = (RunStatus.PREPARING,)
-        for lease in store.runs.lease(statuses=statuses, at=10.0, seconds=5.0, limit=9):
-            store.runs.release(lease.run.id, lease.token, due_at=100.0)
-        assert store.runs.lease(statuses=statuses, at=20.0, seconds=5.0, limit=9) == []
+        first, second, run = (self.preparing(store, name) for name in ("first", "second", "third"))
+        for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
+            store.runs.apply(run, event(status))
+        for lease in store.leases.take(RUNS, at=10.0, seconds=5.0, limit=9):
+            store.leases.release(lease, due=100.0)
+        assert store.leases.take(RUNS, at=20.0, seconds=5.0, limit=9) == []
         store.runs.touch_all(RunStatus.PREPARING)
-        assert len(store.runs.lease(statuses=statuses, at=20.0, seconds=5.0, limit=9)) == 2
+        assert [lease.key for lease in store.leases.take(RUNS, at=20.0, seconds=5.0, limit=9)] == [first, second]
 
     def test_what_is_kept_of_a_lock_is_put_replaced_and_dropped(self, store: Store) -> None:
         assert store.environments.archive("ab" * 32) is None

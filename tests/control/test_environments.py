@@ -45,7 +45,7 @@ def plane(house: House, engine: ScriptedEngine, clock: Clock) -> Builds:
 
 
 BUILDING = (RunStatus.PREPARING, Reason.BUILDING_ENVIRONMENT)
-WAITING = (RunStatus.PREPARING, Reason.WAITING_FOR_ENVIRONMENT)
+WAITING = (RunStatus.PREPARING, Reason.WAITING_FOR_BUILD)
 
 
 def test_built_then_run_with_the_lock(plane: Builds) -> None:

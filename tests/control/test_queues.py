@@ -98,11 +98,11 @@ def test_an_agent_that_is_let_in_has_started(plane: Plane) -> None:
 def test_an_agent_that_is_quicker_than_the_look_keeps_its_word(plane: Plane) -> None:
     run = held(plane)
     plane.clock.pass_by(LOOK_SECONDS + 1)
-    [work] = plane.control.load()
-    outcome = plane.control.act(work)
+    [job] = plane.look()
+    finding = job.noun.act(job.work)
     let_in(plane, run)
     runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
-    plane.control.release(work, plane.control.apply(work, outcome))
+    plane.finish(job, finding)
     assert plane.run(run).status is RunStatus.RUNNING
 
 

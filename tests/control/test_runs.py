@@ -7,7 +7,9 @@ from tests.control.engines import ScriptedEngine
 from tests.services.houses import ANN, Clock, make_house, submit, submit_interactive
 
 from roost.control.compute import LEAST_STARTS, START_SECONDS
-from roost.control.runs import NEW_AT_ONCE, RunsControl
+from roost.control.loop import LEASE_SECONDS, Job, Loop
+from roost.control.runs import NewRuns, RunsControl, parts
+from roost.control.watching import Finding
 from roost.domain.errors import Conflict, DiskFull, Unavailable
 from roost.domain.plans import Access, Errand
 from roost.domain.runs import Reason, Run, RunStatus
@@ -30,13 +32,23 @@ class Plane:
         self.restart()
 
     def restart(self) -> None:
-        self.control = RunsControl(self.house, dict.fromkeys(self.house.engines, self.engine), _access)
+        self.loop = Loop(self.house.store.leases, self.house.signals, self.clock)
+        self.parts = parts(self.house, dict.fromkeys(self.house.engines, self.engine), _access)
+
+    def look(self) -> list[Job[Run, Finding]]:
+        """One pass, without what the workers would do."""
+        return list(self.loop.look(self.parts))
+
+    def finish(self, job: Job[Run, Finding], finding: Finding | None = None) -> None:
+        """As a worker does it; but what raises is the test's."""
+        found = finding or job.noun.act(job.work)
+        self.loop.release(job, job.noun.apply(job.lease, job.work, found))
 
     def turn(self) -> None:
         """Passes until nothing is due."""
-        while work := self.control.load():
-            for lease in work:
-                self.control.release(lease, self.control.apply(lease, self.control.act(lease)))
+        while jobs := self.look():
+            for job in jobs:
+                self.finish(job)
 
     def later(self, seconds: float) -> None:
         """Time passes a second at a time, as the loop's timer has it."""
@@ -129,12 +141,12 @@ def test_an_obstacle_that_stays_fails_the_run(plane: Plane) -> None:
 
 def test_a_fast_agent_that_is_running_before_its_handle_is_written(plane: Plane) -> None:
     run = submit(plane.house)
-    while not (work := plane.control.load()):
+    while not (jobs := plane.look()):
         pass
-    (lease,) = work
-    finding = plane.control.act(lease)
+    (job,) = jobs
+    finding = job.noun.act(job.work)
     runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
-    plane.control.apply(lease, finding)
+    plane.finish(job, finding)
     now = plane.run(run)
     assert (now.status, now.reason, now.handle) == (RunStatus.RUNNING, Reason.SCRIPT_STARTED, f"{run.id}:1")
 
@@ -142,13 +154,13 @@ def test_a_fast_agent_that_is_running_before_its_handle_is_written(plane: Plane)
 @pytest.mark.parametrize("asked_first", [True, False])
 def test_a_cancel_while_the_agent_is_started(plane: Plane, asked_first: bool) -> None:
     run = submit(plane.house)
-    (lease,) = plane.control.load()
-    finding = plane.control.act(lease)
+    (job,) = plane.look()
+    finding = job.noun.act(job.work)
     if asked_first:
         runs.cancel(plane.house, ANN, run.id)
     else:  # a cancel that saw the run Queued, and came after it was claimed
         runs.move(plane.house, run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
-    plane.control.apply(lease, finding)
+    plane.finish(job, finding)
     if asked_first:
         assert plane.run(run).status is RunStatus.CANCEL_REQUESTED
         assert plane.run(run).handle == f"{run.id}:1"
@@ -202,11 +214,11 @@ def test_a_few_runs_start_at_once(tmp_path: Path, engine: ScriptedEngine, clock:
 
 def test_new_runs_are_queued_in_their_order_however_many(tmp_path: Path, engine: ScriptedEngine, clock: Clock) -> None:
     plane = Plane(make_house(tmp_path, clock=clock), engine, clock)
-    made = [submit(plane.house) for _ in range(NEW_AT_ONCE + 5)]
+    made = [submit(plane.house) for _ in range(NewRuns.limit + 5)]
     with plane.house.signals.listen(CONTROL) as bell:
-        plane.control.load()
+        plane.look()
         assert bell.wait(0), "the rest is looked at without waiting for a timer"
-    assert [plane.run(each).status for each in made[2:NEW_AT_ONCE]] == [RunStatus.QUEUED] * (NEW_AT_ONCE - 2)
+    assert [plane.run(each).status for each in made[2 : NewRuns.limit]] == [RunStatus.QUEUED] * (NewRuns.limit - 2)
     plane.turn()
     assert {plane.run(each).status for each in made[2:]} == {RunStatus.QUEUED}
     plane.house.store.close()
@@ -272,10 +284,10 @@ def test_a_salvage_that_cannot_be_started_ends_the_run(plane: Plane) -> None:
 def test_an_agent_that_ended_its_run_between_lease_and_look_is_not_lost(plane: Plane) -> None:
     run = _running(plane)
     plane.clock.pass_by(10)
-    (lease,) = plane.control.load()
+    (job,) = plane.look()
     plane.engine.kill(run.id)
     runs.report(plane.house, ANN, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
-    plane.control.release(lease, plane.control.apply(lease, plane.control.act(lease)))
+    plane.finish(job)
     assert plane.run(run).status is RunStatus.COMPLETED
     assert plane.engine.errands() == [Errand.RUN]
 
@@ -297,7 +309,7 @@ def test_a_cancel_that_is_not_heard_stops_the_agent(plane: Plane) -> None:
 
 def test_a_cancel_between_claim_and_start_ends_the_run(plane: Plane) -> None:
     run = submit(plane.house)
-    plane.control.load()
+    plane.look()
     runs.cancel(plane.house, ANN, run.id)
     plane.clock.pass_by(6)  # the loop that had the lease was killed before it started the agent
     plane.restart()
@@ -309,7 +321,7 @@ def test_a_cancel_between_claim_and_start_ends_the_run(plane: Plane) -> None:
 
 def test_restart_before_the_start_starts_it_once(plane: Plane) -> None:
     run = submit(plane.house)
-    plane.control.load()
+    plane.look()
     plane.restart()
     plane.later(8)
     assert plane.run(run).handle == f"{run.id}:1"
@@ -359,17 +371,17 @@ def test_a_silent_notebook_is_not_responding_and_comes_back(plane: Plane) -> Non
 
 def test_a_lease_that_is_renewed_keeps_others_away(plane: Plane) -> None:
     submit(plane.house)
-    (lease,) = plane.control.load()
-    other = RunsControl(plane.house, {"scripted": plane.engine}, _access)
+    (job,) = plane.look()
+    other = Plane(plane.house, plane.engine, plane.clock)
     for _ in range(5):
         plane.clock.pass_by(4)
-        plane.control.renew(lease)
-        assert list(other.load()) == []
+        assert plane.house.store.leases.renew([job.lease], until=plane.clock() + LEASE_SECONDS) == []
+        assert other.look() == []
     plane.clock.pass_by(6)
-    (taken,) = other.load()
+    (taken,) = other.look()
     with pytest.raises(Conflict):
-        plane.control.apply(lease, plane.control.act(lease))
-    other.apply(taken, other.act(taken))
+        plane.finish(job)
+    other.finish(taken)
     assert plane.engine.errands() == [Errand.RUN], "the node had refused the second start"
 
 
@@ -377,9 +389,9 @@ def test_a_run_on_a_target_that_is_gone_waits_for_it(plane: Plane) -> None:
     run = _running(plane)
     without = RunsControl(plane.house, {}, _access)
     plane.clock.pass_by(20)
-    (lease,) = without.load()
+    (work,) = without.load([run.id]).values()
     with pytest.raises(Unavailable, match="does not have now"):
-        without.act(lease)
+        without.act(work)
     assert plane.run(run).status is RunStatus.RUNNING
 
 

@@ -21,21 +21,22 @@ from tests.contracts.people import PeopleContract
 from tests.contracts.rankings import RankingContract
 from tests.contracts.runs import RunsContract
 from tests.contracts.secrets import SecretsContract
-from tests.contracts.store import at_once
+from tests.contracts.store import at_once, submission
 from tests.contracts.streams import StreamsContract
 from tests.contracts.upkeep import UpkeepContract
 from tests.contracts.workspaces import WorkspacesContract
 from tests.real.clusters import Cluster, running
 from tests.sdk.folders import tree
-from tests.store.older import NAMES_IN_LINEAGE, before_names_in_lineage
+from tests.store.older import LEASES, NAMES_IN_LINEAGE, before_leases, before_names_in_lineage, leases_of
 
 from roost import Experiment, ScriptRunConfig
 from roost import Workspace as SdkWorkspace
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Unavailable
+from roost.domain.workspaces import Experiment as Training
 from roost.domain.workspaces import Workspace
 from roost.store import open_store
-from roost.store.base import Store
+from roost.store.base import NEW_RUNS, Store
 from roost.store.migrations import REVISIONS
 from roost.store.migrations.upgrade import upgrade
 from roost.store.sql.postgres import PostgresDatabase
@@ -152,6 +153,19 @@ def test_runs_keep_the_names_of_what_they_used_before(cluster: Cluster) -> None:
     store.datasets.delete("w", "birds")
     uses = store.datasets.uses_of_run("r1")
     assert {use.name: (use.dataset_name, use.dataset_version, use.unregistered) for use in uses} == NAMES_IN_LINEAGE
+    store.close()
+
+
+def test_leases_of_runs_and_endpoints_are_kept(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    database = PostgresDatabase(url)
+    database.write(before_leases)
+    database.close()
+    store = open_store(url)
+    assert leases_of(store) == LEASES
+    store.experiments.ensure(Training(id="e", workspace="w", name="train", user="ann", created_at=1.0))
+    store.runs.create("w", submission("new"), user="ann", at=1.0)  # its row is numbered after those that were moved
+    assert store.leases.take(NEW_RUNS, at=60.0, seconds=1.0, limit=9)[0].key == "new"
     store.close()
 
 

@@ -17,6 +17,7 @@ from roost.engines.base import Abilities
 from roost.server import home, wiring
 from roost.server.settings import Settings
 from roost.store import open_store
+from roost.store.base import RUNS
 
 FAR = 1e12
 
@@ -34,12 +35,12 @@ def test_work_that_a_killed_one_had_leased_is_due_at_once_unless_the_database_is
     store.experiments.ensure(Experiment(id="e", workspace=WS, name="train", user="ann", created_at=1.0))
     store.runs.create(WS, submission("r1"), user="ann", at=2.0)
     store.runs.apply("r1", event(RunStatus.RUNNING))
-    assert store.runs.lease(statuses=[RunStatus.RUNNING], at=10.0, seconds=FAR, limit=1)
+    assert store.leases.take(RUNS, at=10.0, seconds=FAR, limit=1)
     store.close()
     house = wiring.build(settings, "again")
-    due = house.store.runs.lease(statuses=[RunStatus.RUNNING], at=11.0, seconds=1.0, limit=1)
+    due = house.store.leases.take(RUNS, at=11.0, seconds=1.0, limit=1)
     house.store.close()
-    assert [lease.run.id for lease in due] == ([] if shared else ["r1"])
+    assert [lease.key for lease in due] == ([] if shared else ["r1"])
 
 
 @pytest.mark.parametrize(

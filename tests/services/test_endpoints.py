@@ -20,7 +20,7 @@ from roost.services.endpoints import Which, Wish
 from roost.services.house import House
 from roost.services.models import NewModel
 from roost.serving import keys as front_keys
-from roost.store.base import EndpointLease
+from roost.store.base import ENDPOINTS, Lease
 
 WS = "vision"
 
@@ -39,8 +39,8 @@ def put(house: House, name: str = "birds", **changes: object) -> Endpoint:
     return endpoints.put(house, ANN, WS, name, wish(house, **changes))[0]  # type: ignore[arg-type]
 
 
-def lease(house: House) -> EndpointLease:
-    (found,) = house.store.endpoints.lease(at=house.clock(), seconds=5, limit=10)
+def lease(house: House) -> Lease:
+    (found,) = house.store.leases.take(ENDPOINTS, at=house.clock(), seconds=5, limit=10)
     return found
 
 
@@ -123,9 +123,9 @@ def test_a_port_is_one_endpoints_alone(house: House) -> None:
 
 def test_one_that_failed_is_tried_anew_though_it_is_the_same(house: House) -> None:
     put(house)
-    held = lease(house)
-    failed = replace(held.standing.endpoint, state=EndpointState.FAILED, error="no")
-    house.store.endpoints.settle(held, replace(held.standing, endpoint=failed))
+    standing = house.store.endpoints.standing(WS, "birds")
+    failed = replace(standing.endpoint, state=EndpointState.FAILED, error="no")
+    house.store.endpoints.settle(standing, replace(standing, endpoint=failed), lease=lease(house))
     after = put(house, overwrite=True)
     assert (after.state, after.error, after.spec.versions[0].generation) == ("Transitioning", "", 2)
 
@@ -196,7 +196,7 @@ def test_one_that_is_deleted_is_not_found_though_it_is_still_ending(house: House
         put(house)
     endpoints.delete(house, ANN, WS, "birds")  # whoever asks again waits with the first
     assert not endpoints.is_gone(house, ANN, WS, "birds")
-    house.store.endpoints.remove(lease(house))
+    house.store.endpoints.remove(WS, "birds", lease=lease(house))
     assert endpoints.is_gone(house, ANN, WS, "birds")
     with pytest.raises(EndpointNotFound):
         endpoints.delete(house, ANN, WS, "birds")

@@ -177,7 +177,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
     store.close()
     store.close()
-    for ask in (store.workspaces.list, lambda: store.runs.touch("r1")):
+    for ask in (store.workspaces.list, store.leases.inherit):
         with pytest.raises(Unavailable, match="closed"):
             ask()
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from tests.store.older import NAMES_IN_LINEAGE, before_names_in_lineage
+from tests.store.older import LEASES, NAMES_IN_LINEAGE, before_leases, before_names_in_lineage, leases_of, put
 
 from roost.domain.errors import Incompatible, InvalidInput
 from roost.store import migrations, open_store
@@ -109,6 +109,16 @@ def test_runs_keep_the_names_of_what_they_used_before(tmp_path: Path) -> None:
     store.close()
 
 
+def test_leases_of_runs_and_endpoints_are_kept(tmp_path: Path) -> None:
+    database = SqliteDatabase(str(tmp_path / "a.db"))
+    database.write(before_leases)
+    database.close()
+    store = open_store(f"sqlite:///{tmp_path / 'a.db'}")
+    assert leases_of(store) == LEASES
+    assert [event.to for event in store.runs.events("running")] == ["Running"], "what belongs to a run is still there"
+    store.close()
+
+
 def test_a_newer_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     open_store(f"sqlite:///{path}").close()
@@ -160,15 +170,9 @@ def test_experiments_of_replicas_alone_are_known_after_the_migration() -> None:
             old = sa.table("experiments", *map(sa.column, [*given, "run_count"]))
             connection.execute(old.insert().values(**given, run_count=len(kinds)))
             for number, kind in enumerate(kinds):
-                row = {column.name: _value(column) for column in metadata.tables["runs"].c if not column.nullable}
-                row |= {"id": f"{name}{number}", "workspace": "ws", "experiment": name, "number": number, "kind": kind}
-                del row["seq"]
-                connection.execute(metadata.tables["runs"].insert().values(row))
+                row = {"id": f"{name}{number}", "workspace": "ws", "experiment": name, "number": number, "kind": kind}
+                put(connection, "runs", **row)
         upgrade(connection)
         hidden = connection.exec_driver_sql("SELECT name FROM experiments WHERE only_replicas").scalars().all()
     engine.dispose()
     assert hidden == ["endpoint-a"]
-
-
-def _value(column: sa.Column[object]) -> object:
-    return "" if isinstance(column.type, sa.String) else 0

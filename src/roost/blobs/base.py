@@ -4,6 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from roost.domain.errors import InvalidInput
+
+
+class WrongHash(InvalidInput):
+    """The content is not what its name says."""
+
 
 @runtime_checkable
 class Inflow(Protocol):
@@ -20,7 +26,7 @@ class Blobs(Protocol):
     **Whole or not at all**: a blob that is there is complete, whatever was killed while it was written.
     **Sweeping**: `discard` takes away only what nobody has used since the time it is given. Putting content that is here already
     counts as use, and so do `missing` and `keep`; so whoever was told that a blob is here finds it for the sweep's grace.
-    **Raises**: NotFound, InvalidInput (the content is not what its name says), DiskFull."""
+    **Raises**: NotFound, WrongHash, InvalidInput, DiskFull."""
 
     def put(self, data: bytes) -> str:
         """Stores small content; its hash."""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from roost.blobs.base import Inflow
+from roost.blobs.base import Inflow, WrongHash
 from roost.blobs.copying import copy, copy_hashed, hashed_behind, write_all
 from roost.blobs.hashing import hash_bytes, hash_file
 from roost.blobs.pieces import FilePieces
@@ -268,7 +268,7 @@ def _open_regular(path: Path) -> int:
 
 def _check(name: str, expected: str, what: str) -> None:
     if expected and name != expected:
-        raise InvalidInput(f"{what} has the hash {name}, not {expected}.", hint="It changed on the way; try again.")
+        raise WrongHash(f"{what} has the hash {name}, not {expected}.", hint="It changed on the way; try again.")
 
 
 def _absent(name: str) -> NotFound:

@@ -1,1 +1,1 @@
-"""Patience: what takes longer than a request. `loop.py` leases, renews, backs off and wakes for all nouns; `runs.py` is one."""
+"""Patience: what takes longer than a request. `loop.py` leases, renews, backs off and wakes for all nouns; `runs.py` has two."""

@@ -5,25 +5,24 @@ so a restarted control plane goes on where it was. Meanwhile front and replicas 
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from roost.control.loop import LEASE_SECONDS
 from roost.control.replicas import Failure, Seats, group_of
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Version, scaled
-from roost.domain.errors import RoostError
+from roost.domain.errors import EndpointNotFound, RoostError
 from roost.services import endpoints, fronts, replicas
 from roost.services.house import House
 from roost.services.signals import endpoint_topic
 from roost.serving import keys
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
 from roost.serving.finding import is_alive
-from roost.store.base import EndpointLease, Standing
+from roost.store.base import ENDPOINTS, Lease, Standing
 
 log = logging.getLogger("roost.control")
 
-AT_ONCE = 50
 CHANGING_SECONDS = 0.3
 """A look at one that is on its way waits so long for the front to say that a replica is ready."""
 LOOK_SECONDS = 2.0
@@ -48,6 +47,10 @@ class Verdict:
 
 
 class EndpointsControl:
+    name = ENDPOINTS
+    limit = 50
+    in_order = False
+
     def __init__(self, house: House) -> None:
         self._house = house
         self._dismissed: dict[str, dict[str, float]] = {}
@@ -59,20 +62,14 @@ class EndpointsControl:
         """Since when a front has not answered."""
         self._ending: dict[str, float] = {}
 
-    def key(self, work: EndpointLease) -> str:
-        return work.standing.endpoint.id
+    def load(self, keys: Sequence[str]) -> Mapping[str, Standing]:
+        found = {}
+        for key in keys:
+            with suppress(EndpointNotFound):
+                found[key] = self._house.store.endpoints.standing(*key.split("/"))
+        return found
 
-    def load(self) -> Sequence[EndpointLease]:
-        return self._house.store.endpoints.lease(at=self._house.clock(), seconds=LEASE_SECONDS, limit=AT_ONCE)
-
-    def renew(self, work: EndpointLease) -> None:
-        self._house.store.endpoints.renew(work, until=self._house.clock() + LEASE_SECONDS)
-
-    def release(self, work: EndpointLease, seconds: float) -> None:
-        self._house.store.endpoints.release(work, due_at=self._house.clock() + seconds)
-
-    def act(self, work: EndpointLease) -> Verdict:
-        standing = work.standing
+    def act(self, standing: Standing) -> Verdict:
         seats = Seats(self._house, standing.endpoint)
         if standing.deleting:
             return self._end(standing, seats)
@@ -80,17 +77,18 @@ class EndpointsControl:
             return self._rest(standing, seats)
         return self._serve(standing, seats)
 
-    def apply(self, work: EndpointLease, outcome: Verdict) -> float:
-        store, before, after = self._house.store.endpoints, work.standing, outcome.after
+    def apply(self, lease: Lease, before: Standing, outcome: Verdict) -> float | None:
+        store, after = self._house.store.endpoints, outcome.after
+        workspace, name = before.endpoint.workspace, before.endpoint.name
         if outcome.gone:
-            store.remove(work)
-        elif not store.settle(work, after):
+            store.remove(workspace, name, lease=lease)
+        elif not store.settle(before, after, lease=lease):
             return 0.0
         elif after.endpoint.state is not before.endpoint.state:
             log.info("endpoint %s is %s %s", after.endpoint.id, after.endpoint.state.value, after.endpoint.error[:200])
         if outcome.gone or after != before:
-            self._house.signals.ring(endpoint_topic(before.endpoint.workspace, before.endpoint.name))
-        return outcome.seconds
+            self._house.signals.ring(endpoint_topic(workspace, name))
+        return None if outcome.gone else outcome.seconds
 
     # ---- one that should serve
 

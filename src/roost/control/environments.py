@@ -150,7 +150,7 @@ def _waits(standing: Build) -> Finding:
         if standing.builder
         else f"Waits for other environments to be built; at most {environments.BUILDS_AT_ONCE} are built at once."
     )
-    reason = Reason.WAITING_FOR_ENVIRONMENT
+    reason = Reason.WAITING_FOR_BUILD
     return Finding(seconds=WAIT_SECONDS, to=RunStatus.PREPARING, reason=reason, message=message)
 
 

@@ -1,17 +1,20 @@
-"""The loop that all nouns share: find work that is due, lease it, act outside any transaction, apply if it is still ours.
+"""The loop that all nouns share: lease work that is due, act on it outside any transaction, apply the outcome if still ours.
 
-A noun supplies `load`, `act`, `apply`. The loop wakes on a signal (a timer is the backstop), hands work to a few threads so
-that a slow act holds nobody up, renews leases while they work, and backs off when an act raises. Nothing kills it.
+A noun supplies `load`, `act`, `apply`, and no code about leases (docs/how-it-works/loops.md). The loop wakes on a signal (a
+timer is the backstop), hands work to a few threads so that a slow act delays no other, renews leases while they work, and backs
+off when an act raises. Nothing kills it.
 """
 
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from roost.services.signals import CONTROL, Bell, Signals
+from roost.store.base import Lease, Leases
 
 log = logging.getLogger("roost.control")
 
@@ -32,41 +35,56 @@ O = TypeVar("O")  # noqa: E741 reads as the outcome it is
 
 
 class Noun(Protocol[W, O]):
-    """What one kind of work is. **Threads**: `load` is called by the loop only, the rest by any worker."""
+    """One kind of work. **Threads**: `load` is called by the loop only, the rest by any worker; of one key by one at a time."""
 
-    def load(self) -> Sequence[W]:
-        """Pieces of work that are due, leased for LEASE_SECONDS."""
+    name: str
+    """Of its leases."""
+    limit: int
+    """Leased in one look."""
+    in_order: bool
+    """The loop itself works on it, one key after the other in the order of their leases, before it goes on with its pass. For
+    what is quick and must not be overtaken."""
 
-    def key(self, work: W) -> str:
-        """Its name, the same at each lease."""
+    def load(self, keys: Sequence[str], /) -> Mapping[str, W]:
+        """The work of these keys, as it stands now. Writes nothing. A key that is left out is not looked after any more."""
 
-    def act(self, work: W) -> O:
+    def act(self, work: W, /) -> O:
         """The slow part: talks to engines, holds no transaction."""
 
-    def apply(self, work: W, outcome: O) -> float:
-        """Writes what came of it, guarded by the lease; in how many seconds it is due again."""
-
-    def renew(self, work: W) -> None:
-        """Holds the lease for LEASE_SECONDS more."""
-
-    def release(self, work: W, seconds: float) -> None:
-        """Gives the lease back; due again in so many seconds."""
+    def apply(self, lease: Lease, work: W, outcome: O, /) -> float | None:
+        """Writes the outcome, each write guarded by the lease. Returns in how many seconds the work is due again; None when the
+        lease went with the write."""
 
 
-class Loop(Generic[W, O]):
-    def __init__(self, signals: Signals, *, workers: int = WORKERS) -> None:
+Part = Noun[Any, Any] | Callable[[], None]
+"""Of a loop's pass: leases of a noun are taken, or a function is called. (Each noun has types of its own: hence `Any`.)"""
+
+
+@dataclass(frozen=True)
+class Job(Generic[W, O]):
+    """Work that this loop holds."""
+
+    noun: Noun[W, O]
+    lease: Lease
+    work: W
+
+
+class Loop:
+    def __init__(self, leases: Leases, signals: Signals, clock: Callable[[], float], *, workers: int = WORKERS) -> None:
+        self._leases = leases
         self._signals = signals
+        self._clock = clock
         self._workers = workers
         self._stopping = threading.Event()
-        self._jobs: queue.SimpleQueue[W | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job[Any, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._busy: dict[str, W] = {}
-        self._renewed: dict[str, float] = {}
-        self._delays: dict[str, float] = {}
+        self._held: dict[Lease, float] = {}
+        """Leases, by when they were last taken or renewed."""
+        self._delays: dict[tuple[str, str], float] = {}
         self._thread: threading.Thread | None = None
         self._complaint = ""
 
-    def start(self, make: Callable[[], Noun[W, O]]) -> None:
+    def start(self, make: Callable[[], Sequence[Part]]) -> None:
         """Runs in threads of its own from now on; `make` is called there, again and again until it succeeds."""
         self._thread = threading.Thread(target=self._run, args=(make,), name="control", daemon=True)
         self._thread.start()
@@ -80,20 +98,61 @@ class Loop(Generic[W, O]):
         if self._thread is not None:
             self._thread.join(LAST_WORDS_SECONDS)
 
-    def _run(self, make: Callable[[], Noun[W, O]]) -> None:
+    def look(self, parts: Sequence[Part]) -> Iterator[Job[Any, Any]]:
+        """One pass through the parts, in their order. Yields what is left to the workers."""
+        for part in parts:
+            if callable(part):
+                part()
+                continue
+            for job in self._take(part):
+                if part.in_order:
+                    self.work(job)
+                else:
+                    yield job
+
+    def work(self, job: Job[W, O]) -> None:
+        """Acts, applies and releases; backs off when one of them raises."""
+        lease = job.lease
+        place = (lease.noun, lease.key)
+        seconds: float | None
+        try:
+            seconds = job.noun.apply(lease, job.work, job.noun.act(job.work))
+            self._delays.pop(place, None)
+        except Exception as error:
+            if self._stopping.is_set():
+                return
+            seconds = self._delays[place] = min(self._delays.get(place, FIRST_DELAY / 2) * 2, LONGEST_DELAY)
+            log.error("work on %s (%s) failed; again in %.1f s", lease.key, lease.noun, seconds, exc_info=error)
+        self.release(job, seconds)
+
+    def release(self, job: Job[W, O], seconds: float | None) -> None:
+        """Gives the lease back, due again in so many seconds; with None there is nothing to give back."""
+        with self._lock:
+            self._held.pop(job.lease, None)
+        if seconds is None:
+            return
+        try:
+            self._leases.release(job.lease, due=self._clock() + seconds)
+        except Exception:
+            if not self._stopping.is_set():
+                log.exception("the lease on %s could not be given back; it runs out by itself", job.lease.key)
+        if seconds <= 0:
+            self._signals.ring(CONTROL)
+
+    def _run(self, make: Callable[[], Sequence[Part]]) -> None:
         with self._signals.listen(CONTROL) as bell:
-            noun = self._made(make, bell)
-            if noun is None:
+            parts = self._made(make, bell)
+            if parts is None:
                 return
             workers = [
-                threading.Thread(target=self._work, args=(noun,), name=f"control-{number}", daemon=True)
+                threading.Thread(target=self._serve, name=f"control-{number}", daemon=True)
                 for number in range(self._workers)
             ]
             for worker in workers:
                 worker.start()
             while not self._stopping.is_set():
                 begun = time.monotonic()
-                self._pass(noun)
+                self._pass(parts)
                 ended = time.monotonic()
                 bell.wait(TICK_SECONDS)
                 # What comes in quick succession is worked on together: passes take half of the time at the most.
@@ -101,7 +160,7 @@ class Loop(Generic[W, O]):
             for worker in workers:
                 worker.join(LAST_WORDS_SECONDS / self._workers)
 
-    def _made(self, make: Callable[[], Noun[W, O]], bell: Bell) -> Noun[W, O] | None:
+    def _made(self, make: Callable[[], Sequence[Part]], bell: Bell) -> Sequence[Part] | None:
         delay = FIRST_DELAY
         while not self._stopping.is_set():
             try:
@@ -112,52 +171,45 @@ class Loop(Generic[W, O]):
                 delay = min(delay * 2, LONGEST_DELAY)
         return None
 
-    def _pass(self, noun: Noun[W, O]) -> None:
+    def _pass(self, parts: Sequence[Part]) -> None:
         try:
-            self._renew(noun)
-            for work in noun.load():
-                with self._lock:
-                    self._busy[noun.key(work)] = work
-                    self._renewed[noun.key(work)] = time.monotonic()
-                self._jobs.put(work)
+            self._renew()
+            for job in self.look(parts):
+                self._jobs.put(job)
             self._complaint = ""
         except Exception as error:
-            # A full disk is met every second: said once, not until the log has filled what is left.
+            # A full disk is met every second: logged once, not until the log has filled what is left.
             if not self._stopping.is_set() and self._complaint != (complaint := repr(error)):
                 self._complaint = complaint
                 log.exception("the control loop cannot look for work, and tries again every %.1f s", TICK_SECONDS)
 
-    def _renew(self, noun: Noun[W, O]) -> None:
+    def _take(self, noun: Noun[W, O]) -> list[Job[W, O]]:
+        leases = self._leases.take(noun.name, at=self._clock(), seconds=LEASE_SECONDS, limit=noun.limit)
+        if not leases:
+            return []
+        if len(leases) == noun.limit:
+            self._signals.ring(CONTROL)  # there may be more
+        loaded = noun.load([lease.key for lease in leases])
+        for lease in leases:
+            if lease.key not in loaded:
+                self._leases.drop(lease)
+        jobs = [Job(noun, lease, loaded[lease.key]) for lease in leases if lease.key in loaded]
+        with self._lock:
+            self._held.update((job.lease, time.monotonic()) for job in jobs)
+        return jobs
+
+    def _renew(self) -> None:
         """Each lease once in a while, however often a wake-up comes."""
         now = time.monotonic()
         with self._lock:
-            busy = [work for key, work in self._busy.items() if now - self._renewed[key] >= RENEW_SECONDS]
-            self._renewed.update((noun.key(work), now) for work in busy)
-        for work in busy:
-            noun.renew(work)
+            leases = [lease for lease, at in self._held.items() if now - at >= RENEW_SECONDS]
+            self._held.update((lease, now) for lease in leases)
+        for lease in self._leases.renew(leases, until=self._clock() + LEASE_SECONDS) if leases else ():
+            log.info("the lease on %s (%s) was lost while it was worked on", lease.key, lease.noun)
+            with self._lock:
+                self._held.pop(lease, None)
 
-    def _work(self, noun: Noun[W, O]) -> None:
-        while (work := self._jobs.get()) is not None:
+    def _serve(self) -> None:
+        while (job := self._jobs.get()) is not None:
             if not self._stopping.is_set():
-                self._once(noun, work)
-
-    def _once(self, noun: Noun[W, O], work: W) -> None:
-        key = noun.key(work)
-        try:
-            seconds = noun.apply(work, noun.act(work))
-            self._delays.pop(key, None)
-        except Exception as error:
-            if self._stopping.is_set():
-                return
-            seconds = self._delays[key] = min(self._delays.get(key, FIRST_DELAY / 2) * 2, LONGEST_DELAY)
-            log.error("work on %s failed; again in %.1f s", key, seconds, exc_info=error)
-        with self._lock:
-            self._busy.pop(key, None)
-            self._renewed.pop(key, None)
-        try:
-            noun.release(work, seconds)
-        except Exception:
-            if not self._stopping.is_set():
-                log.exception("the lease on %s could not be given back; it runs out by itself", key)
-        if seconds <= 0:
-            self._signals.ring(CONTROL)
+                self.work(job)

@@ -1,8 +1,9 @@
 """The patience a run needs: queued, given a node, started, watched, salvaged when its agent is lost.
 
-`load` moves what needs no engine and leases the rest; `act` asks the engine and returns a Finding; `apply` writes it.
-All that must outlive this process stands in the run's row and events, so a restarted control plane goes on where it was:
-a start that may or may not have happened is tried again, and refused by the node if it had.
+Two nouns. `NewRuns` need no engine, and go to the queue one after the other; of `RunsControl` `act` asks the engine and returns a
+Finding, and `apply` writes it. Between the two `control/compute.py` hands out nodes. All that must outlive this process stands in
+the run's row and events, so a restarted control plane goes on where it was: a start that may or may not have happened is tried
+again, and refused by the node if it had.
 """
 
 import logging
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from roost.control.compute import ComputeControl
 from roost.control.environments import first_step
 from roost.control.gangs import GangWatch
-from roost.control.loop import LEASE_SECONDS
+from roost.control.loop import Part
 from roost.control.watching import Finding
 from roost.domain.errors import Conflict
 from roost.domain.plans import Access
@@ -19,63 +20,55 @@ from roost.domain.runs import Reason, Run, RunKind, RunStatus
 from roost.engines.base import Engine
 from roost.services import runs
 from roost.services.house import House
-from roost.services.signals import CONTROL
-from roost.store.base import Lease
+from roost.store.base import NEW_RUNS, RUNS, Lease
 
 log = logging.getLogger("roost.control")
 
-WATCHED = (
-    RunStatus.PREPARING,
-    RunStatus.PROVISIONING,
-    RunStatus.RUNNING,
-    RunStatus.FINALIZING,
-    RunStatus.CANCEL_REQUESTED,
-    RunStatus.NOT_RESPONDING,
-)
-AT_ONCE = 200
-"""Runs leased in one look."""
-NEW_AT_ONCE = 50
-"""New runs that are queued in one look: others wait for the rest of it."""
-CLIENT_SECONDS = 60.0
-"""Between looks at an interactive run."""
+
+class NewRuns:
+    """Runs that were submitted just now: to the queue, or first to have their environments built."""
+
+    name = NEW_RUNS
+    limit = 50
+    """Others wait for the rest of the pass."""
+    in_order = True
+    """Of submission, so that nobody is overtaken on the way into the queue."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, Run]:
+        found = self._house.store.runs.many(keys)
+        return {run.id: run for run in found if run.status is RunStatus.NOT_STARTED}
+
+    def act(self, run: Run) -> tuple[RunStatus, Reason, str]:
+        return first_step(self._house, run)
+
+    def apply(self, lease: Lease, run: Run, step: tuple[RunStatus, Reason, str]) -> None:
+        try:
+            runs.move(self._house, run.id, *step, lease=lease)
+        except Conflict:
+            if self._house.store.runs.get(run.id).status is RunStatus.NOT_STARTED:
+                raise
+            log.info("run %s moved on by itself", run.id)  # it was cancelled just now
 
 
 class RunsControl:
+    """Runs that are being prepared or hold a node."""
+
+    name = RUNS
+    limit = 200
+    in_order = False
+
     def __init__(self, house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
         """`engines` by name; `access` makes an agent's access from its token."""
         self._house = house
-        self._compute = ComputeControl(house)
         self._watch = GangWatch(house, engines, access)
 
-    def key(self, work: Lease) -> str:
-        return work.run.id
+    def load(self, keys: Sequence[str]) -> Mapping[str, Run]:
+        return {run.id: run for run in self._house.store.runs.many(keys) if _is_watched(run)}
 
-    def load(self) -> Sequence[Lease]:
-        self._queue_new()
-        self._compute.turn()
-        now = self._house.clock()
-        return self._house.store.runs.lease(statuses=WATCHED, at=now, seconds=LEASE_SECONDS, limit=AT_ONCE)
-
-    def _queue_new(self) -> None:
-        """In the order of submission, so that nobody is overtaken on the way into the queue."""
-        house, now = self._house, self._house.clock()
-        new = house.store.runs.lease(
-            statuses=(RunStatus.NOT_STARTED,), at=now, seconds=LEASE_SECONDS, limit=NEW_AT_ONCE
-        )
-        for lease in sorted(new, key=lambda each: each.run.created_at):
-            if lease.run.spec.kind is RunKind.INTERACTIVE:
-                self.release(lease, CLIENT_SECONDS)
-                continue
-            try:
-                runs.move(house, lease.run.id, *first_step(house, lease.run), lease=lease.token)
-            except Conflict:  # it was cancelled just now
-                log.info("run %s moved on by itself", lease.run.id)
-            self.release(lease, 0)
-        if len(new) == NEW_AT_ONCE:
-            house.signals.ring(CONTROL)
-
-    def act(self, work: Lease) -> Finding:
-        run = work.run
+    def act(self, run: Run) -> Finding:
         if run.spec.kind is RunKind.INTERACTIVE:
             return self._watch.client(run)
         if run.status is RunStatus.PREPARING:
@@ -88,17 +81,17 @@ class RunsControl:
             return self._watch.begin(run)
         return self._watch.agent(run)
 
-    def apply(self, work: Lease, outcome: Finding) -> float:
-        run, finding = work.run, outcome
+    def apply(self, lease: Lease, run: Run, finding: Finding) -> float | None:
         if finding.handle:
-            self._remember(run, finding, work.token)
+            self._remember(run, finding, lease)
         elif finding.to is not None:
-            runs.move(
-                self._house, run.id, finding.to, finding.reason, finding.message, lease=work.token, attempt=run.attempt
+            after, _ = runs.move(
+                self._house, run.id, finding.to, finding.reason, finding.message, lease=lease, attempt=run.attempt
             )
+            return finding.seconds if _is_watched(after) else None
         return finding.seconds
 
-    def _remember(self, run: Run, finding: Finding, lease: str) -> None:
+    def _remember(self, run: Run, finding: Finding, lease: Lease) -> None:
         """Writes an agent's handle into its run, wherever the run stands by now: a fast agent has moved it already."""
         for _ in range(10):
             now = runs.find(self._house, run.id)
@@ -125,10 +118,11 @@ class RunsControl:
                     raise
         raise Conflict(f"Run {run.id} changes too fast to write down its agent's handle.")
 
-    def renew(self, work: Lease) -> None:
-        until = self._house.clock() + LEASE_SECONDS
-        if not self._house.store.runs.renew(work.run.id, work.token, until=until):
-            log.warning("the lease on run %s was lost while it was worked on", work.run.id)
 
-    def release(self, work: Lease, seconds: float) -> None:
-        self._house.store.runs.release(work.run.id, work.token, due_at=self._house.clock() + seconds)
+def parts(house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> Sequence[Part]:
+    """A pass of the runs' loop. One that was just queued finds its node in the same pass, and its agent starts."""
+    return NewRuns(house), ComputeControl(house).turn, RunsControl(house, engines, access)
+
+
+def _is_watched(run: Run) -> bool:
+    return run.status is RunStatus.PREPARING or run.status.holds_node

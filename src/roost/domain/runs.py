@@ -60,6 +60,8 @@ class Reason(StrEnum):
     NONE = ""
     SUBMITTED = "submitted"
     WAITING_FOR_ENVIRONMENT = "waiting_for_environment"
+    WAITING_FOR_BUILD = "waiting_for_build"
+    """Its environment is built for another run, or as many environments are built as may be at once."""
     BUILDING_ENVIRONMENT = "building_environment"
     BUILD_LOST = "build_lost"
     ENVIRONMENT_FAILED = "environment_failed"

@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read(os.environ, home=given.home, host=given.host, port=given.port)
         return _serve(settings, starter)
     except RoostError as error:
-        return _report(starter, error.message, _FREE if isinstance(error, DiskFull) else error.hint)
+        hint = _FREE if isinstance(error, DiskFull) else error.hint
+        return _report(starter, f"The control plane cannot start: {error.message}", hint)
     except OSError as error:
         return _report(starter, *_words_of(error))
     except Exception as error:  # noqa: BLE001  a server that cannot start ends, and says why

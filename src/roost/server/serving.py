@@ -10,18 +10,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import uvicorn
 import uvloop
 
 from roost.api.app import create_app
 from roost.api.guard import host_headers
-from roost.control.endpoints import EndpointsControl, Verdict
-from roost.control.loop import Loop
-from roost.control.runs import RunsControl
+from roost.control import runs
+from roost.control.endpoints import EndpointsControl
+from roost.control.loop import Loop, Part
 from roost.control.upkeep import Upkeep
-from roost.control.watching import Finding
 from roost.domain.plans import Access
 from roost.engines.base import Engine
 from roost.server import ending, home, logs, wiring
@@ -31,7 +30,6 @@ from roost.server.settings import Settings
 from roost.server.starter import Starter
 from roost.services.house import House
 from roost.services.reserve import Reserve
-from roost.store.base import EndpointLease, Lease
 from roost.studio import pages
 
 log = logging.getLogger("roost.server")
@@ -95,21 +93,21 @@ class Control:
         self._settings = settings
         self._house = house
         self._address = address
-        self._loop: Loop[Lease, Finding] = Loop(house.signals)
-        self._endpoints: Loop[EndpointLease, Verdict] = Loop(house.signals, workers=4)
+        self._loop = Loop(house.store.leases, house.signals, house.clock)
+        self._endpoints = Loop(house.store.leases, house.signals, house.clock, workers=4)
         self._engines: dict[str, Engine] = {}
 
     def start(self) -> None:
         self._loop.start(self._make)
-        self._endpoints.start(lambda: EndpointsControl(self._house))
+        self._endpoints.start(lambda: [EndpointsControl(self._house)])
 
-    def _make(self) -> RunsControl:
+    def _make(self) -> Sequence[Part]:
         self._engines = wiring.engines(self._settings, self._house.engines)
 
         def access(token: str) -> Access:
             return Access(url=self._address, token=token, endpoint_file=str(self._settings.server_file))
 
-        return RunsControl(self._house, self._engines, access)
+        return runs.parts(self._house, self._engines, access)
 
     def stop(self) -> None:
         """Waits for engines a moment only: one that is busy ends with this process."""

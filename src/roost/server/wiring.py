@@ -32,8 +32,7 @@ def build(settings: Settings, instance: str) -> House:
     blobs = FolderBlobs(settings.blob_folder)
     store = open_store(settings.store, blobs)
     if not settings.store_url:
-        store.runs.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
-        store.endpoints.inherit()
+        store.leases.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
     store.computes.ensure(Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots))
     usable |= needed(settings, {compute.engine for compute in store.computes.list()} - usable.keys())
     house = House(

@@ -22,7 +22,7 @@ from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import submissions
 from roost.services.house import House
 from roost.services.signals import CONTROL, compute_topic, run_topic
-from roost.store.base import Load, RunQuery
+from roost.store.base import RUNS, Load, RunQuery
 
 _TRIES = 10
 _MOST_HELD = 10_000
@@ -158,7 +158,7 @@ def _take_from(house: House, node: Node) -> None:
             house.store.runs.apply(run.id, event)
         except Conflict:  # it moved meanwhile
             continue
-        house.store.runs.touch(run.id)
+        house.store.leases.touch(RUNS, run.id)
         house.signals.ring(run_topic(run.id))
         return
 

@@ -17,7 +17,7 @@ from roost.services import runs
 from roost.services.house import House
 from roost.services.runs import Report
 from roost.services.signals import CONTROL, gang_topic, run_topic
-from roost.store.base import Command
+from roost.store.base import RUNS, Command
 
 MAX_PORTS = 2048
 MAX_ARGV = 128 * 1024
@@ -160,7 +160,7 @@ def _tell(house: House, run: Run, why: End | None) -> Run:
     if why is None or run.ending in ENDINGS or run.status is RunStatus.CANCEL_REQUESTED:
         return run
     told, _ = runs.move(house, run.id, run.status, why.reason, why.message)
-    house.store.runs.touch(run.id)
+    house.store.leases.touch(RUNS, run.id)
     house.signals.ring(CONTROL)
     return told
 

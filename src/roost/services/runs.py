@@ -13,7 +13,7 @@ from roost.domain.runs import MARKS, Reason, Run, RunEvent, RunKind, RunStatus, 
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, reserve, submissions, upkeep
 from roost.services.house import House
 from roost.services.signals import CONTROL, run_topic
-from roost.store.base import Order, RunColumns, RunQuery
+from roost.store.base import RUNS, Lease, Order, RunColumns, RunQuery
 
 MAX_MESSAGE = 20_000
 MAX_LISTED = 10_000
@@ -205,7 +205,7 @@ def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message:
         run = find(house, run.id)
         if not run.status.is_terminal:
             raise
-    house.store.runs.touch(run.id)
+    house.store.leases.touch(RUNS, run.id)
     return run
 
 
@@ -273,7 +273,7 @@ def heartbeat(house: House, caller: Caller, run_id: str) -> Run:
 def missed(house: House, run: Run) -> None:
     """The connection of its agent broke: the control loop looks after it soon, not when it would have looked anyway."""
     if not run.status.is_terminal:
-        house.store.runs.touch(run.id)
+        house.store.leases.touch(RUNS, run.id)
         house.signals.ring(CONTROL)
 
 
@@ -286,7 +286,7 @@ def move(
     *,
     exit_code: int | None = None,
     handle: str = "",
-    lease: str = "",
+    lease: Lease | None = None,
     attempt: int = 0,
     at: float | None = None,
 ) -> tuple[Run, bool]:

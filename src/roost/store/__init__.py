@@ -1,4 +1,4 @@
-"""Rows. `base.py` is the promise; `sql/` keeps it on SQLite (and PostgreSQL); `migrations/` grows the tables."""
+"""Rows. `base/` is the promise, a file per noun; `sql/` keeps it on SQLite (and PostgreSQL); `migrations/` grows the tables."""
 
 import importlib
 from typing import cast

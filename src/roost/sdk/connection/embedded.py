@@ -375,10 +375,7 @@ def _terminate(process: _Detached) -> None:
 def _refusal(home: Path, said: bytes) -> NotStarted:
     """The reason that the server gave itself: a log on a full disk does not have it."""
     reason = json.loads(said.removeprefix(b"failed "))
-    message = str(reason["message"])
-    if not message.startswith("The control plane"):
-        message = f"The control plane cannot start: {message}"
-    return NotStarted(message, hint=str(reason["hint"]) or f"Its log: {discovery.log_path(home)}")
+    return NotStarted(str(reason["message"]), hint=str(reason["hint"]) or f"Its log: {discovery.log_path(home)}")
 
 
 def _failure(home: Path, begin: int, what: str) -> NotStarted:

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from blake3 import blake3
 
+from roost.blobs.base import WrongHash
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
 from roost.sdk.connection import discovery
@@ -168,7 +169,7 @@ class _reading:  # noqa: N801 reads as the block it opens
             raise _damaged(self._path, str(error) or type(error).__name__) from None
         if isinstance(error, ValueError):
             raise _damaged(self._path, f"its description cannot be read: {error}") from None
-        if isinstance(error, InvalidInput) and "has the hash" in error.message:
+        if isinstance(error, WrongHash):
             raise _damaged(self._path, error.message) from None
 
 

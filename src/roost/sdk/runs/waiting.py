@@ -81,7 +81,7 @@ def _wait_for_builder(client: Client, run_id: str, file: TextIO) -> None:
     run = run_records.get(client, run_id)
     told = ""
     while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING) and run.reason not in _OWN_BUILD:
-        waits = run.message if run.message.startswith("Waits ") else ""
+        waits = run.message if run.reason is Reason.WAITING_FOR_BUILD else ""
         if waits and waits != told:
             file.write(f"{waits}\n")
             file.flush()

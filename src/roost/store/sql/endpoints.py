@@ -1,8 +1,7 @@
-"""Endpoints: what each should be, what serves, which replicas it has; leased by the loop that brings the one to the other."""
+"""Endpoints: what each should be, what serves, which replicas it has."""
 
 import difflib
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,15 +11,13 @@ import sqlalchemy as sa
 from roost.domain import codec
 from roost.domain.endpoints import Endpoint, EndpointSpec, EndpointState, Replica
 from roost.domain.errors import EndpointConflict, EndpointNotFound
-from roost.store.base import EndpointLease, Standing
-from roost.store.sql import rows
+from roost.store.base import ENDPOINTS, Lease, Standing
+from roost.store.sql import leases, rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 
 _E = t.endpoints.c
 _R = t.endpoint_replicas.c
-_FREE = sa.or_(_E.lease_token == "", _E.lease_until <= sa.bindparam("at"))
-_DUE = sa.and_(_E.due_at <= sa.bindparam("at"), _FREE)
 
 
 class SqlEndpoints:
@@ -45,14 +42,12 @@ class SqlEndpoints:
             "asked": 1,
             "deleting": False,
             "sealed": sealed,
-            "lease_token": "",
-            "lease_until": 0.0,
-            "due_at": 0.0,
         }
 
         def work(connection: sa.Connection) -> Endpoint:
             upsert = insert(connection, t.endpoints).values(values).on_conflict_do_nothing().returning(_E.name)
             if connection.execute(upsert).first() is not None:
+                leases.add(connection, ENDPOINTS, endpoint.id)
                 return endpoint
             found = connection.execute(_of(endpoint.workspace, endpoint.name)).one_or_none()
             if found is not None:
@@ -103,19 +98,16 @@ class SqlEndpoints:
                 "updated_at": at,
                 "revision": row.revision + 1,
                 "asked": row.asked + 1,
-                "due_at": 0.0,
             }
-            connection.execute(_this(workspace, name).values(changed))
-            return _endpoint(connection.execute(_of(workspace, name)).one())
+            return _changed(connection, row, changed)
 
         return self._database.write(work)
 
     def annotate(self, workspace: str, name: str, change: Callable[[bytes], bytes]) -> Endpoint:
         def work(connection: sa.Connection) -> Endpoint:
             row = _present(connection, workspace, name)
-            changed = {"sealed": change(bytes(row.sealed)), "revision": row.revision + 1, "due_at": 0.0}
-            connection.execute(_this(workspace, name).values(changed))
-            return _endpoint(connection.execute(_of(workspace, name)).one())
+            changed = {"sealed": change(bytes(row.sealed)), "revision": row.revision + 1}
+            return _changed(connection, row, changed)
 
         return self._database.write(work)
 
@@ -123,59 +115,19 @@ class SqlEndpoints:
         def work(connection: sa.Connection) -> None:
             row = _present(connection, workspace, name)
             changed = {"deleting": True, "updated_at": at, "revision": row.revision + 1, "asked": row.asked + 1}
-            connection.execute(_this(workspace, name).values(due_at=0.0, **changed))
+            _changed(connection, row, changed)
 
         self._database.write(work)
 
-    def touch(self, workspace: str, name: str) -> None:
-        self._database.write(lambda connection: connection.execute(_this(workspace, name).values(due_at=0.0)))
-
-    def lease(self, *, at: float, seconds: float, limit: int) -> Sequence[EndpointLease]:
-        look = sa.select(_E.name).where(_DUE).limit(1)
-        if self._database.read(lambda connection: connection.execute(look, {"at": at}).first()) is None:
-            return []
-        until = at + seconds
-
-        def work(connection: sa.Connection) -> list[EndpointLease]:
-            due = sa.select(t.endpoints).where(_DUE).order_by(_E.due_at).limit(limit).with_for_update()
-            taken = []
-            for row in connection.execute(due, {"at": at}).all():
-                token = secrets.token_hex(16)
-                held = {"lease_token": token, "lease_until": until, "due_at": until}
-                connection.execute(_this(row.workspace, row.name).values(held))
-                taken.append(EndpointLease(standing=_standing(row), token=token))
-            return taken
-
-        return self._database.write(work)
-
-    def renew(self, lease: EndpointLease, *, until: float) -> bool:
-        # What became due meanwhile stays due: who holds the lease gives it back, and then it is looked at again.
-        statement = _held(lease).values(lease_until=until)
-        return self._database.write(lambda connection: connection.execute(statement).rowcount > 0)
-
-    def release(self, lease: EndpointLease, *, due_at: float) -> None:
-        def work(connection: sa.Connection) -> None:
-            row = connection.execute(_of(*_names(lease))).one_or_none()
-            if row is None or row.lease_token != lease.token:
-                return
-            # Asked for something while the lease was held: due at once.
-            due = 0.0 if row.due_at == 0.0 else due_at
-            connection.execute(_held(lease).values(lease_token="", lease_until=0.0, due_at=due))
-
-        self._database.write(work)
-
-    def inherit(self) -> None:
-        statement = t.endpoints.update().values(lease_token="", lease_until=0.0, due_at=0.0)
-        self._database.write(lambda connection: connection.execute(statement))
-
-    def settle(self, lease: EndpointLease, after: Standing) -> bool:
-        before = lease.standing
+    def settle(self, before: Standing, after: Standing, *, lease: Lease) -> bool:
         if after == before:
             return True
+        workspace, name = before.endpoint.workspace, before.endpoint.name
 
         def work(connection: sa.Connection) -> bool:
-            row = connection.execute(_of(*_names(lease))).one_or_none()
-            if row is None or row.lease_token != lease.token or row.asked != before.asked:
+            row = connection.execute(_of(workspace, name).with_for_update()).one_or_none()
+            leases.require(connection, lease)
+            if row is None or row.asked != before.asked:
                 return False
             changed = {
                 "spec": rows.dumps(after.endpoint.spec),
@@ -186,19 +138,20 @@ class SqlEndpoints:
                 "port": after.endpoint.port,
                 "revision": row.revision + 1,
             }
-            connection.execute(_held(lease).values(changed))
+            connection.execute(_this(workspace, name).values(changed))
             return True
 
         return self._database.write(work)
 
-    def remove(self, lease: EndpointLease) -> bool:
+    def remove(self, workspace: str, name: str, *, lease: Lease) -> bool:
         def work(connection: sa.Connection) -> bool:
-            row = connection.execute(_of(*_names(lease))).one_or_none()
-            if row is None or row.lease_token != lease.token or not row.deleting:
+            row = connection.execute(_of(workspace, name).with_for_update()).one_or_none()
+            leases.require(connection, lease)
+            if row is None or not row.deleting:
                 return False
-            workspace, name = _names(lease)
             connection.execute(t.endpoint_replicas.delete().where(_R.workspace == workspace, _R.endpoint == name))
             connection.execute(t.endpoints.delete().where(_E.workspace == workspace, _E.name == name))
+            leases.remove(connection, lease.noun, lease.key)
             return True
 
         return self._database.write(work)
@@ -245,12 +198,12 @@ def _this(workspace: str, name: str) -> sa.Update:
     return t.endpoints.update().where(_E.workspace == workspace, _E.name == name)
 
 
-def _held(lease: EndpointLease) -> sa.Update:
-    return _this(*_names(lease)).where(_E.lease_token == lease.token)
-
-
-def _names(lease: EndpointLease) -> tuple[str, str]:
-    return lease.standing.endpoint.workspace, lease.standing.endpoint.name
+def _changed(connection: sa.Connection, row: rows.Row, values: dict[str, Any]) -> Endpoint:
+    """Written, and due at once for its loop."""
+    connection.execute(_this(row.workspace, row.name).values(values))
+    endpoint = _endpoint(connection.execute(_of(row.workspace, row.name)).one())
+    leases.touch(connection, ENDPOINTS, endpoint.id)
+    return endpoint
 
 
 def _present(connection: sa.Connection, workspace: str, name: str) -> rows.Row:

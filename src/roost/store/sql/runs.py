@@ -1,6 +1,5 @@
-"""Runs: making, listing, moving and leasing them. Every status change goes through `move`, which asks `advance`."""
+"""Runs: making, listing, moving and claiming them. Every status change goes through `move`, which asks `advance`."""
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,8 +19,8 @@ from roost.domain.runs import (
     marked,
     resumed,
 )
-from roost.store.base import Lease, Order, RunColumns, RunQuery
-from roost.store.sql import deletion, gangs, rows
+from roost.store.base import NEW_RUNS, RUNS, Lease, Order, RunColumns, RunQuery
+from roost.store.sql import deletion, gangs, leases, rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 from roost.store.sql.rankings import columns, ranked
@@ -30,6 +29,9 @@ from roost.store.sql.statements import Statement
 
 _RUN = sa.select(t.runs).where(t.runs.c.id == sa.bindparam("run_id"))
 _BY_ID = Statement(_RUN)
+_MANY = Statement(
+    sa.select(t.runs).where(t.runs.c.id.in_(sa.bindparam("run_ids", expanding=True))).order_by(t.runs.c.seq)
+)
 _LOCKED = Statement(_RUN.with_for_update())
 _EVENTS = Statement(
     sa.select(t.run_events)
@@ -58,32 +60,16 @@ _COMPUTE = Statement(
     .where(t.computes.c.workspace == "", t.computes.c.name == sa.bindparam("target"))
     .with_for_update()
 )
-_DUE = (
-    sa.select(t.runs)
-    .where(
-        t.runs.c.status.in_(sa.bindparam("statuses", expanding=True)),
-        t.runs.c.due_at <= sa.bindparam("at"),
-        t.runs.c.lease_until <= sa.bindparam("at"),
-    )
-    .order_by(t.runs.c.due_at, t.runs.c.seq)
-    .limit(sa.bindparam("most"))
-)
-_LOOK = Statement(_DUE)
-_TAKE = Statement(_DUE.with_for_update(skip_locked=True))
-_HELD = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"), t.runs.c.lease_token == sa.bindparam("token"))
-# A touch while the lease was held sets 0, which then stands.
-_DUE_UNLESS_TOUCHED = sa.case((t.runs.c.due_at == 0.0, 0.0), else_=sa.bindparam("due"))
-_RENEW = Statement(_HELD.values(lease_until=sa.bindparam("due"), due_at=_DUE_UNLESS_TOUCHED))
-_RELEASE = Statement(_HELD.values(lease_token="", lease_until=0.0, due_at=_DUE_UNLESS_TOUCHED))
-_INHERIT = Statement(
-    t.runs.update()
-    .where(t.runs.c.status.in_(sorted(s.value for s in RunStatus if not s.is_terminal)), t.runs.c.lease_token != "")
-    .values(lease_token="", lease_until=0.0, due_at=0.0)
-)
 _THIS = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"))
 _HEARD = Statement(_THIS.values(heard_at=sa.bindparam("at")))
-_TOUCH = Statement(_THIS.values(due_at=0.0))
-_TOUCH_ALL = Statement(t.runs.update().where(t.runs.c.status == sa.bindparam("wanted")).values(due_at=0.0))
+_TOUCH_ALL = Statement(
+    t.leases.update()
+    .where(
+        t.leases.c.noun == RUNS,
+        t.leases.c.key.in_(sa.select(t.runs.c.id).where(t.runs.c.status == sa.bindparam("wanted"))),
+    )
+    .values(due=0.0)
+)
 _COUNT = sa.select(sa.func.count().label("runs")).select_from(t.runs)
 _HOLDING = Statement(
     _COUNT.where(
@@ -156,6 +142,12 @@ class SqlRuns:
     def get(self, run_id: str) -> Run:
         return self._database.read(lambda connection: rows.run(_row(connection, run_id)))
 
+    def many(self, run_ids: Sequence[str]) -> Sequence[Run]:
+        if not run_ids:
+            return []
+        found = self._database.read(lambda connection: _MANY.all(connection, run_ids=[*run_ids]))
+        return [rows.run(row) for row in found]
+
     def list(self, query: RunQuery) -> Sequence[Run]:
         return self._database.read(lambda connection: [rows.run(row) for row in search(connection, query)])
 
@@ -178,11 +170,11 @@ class SqlRuns:
             raise rows.no_run(run_id)
         return [rows.event(row) for row in found]
 
-    def apply(self, run_id: str, event: RunEvent, *, lease: str = "", attempt: int = 0) -> tuple[Run, bool]:
+    def apply(self, run_id: str, event: RunEvent, *, lease: Lease | None = None, attempt: int = 0) -> tuple[Run, bool]:
         def work(connection: sa.Connection) -> tuple[Run, bool]:
             row = _row(connection, run_id, _LOCKED)
-            if lease and row.lease_token != lease:
-                raise Conflict(f"Run {run_id} is leased to another control loop by now.")
+            if lease is not None:
+                leases.require(connection, lease)
             if attempt and attempt != (row.attempt or 1):
                 raise Conflict(f"Run {run_id} is at attempt {row.attempt} by now, not at {attempt}.")
             return move(connection, row, event)
@@ -257,40 +249,6 @@ class SqlRuns:
     def active(self) -> int:
         return self._database.read(lambda connection: _count(connection, _ACTIVE))
 
-    def lease(self, *, statuses: Sequence[RunStatus], at: float, seconds: float, limit: int) -> Sequence[Lease]:
-        wanted = [status.value for status in statuses]
-        # Most looks find nothing, so the look itself does not queue behind the writer.
-        if not wanted or not self._database.read(
-            lambda connection: _LOOK.all(connection, statuses=wanted, at=at, most=1)
-        ):
-            return []
-        until = at + seconds
-
-        def work(connection: sa.Connection) -> list[Lease]:
-            taken = []
-            for row in _TAKE.all(connection, statuses=wanted, at=at, most=limit):
-                token = secrets.token_hex(16)
-                _BY_SEQ.run(connection, run_seq=row.seq, lease_token=token, lease_until=until, due_at=until)
-                taken.append(Lease(run=rows.run(row), token=token, until=until))
-            return taken
-
-        return self._database.write(work)
-
-    def renew(self, run_id: str, token: str, *, until: float) -> bool:
-        return bool(token) and self._database.write(
-            lambda connection: _RENEW.run(connection, run_id=run_id, token=token, due=until) == 1
-        )
-
-    def release(self, run_id: str, token: str, *, due_at: float) -> None:
-        if token:
-            self._database.write(lambda connection: _RELEASE.run(connection, run_id=run_id, token=token, due=due_at))
-
-    def inherit(self) -> None:
-        self._database.write(_INHERIT.run)
-
-    def touch(self, run_id: str) -> None:
-        self._database.write(lambda connection: _TOUCH.run(connection, run_id=run_id))
-
     def touch_all(self, status: RunStatus) -> None:
         self._database.write(lambda connection: _TOUCH_ALL.run(connection, wanted=status.value))
 
@@ -333,6 +291,7 @@ def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run
     if after is before:
         return before, False
     _BY_SEQ.run(connection, run_seq=row.seq, **rows.moved(after))
+    leases.hand_over(connection, after.id, _noun(before), _noun(after))
     if after.status is RunStatus.QUEUED and before.status.holds_node:
         gangs.leave(connection, row, event.at)
     _ADD_EVENT.run(connection, **rows.event_values(row.seq, event))
@@ -372,15 +331,21 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
         "tags": rows.dumps(run.tags),
         "given_tags": rows.dumps(run.given_tags),
         "properties": rows.dumps(run.properties),
-        "due_at": 0.0,
-        "lease_token": "",
-        "lease_until": 0.0,
     }
     seq = _ADD_RUN.all(connection, **values)[0].seq
     made = rows.labels(seq, "tag", run.tags) + rows.labels(seq, "property", run.properties)
     _ADD_LABELS.many(connection, made)
     first = RunEvent(to=run.status, at=run.created_at, reason=Reason.SUBMITTED)
     _ADD_EVENT.run(connection, **rows.event_values(seq, first))
+    leases.hand_over(connection, run.id, "", _noun(run))
+
+
+def _noun(run: Run) -> str:
+    """Of the loop that looks after a run as it stands; empty for none. One that is queued is found by the claims of its target,
+    and an interactive one that has not begun has nothing to be looked at."""
+    if run.status is RunStatus.NOT_STARTED and run.spec.kind is not RunKind.INTERACTIVE:
+        return NEW_RUNS
+    return RUNS if run.status is RunStatus.PREPARING or run.status.holds_node else ""
 
 
 def _annotated(connection: sa.Connection, seq: int, before: Run, after: Run) -> None:

@@ -11,6 +11,7 @@ from roost.store.sql.environments import SqlEnvironments
 from roost.store.sql.experiments import SqlExperiments
 from roost.store.sql.files import SqlFiles
 from roost.store.sql.gangs import SqlGangs
+from roost.store.sql.leases import SqlLeases
 from roost.store.sql.metrics import SqlMetrics
 from roost.store.sql.models import SqlModels
 from roost.store.sql.people import SqlPeople
@@ -31,6 +32,7 @@ class SqlStore:
         self.experiments = SqlExperiments(database)
         self.computes = SqlComputes(database)
         self.gangs = SqlGangs(database)
+        self.leases = SqlLeases(database)
         self.runs = SqlRuns(database)
         self.metrics = SqlMetrics(database)
         self.streams = SqlStreams(database, pieces)

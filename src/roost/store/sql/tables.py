@@ -139,9 +139,6 @@ runs = Table(
     Column("revision", Integer, nullable=False),
     Column("handle", Text, nullable=False),
     Column("heard_at", Float),
-    Column("due_at", Float, nullable=False),  # control loops take it from then on; 0 once touched
-    Column("lease_token", Name, nullable=False),
-    Column("lease_until", Float, nullable=False),
     Column("node_count", Integer),  # these four are empty in rows from before revision 0004: 1, 0, 1 and none
     Column("priority", Integer),
     Column("attempt", Integer),
@@ -155,13 +152,25 @@ runs = Table(
     Index("ix_runs_experiment_parent", "workspace", "experiment", "parent_id", "seq"),
     Index("ix_runs_experiment_status", "workspace", "experiment", "status", "seq"),
     Index("ix_runs_target", "target", "status", "seq"),
-    Index("ix_runs_due", "status", "due_at"),
 )
 
 # Spelled out, not bound: a database walks an index of some rows only where the statement itself says that it wants no others.
 is_work = runs.c.kind != literal_column("'replica'")
 """Lists of people's work leave out the replicas of endpoints; none of those has a parent."""
 is_replica = runs.c.kind == literal_column("'replica'")
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("seq", Serial, primary_key=True, autoincrement=True),  # of what is due at once, the first comes first
+    Column("noun", Name, nullable=False),  # whose loop looks after it
+    Column("key", Name, nullable=False),
+    Column("due", Float, nullable=False),  # loops take it from then on; 0 once touched
+    Column("token", Name, nullable=False),  # of its holder; empty for none
+    Column("until", Float, nullable=False),
+    UniqueConstraint("noun", "key"),
+    Index("ix_leases_due", "noun", "due", "seq"),
+)
 
 run_events = Table(
     "run_events",
@@ -498,9 +507,6 @@ endpoints = Table(
     Column("asked", Integer, nullable=False),  # counts what people asked for
     Column("deleting", Boolean, nullable=False),
     Column("sealed", LargeBinary, nullable=False),  # its keys (`services/vault.py`)
-    Column("lease_token", Name, nullable=False),
-    Column("lease_until", Float, nullable=False),
-    Column("due_at", Float, nullable=False),
     Column(
         "failed_replica", Name
     ),  # empty, or none before revision 0008: nothing that was last asked for failed with one
