@@ -183,9 +183,9 @@ def _load() -> None:
     with tempfile.TemporaryDirectory(prefix="roost-c-") as home:
         settings = importlib.import_module("roost.server.settings").read({}, home=Path(home), host=None, port=None)
         importlib.import_module("roost.server.home").prepare(settings)
-        house = importlib.import_module("roost.server.wiring").build(settings, "none")
-        importlib.import_module("roost.api.app").create_app(house, hosts=frozenset(), stop=lambda: None, pages=())
-        house.store.close()
+        context = importlib.import_module("roost.server.wiring").build(settings, "none")
+        importlib.import_module("roost.api.app").create_app(context, hosts=frozenset(), stop=lambda: None, pages=())
+        context.store.close()
 
 
 def _keep(caller: socket.socket) -> NoReturn:

@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.api.desks import Desk, served
+from tests.api.routers import Router, served
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    with served(tmp_path_factory.mktemp("desk")) as made:
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Router]:
+    with served(tmp_path_factory.mktemp("router")) as made:
         yield made

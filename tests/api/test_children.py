@@ -1,12 +1,12 @@
 """How far a run's token reaches: itself and those below it; those above it can be read."""
 
-from tests.api.desks import Desk
-from tests.services.houses import submit
+from tests.api.routers import Router
+from tests.services.contexts import submit
 
 
-def test_a_run_s_token_reaches_those_below_it(desk: Desk) -> None:
-    parent, stranger = submit(desk.house), submit(desk.house)
-    own = desk.run_client(parent.id)
+def test_a_run_s_token_reaches_those_below_it(router: Router) -> None:
+    parent, stranger = submit(router.context), submit(router.context)
+    own = router.run_client(parent.id)
     child = {"id": "c1", "experiment": "train", "spec": {"kind": "interactive"}}
     made = own.post(f"/api/runs/{parent.id}/children", {"children": [child]})
     assert (made.status, made.json["runs"][0]["parent_id"], made.json["runs"][0]["status"]) == (
@@ -26,7 +26,7 @@ def test_a_run_s_token_reaches_those_below_it(desk: Desk) -> None:
     assert own.get(f"/api/runs/{parent.id}/metrics?recursive=true").json == {
         "metrics": {parent.id: {}, "c1": {}, "g1": {}}
     }
-    foreign = desk.run_client(stranger.id)
+    foreign = router.run_client(stranger.id)
     for method, path in (
         ("GET", "c1"),
         ("POST", "c1/children"),
@@ -38,27 +38,27 @@ def test_a_run_s_token_reaches_those_below_it(desk: Desk) -> None:
     assert own.get("/api/runs/nobody").error["code"] == "forbidden"
 
 
-def test_a_child_may_read_its_parent_and_change_nothing_of_it(desk: Desk) -> None:
-    parent = submit(desk.house)
-    child = submit(desk.house, parent_id=parent.id)
-    below = desk.run_client(child.id)
+def test_a_child_may_read_its_parent_and_change_nothing_of_it(router: Router) -> None:
+    parent = submit(router.context)
+    child = submit(router.context, parent_id=parent.id)
+    below = router.run_client(child.id)
     assert below.get(f"/api/runs/{parent.id}").json["id"] == parent.id
     assert below.get(f"/api/runs/{parent.id}/metrics").status == 200
     assert below.call("PATCH", f"/api/runs/{parent.id}", {"tags": {"k": "v"}}).error["code"] == "forbidden"
     assert below.post(f"/api/runs/{parent.id}/cancel").error["code"] == "forbidden"
 
 
-def test_experiments_over_the_wire(desk: Desk) -> None:
+def test_experiments_over_the_wire(router: Router) -> None:
     route = "/api/workspaces/vision/experiments/train"
-    assert desk.person.put(route).json["archived_at"] is None
-    tagged = desk.person.call("PATCH", route, {"tags": {"a": "1", "b": None}, "archived": True}).json
-    assert (tagged["tags"], tagged["archived_at"]) == ({"a": "1", "b": None}, desk.house.clock())
-    assert desk.person.call("PATCH", route, {"remove_tags": ["a"]}).json["tags"] == {"b": None}
-    submit(desk.house)
-    assert desk.person.get(route).json["archived_at"] is None
-    refused = desk.person.call("DELETE", route)
+    assert router.person.put(route).json["archived_at"] is None
+    tagged = router.person.call("PATCH", route, {"tags": {"a": "1", "b": None}, "archived": True}).json
+    assert (tagged["tags"], tagged["archived_at"]) == ({"a": "1", "b": None}, router.context.clock())
+    assert router.person.call("PATCH", route, {"remove_tags": ["a"]}).json["tags"] == {"b": None}
+    submit(router.context)
+    assert router.person.get(route).json["archived_at"] is None
+    refused = router.person.call("DELETE", route)
     assert (refused.status, "has runs" in refused.error["message"]) == (409, True)
     empty = "/api/workspaces/vision/experiments/empty"
-    desk.person.put(empty)
-    assert desk.person.call("DELETE", empty).status == 204
-    assert desk.person.get(empty).status == 404
+    router.person.put(empty)
+    assert router.person.call("DELETE", empty).status == 204
+    assert router.person.get(empty).status == 404

@@ -1,15 +1,15 @@
 """Data over HTTP: files with ranges and versions, no credential in any answer, what a run's token is refused."""
 
-from tests.api.desks import Desk
-from tests.services.houses import submit
+from tests.api.routers import Router
+from tests.services.contexts import submit
 
 PLACE = "/api/workspaces/vision"
 FILES = f"{PLACE}/datastores/workspaceblobstore/files"
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 
 
-def test_a_file_goes_in_and_comes_out_in_ranges(desk: Desk) -> None:
-    person = desk.person
+def test_a_file_goes_in_and_comes_out_in_ranges(router: Router) -> None:
+    person = router.person
     content = bytes(range(256)) * 8192
     assert person.put(f"{FILES}/a/b%20c.bin", content).json == {"size": len(content)}
     assert person.put(f"{FILES}/a/b%20c.bin", b"x").error["code"] == "conflict"
@@ -28,8 +28,8 @@ def test_a_file_goes_in_and_comes_out_in_ranges(desk: Desk) -> None:
         assert person.put(f"{FILES}/{path}", b"x").status in (400, 404)
 
 
-def test_datastores_and_no_credential_in_any_answer(desk: Desk) -> None:
-    person = desk.person
+def test_datastores_and_no_credential_in_any_answer(router: Router) -> None:
+    person = router.person
     spec = {
         "kind": "azure_blob",
         "settings": {"account": "acc", "container": "c", "endpoint": "http://127.0.0.1:1/acc"},
@@ -50,16 +50,16 @@ def test_datastores_and_no_credential_in_any_answer(desk: Desk) -> None:
     assert person.call("DELETE", f"{PLACE}/datastores/cloud").json == {"count": 0}
 
 
-def test_the_first_items_of_many(desk: Desk) -> None:
+def test_the_first_items_of_many(router: Router) -> None:
     for name in ("1", "2", "3"):
-        desk.person.put(f"{FILES}/many/{name}.csv", b"a")
+        router.person.put(f"{FILES}/many/{name}.csv", b"a")
     definition = {"sources": [{"datastore": "workspaceblobstore", "path": "many/*.csv"}]}
-    some = desk.person.post(f"{PLACE}/datasets/items", {"definition": definition, "limit": 2}).json
+    some = router.person.post(f"{PLACE}/datasets/items", {"definition": definition, "limit": 2}).json
     assert ([each["name"] for each in some["items"]], some["count"]) == (["1.csv", "2.csv"], 3)
 
 
-def test_datasets(desk: Desk) -> None:
-    person = desk.person
+def test_datasets(router: Router) -> None:
+    person = router.person
     person.put(f"{FILES}/d/1.csv", b"a")
     definition = {"sources": [{"datastore": "workspaceblobstore", "path": "d/*.csv"}, {"url": "http://h/x"}]}
     items = person.post(f"{PLACE}/datasets/items", {"definition": definition})
@@ -82,10 +82,10 @@ def test_datasets(desk: Desk) -> None:
     assert person.get(f"{PLACE}/datasets/my%20birds").error["code"] == "data_not_found"
 
 
-def test_a_run_declares_what_its_script_asks_for(desk: Desk) -> None:
-    desk.person.put(f"{FILES}/d/1.csv", b"a")
-    run = submit(desk.house)
-    own, place = desk.run_client(run.id), f"/api/runs/{run.id}/datasets"
+def test_a_run_declares_what_its_script_asks_for(router: Router) -> None:
+    router.person.put(f"{FILES}/d/1.csv", b"a")
+    run = submit(router.context)
+    own, place = router.run_client(run.id), f"/api/runs/{run.id}/datasets"
     read = {"sources": [{"datastore": "workspaceblobstore", "path": "d"}]}
     assert own.post(f"{PLACE}/datasets/items", {"definition": read}).error["code"] == "forbidden"
     use = own.post(place, {"direction": "input", "definition": read}).json
@@ -97,5 +97,5 @@ def test_a_run_declares_what_its_script_asks_for(desk: Desk) -> None:
     assert own.put(f"{FILES}/made/x", b"1").json == {"size": 1}
     assert [each["name"] for each in own.get(place).json["uses"]] == ["workspaceblobstore/d", "workspaceblobstore/made"]
     assert own.post(place, {"direction": "sideways", "definition": read}).error["code"] == "invalid_input"
-    other = submit(desk.house)
-    assert desk.run_client(other.id).post(place, {"direction": "input", "definition": read}).status == 403
+    other = submit(router.context)
+    assert router.run_client(other.id).post(place, {"direction": "input", "definition": read}).status == 403

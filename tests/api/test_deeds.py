@@ -62,7 +62,7 @@ def test_every_deed_takes_a_caller_and_requires_its_action() -> None:
     deeds = used - NO_DEEDS.keys()
     assert len(deeds) > 100
     for name in deeds:
-        assert [each.arg for each in services[name].args.args][:2] == ["house", "caller"], name
+        assert [each.arg for each in services[name].args.args][:2] == ["context", "caller"], name
         assert _required(services[name]) is not None, f"{name} does not begin with caller.require(Action.…)"
     assert NO_DEEDS.keys() <= used, "the list names functions that no route calls"
 
@@ -88,6 +88,6 @@ def test_a_route_has_the_action_of_its_deed() -> None:
 def _declared(node: ast.stmt) -> Action | None:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         for each in node.decorator_list:
-            if isinstance(each, ast.Call) and ast.unparse(each.func) == "desk.route":
+            if isinstance(each, ast.Call) and ast.unparse(each.func) == "router.route":
                 return Action[ast.unparse(each.args[2]).removeprefix("Action.")]
     return None

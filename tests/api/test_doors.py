@@ -3,10 +3,10 @@
 import pytest
 from fastapi import FastAPI
 from tests.api.clients import Client
-from tests.api.desks import Desk, routes, signed_in
-from tests.api.desks import address as address_of
 from tests.api.golden_routes import ROUTES, Row
-from tests.services.houses import ANN, submit
+from tests.api.routers import Router, routes, signed_in
+from tests.api.routers import address as address_of
+from tests.services.contexts import ANN, submit
 
 from roost.api import doors
 from roost.api.app import create_app
@@ -16,26 +16,26 @@ from roost.domain.permissions import Action, Scope
 from roost.services import workspaces
 
 
-def test_every_route_is_in_the_golden_table(desk: Desk) -> None:
-    served = {(method, path): (sign.action.value, sign.scope.value) for method, path, sign in routes(desk)}
+def test_every_route_is_in_the_golden_table(router: Router) -> None:
+    served = {(method, path): (sign.action.value, sign.scope.value) for method, path, sign in routes(router)}
     assert served == {route: (row.action, row.scope) for route, row in ROUTES.items()}
 
 
-def test_every_route_is_closed_to_those_who_may_not_enter(desk: Desk) -> None:
+def test_every_route_is_closed_to_those_who_may_not_enter(router: Router) -> None:
     """Each route, with each kind of token: allowed or refused as the golden table says."""
-    mine, other = submit(desk.house), submit(desk.house)
-    child = submit(desk.house, parent_id=mine.id)
-    workspaces.ensure(desk.house, ANN, "elsewhere")
+    mine, other = submit(router.context), submit(router.context)
+    child = submit(router.context, parent_id=mine.id)
+    workspaces.ensure(router.context, ANN, "elsewhere")
     clients = {
-        "none": desk.stranger,
-        "wrong": Client(desk.url, "person-token-but-not-quite"),
-        "person": desk.person,
-        "browser": Client(desk.url, headers=signed_in(desk)),
-        "own run": desk.run_client(mine.id),
-        "run above": desk.run_client(mine.id),
-        "run below": desk.run_client(child.id),
-        "other run": desk.run_client(other.id),
-        "run elsewhere": desk.run_client(mine.id),
+        "none": router.stranger,
+        "wrong": Client(router.url, "person-token-but-not-quite"),
+        "person": router.person,
+        "browser": Client(router.url, headers=signed_in(router)),
+        "own run": router.run_client(mine.id),
+        "run above": router.run_client(mine.id),
+        "run below": router.run_client(child.id),
+        "other run": router.run_client(other.id),
+        "run elsewhere": router.run_client(mine.id),
     }
     for (method, path), row in ROUTES.items():
         if path == "/api/server/shutdown":
@@ -69,31 +69,31 @@ def _open_to(method: str, row: Row) -> set[str]:
     return (row.roles & {"person", "browser"}) | (runs if "run" in row.roles else set())
 
 
-def test_a_refusal_names_the_role_and_the_permission(desk: Desk) -> None:
-    run = submit(desk.house)
-    by_run = desk.run_client(run.id).call("DELETE", f"/api/runs/{run.id}").error
+def test_a_refusal_names_the_role_and_the_permission(router: Router) -> None:
+    run = submit(router.context)
+    by_run = router.run_client(run.id).call("DELETE", f"/api/runs/{run.id}").error
     assert by_run["message"] == f"The token of run {run.id} may not do this: it has no permission 'run.delete'."
     assert by_run["hint"] == "Use a person's token."
-    by_page = Client(desk.url, headers=signed_in(desk)).call("DELETE", f"/api/runs/{run.id}").error
+    by_page = Client(router.url, headers=signed_in(router)).call("DELETE", f"/api/runs/{run.id}").error
     assert by_page["message"] == "A browser's session may not do this: it has no permission 'run.delete'."
 
 
-def test_whatever_a_run_s_token_asks_says_that_it_lives(desk: Desk) -> None:
-    run = submit(desk.house)
-    assert desk.person.get(f"/api/runs/{run.id}").status == 200
-    assert desk.house.heard.get(run.id) is None
-    assert desk.run_client(run.id).post("/api/blobs/missing", {"names": []}).status == 200
-    assert desk.house.heard.get(run.id) == desk.house.clock()
+def test_whatever_a_run_s_token_asks_says_that_it_lives(router: Router) -> None:
+    run = submit(router.context)
+    assert router.person.get(f"/api/runs/{run.id}").status == 200
+    assert router.context.heard.get(run.id) is None
+    assert router.run_client(run.id).post("/api/blobs/missing", {"names": []}).status == 200
+    assert router.context.heard.get(run.id) == router.context.clock()
 
 
-def test_only_a_person_ends_the_server(desk: Desk) -> None:
-    run = submit(desk.house)
-    assert desk.stranger.post("/api/server/shutdown").status == 401
-    assert desk.run_client(run.id).post("/api/server/shutdown").status == 403
-    assert not desk.server.should_exit
+def test_only_a_person_ends_the_server(router: Router) -> None:
+    run = submit(router.context)
+    assert router.stranger.post("/api/server/shutdown").status == 401
+    assert router.run_client(run.id).post("/api/server/shutdown").status == 403
+    assert not router.server.should_exit
 
 
-def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
+def test_only_health_and_the_way_in_are_open(router: Router) -> None:
     assert {path for method, path in OPEN if path.startswith("/api/")} == {"/api/health"}
     assert {method for method, _ in OPEN} == {"GET"}
     assert {path for _, path in OPEN} - {"/api/health"} == {
@@ -106,18 +106,18 @@ def test_only_health_and_the_way_in_are_open(desk: Desk) -> None:
         "/models/{name}",
         "/studio/{name}",
     }
-    assert {(method, path) for method, path, sign in routes(desk) if sign.is_open} == OPEN
+    assert {(method, path) for method, path, sign in routes(router) if sign.is_open} == OPEN
     assert {route for route, row in ROUTES.items() if row.roles == {"anyone"}} == OPEN
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic person-token", "person-token"])
-def test_headers_that_hold_no_token(desk: Desk, header: str) -> None:
-    answer = desk.stranger.get("/api/workspaces", headers={"Authorization": header})
+def test_headers_that_hold_no_token(router: Router, header: str) -> None:
+    answer = router.stranger.get("/api/workspaces", headers={"Authorization": header})
     assert (answer.status, answer.error["code"]) == (401, "unauthorized")
 
 
-def test_a_route_without_a_sign_cannot_be_served(desk: Desk) -> None:
-    app = create_app(desk.house, hosts=frozenset(), stop=lambda: None)
+def test_a_route_without_a_sign_cannot_be_served(router: Router) -> None:
+    app = create_app(router.context, hosts=frozenset(), stop=lambda: None)
     app.add_api_route("/api/back-door", lambda: None)
     with pytest.raises(RuntimeError, match="back-door does not say who may enter"):
         doors.served(app)
@@ -135,9 +135,9 @@ def test_a_route_without_a_sign_cannot_be_served(desk: Desk) -> None:
     ],
 )
 def test_signs_that_cannot_be(path: str, action: Action, scope: Scope, words: str) -> None:
-    app, desk = FastAPI(openapi_url=None), doors.Desk("new")
+    app, router = FastAPI(openapi_url=None), doors.Router("new")
     app.state.error_shapes = ErrorShapes(())
-    desk.route("GET", path, action, scope)(lambda: None)
-    desk.mount(app)
+    router.route("GET", path, action, scope)(lambda: None)
+    router.mount(app)
     with pytest.raises(RuntimeError, match=words):
         doors.served(app)

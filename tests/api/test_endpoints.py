@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 import pytest
-from tests.api.desks import Desk
-from tests.services.houses import ANN, snapshot, submit
+from tests.api.routers import Router
+from tests.services.contexts import ANN, snapshot, submit
 
 from roost.api import waiting
 from roost.api.waiting import LONGEST
@@ -15,19 +15,19 @@ from roost.services import endpoints, replicas
 PLACE = "/api/workspaces/vision/endpoints"
 
 
-def wish(desk: Desk, **changes: Any) -> dict[str, Any]:
-    version = {"snapshot": snapshot(desk.house, score="def run(x): return x"), "entry_script": "score.py"}
+def wish(router: Router, **changes: Any) -> dict[str, Any]:
+    version = {"snapshot": snapshot(router.context, score="def run(x): return x"), "entry_script": "score.py"}
     return {"spec": {"versions": [version], "auth": "key"}, **changes}
 
 
-def test_put_looked_at_and_deleted(desk: Desk) -> None:
-    person = desk.person
-    made = person.put(f"{PLACE}/birds", wish(desk))
+def test_put_looked_at_and_deleted(router: Router) -> None:
+    person = router.person
+    made = person.put(f"{PLACE}/birds", wish(router))
     assert (made.status, made.json["state"], made.json["revision"]) == (201, "Transitioning", 1)
     assert made.json["port"] > 0
-    assert person.put(f"{PLACE}/birds", wish(desk)).error["code"] == "endpoint_conflict"
-    assert person.put(f"{PLACE}/trees", wish(desk, update=True)).error["code"] == "endpoint_not_found"
-    assert person.put(f"{PLACE}/birds", wish(desk, overwrite=True)).status == 200
+    assert person.put(f"{PLACE}/birds", wish(router)).error["code"] == "endpoint_conflict"
+    assert person.put(f"{PLACE}/trees", wish(router, update=True)).error["code"] == "endpoint_not_found"
+    assert person.put(f"{PLACE}/birds", wish(router, overwrite=True)).status == 200
     assert "birds" in [each["name"] for each in person.get(PLACE).json["endpoints"]]
     assert person.get(f"{PLACE}/birds/replicas").json == {"replicas": []}
     assert person.get(f"{PLACE}/birds/logs").json == {"text": "", "run_id": "", "note": ""}
@@ -39,34 +39,34 @@ def test_put_looked_at_and_deleted(desk: Desk) -> None:
     assert person.call("DELETE", f"{PLACE}/trees").error["code"] == "endpoint_not_found"
 
 
-def test_who_waits_hears_of_a_change(desk: Desk) -> None:
-    desk.person.put(f"{PLACE}/clouds", wish(desk))
+def test_who_waits_hears_of_a_change(router: Router) -> None:
+    router.person.put(f"{PLACE}/clouds", wish(router))
     heard: list[Any] = []
     waiting = threading.Thread(
-        target=lambda: heard.append(desk.person.get(f"{PLACE}/clouds?after=1&wait={LONGEST}").json)
+        target=lambda: heard.append(router.person.get(f"{PLACE}/clouds?after=1&wait={LONGEST}").json)
     )
     waiting.start()
-    desk.person.call("POST", f"{PLACE}/clouds/keys", {"which": "Primary"})
+    router.person.call("POST", f"{PLACE}/clouds/keys", {"which": "Primary"})
     waiting.join(LONGEST)
     assert heard[0]["revision"] == 2
 
 
-def test_names_that_are_tricks_and_bodies_that_are_none(desk: Desk) -> None:
-    person = desk.person
+def test_names_that_are_tricks_and_bodies_that_are_none(router: Router) -> None:
+    person = router.person
     for name in ("..%2f..%2fx", "%2e%2e", "a%2fb", "a%00b", "UP", "rocks%0a"):
-        assert person.put(f"{PLACE}/{name}", wish(desk)).status in (400, 404)
+        assert person.put(f"{PLACE}/{name}", wish(router)).status in (400, 404)
         assert person.get(f"{PLACE}/{name}/logs").status in (400, 404)
     for body in (b"", b"[]", b'{"spec": 3}', b'{"spec": {"versions": [{"limits": {"cpu": "x"}}]}}', b"\xff"):
         assert person.put(f"{PLACE}/rocks", body).error["code"] in ("invalid_input", "invalid_endpoint")
     assert person.put(f"{PLACE}/rocks", b" " * 9_000_000).error["code"] == "too_large"
     for query in ("logs?lines=0", "records?limit=0", "logs?replica=nobody"):
-        desk.person.put(f"{PLACE}/rocks", wish(desk, overwrite=True))
+        router.person.put(f"{PLACE}/rocks", wish(router, overwrite=True))
         assert person.get(f"{PLACE}/rocks/{query}").status in (400, 404)
 
 
-def test_keys_are_in_no_answer_but_that_of_their_own_route(desk: Desk) -> None:
-    person = desk.person
-    person.put(f"{PLACE}/lakes", wish(desk))
+def test_keys_are_in_no_answer_but_that_of_their_own_route(router: Router) -> None:
+    person = router.person
+    person.put(f"{PLACE}/lakes", wish(router))
     answer = person.get(f"{PLACE}/lakes/keys")
     assert answer.headers["cache-control"] == "no-store"
     for key in answer.json.values():
@@ -76,32 +76,32 @@ def test_keys_are_in_no_answer_but_that_of_their_own_route(desk: Desk) -> None:
     assert person.call("POST", f"{PLACE}/lakes/keys", {"which": "Third"}).error["code"] == "invalid_input"
 
 
-def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(desk: Desk) -> None:
-    desk.person.put(f"{PLACE}/hills", wish(desk))
-    run = desk.run_client(submit(desk.house).id)
+def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(router: Router) -> None:
+    router.person.put(f"{PLACE}/hills", wish(router))
+    run = router.run_client(submit(router.context).id)
     for method, path in (("PUT", "/trees"), ("GET", "/hills"), ("GET", "/hills/keys"), ("DELETE", "/hills")):
-        assert run.call(method, PLACE + path, wish(desk)).status == 403
-        assert desk.stranger.call(method, PLACE + path, wish(desk)).status == 401
+        assert run.call(method, PLACE + path, wish(router)).status == 403
+        assert router.stranger.call(method, PLACE + path, wish(router)).status == 401
 
 
-def serving(desk: Desk, name: str) -> str:
+def serving(router: Router, name: str) -> str:
     """The run of a replica that goes on, of an endpoint of that name."""
-    desk.person.put(f"{PLACE}/{name}", wish(desk))
-    endpoint = endpoints.get(desk.house, ANN, "vision", name)
-    run_id = replicas.begin(desk.house, endpoint, endpoint.spec.versions[0]).run_id
+    router.person.put(f"{PLACE}/{name}", wish(router))
+    endpoint = endpoints.get(router.context, ANN, "vision", name)
+    run_id = replicas.begin(router.context, endpoint, endpoint.spec.versions[0]).run_id
     for to in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.RUNNING):
-        desk.house.store.runs.apply(run_id, RunEvent(to=to, at=1.0))
+        router.context.store.runs.apply(run_id, RunEvent(to=to, at=1.0))
     return run_id
 
 
-def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(desk: Desk) -> None:
-    run_id = serving(desk, "rivers")
-    agent, place = desk.run_client(run_id), f"/api/runs/{run_id}"
+def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(router: Router) -> None:
+    run_id = serving(router, "rivers")
+    agent, place = router.run_client(run_id), f"/api/runs/{run_id}"
     read: list[Any] = []
-    reader = threading.Thread(target=lambda: read.append(desk.person.get(f"{PLACE}/rivers/logs").json))
+    reader = threading.Thread(target=lambda: read.append(router.person.get(f"{PLACE}/rivers/logs").json))
     assert "flush" not in agent.post(f"{place}/heartbeat?flushed=").json
     reader.start()
-    revision = desk.house.store.runs.get(run_id).revision
+    revision = router.context.store.runs.get(run_id).revision
     mark = agent.post(f"{place}/heartbeat?after={revision}&wait=20&flushed=").json["flush"]
     assert "flush" not in agent.post(f"{place}/heartbeat").json  # an agent that does not know of it is left alone
     agent.post(f"{place}/streams/user_logs/std_log.txt?offset=0", b"the last line\n")
@@ -110,9 +110,11 @@ def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(desk: Desk) -
     assert read == [{"text": "the last line\n", "run_id": run_id, "note": ""}]
 
 
-def test_an_agent_that_does_not_answer_keeps_nobody_from_the_log(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_does_not_answer_keeps_nobody_from_the_log(
+    router: Router, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(waiting, "FLUSH_SECONDS", 0.05)
-    run_id = serving(desk, "lochs")
-    desk.run_client(run_id).post(f"/api/runs/{run_id}/streams/user_logs/std_log.txt?offset=0", b"so far\n")
-    assert desk.person.get(f"{PLACE}/lochs/logs").json == {"text": "so far\n", "run_id": run_id, "note": ""}
-    assert desk.house.flushes.wanted(run_id) == ""
+    run_id = serving(router, "lochs")
+    router.run_client(run_id).post(f"/api/runs/{run_id}/streams/user_logs/std_log.txt?offset=0", b"so far\n")
+    assert router.person.get(f"{PLACE}/lochs/logs").json == {"text": "so far\n", "run_id": run_id, "note": ""}
+    assert router.context.flushes.wanted(run_id) == ""

@@ -1,22 +1,22 @@
 """Environments over HTTP."""
 
-from tests.api.desks import Desk
+from tests.api.routers import Router
 
 PATH = "/api/workspaces/vision/environments"
 BODY = {"definition": {"python": {"condaDependencies": {"dependencies": ["python=3.8"]}}}}
 
 
-def test_registered_listed_and_read(desk: Desk) -> None:
-    first = desk.person.put(f"{PATH}/wire", BODY)
+def test_registered_listed_and_read(router: Router) -> None:
+    first = router.person.put(f"{PATH}/wire", BODY)
     assert (first.status, first.json["version"]) == (201, "1")
-    assert desk.person.put(f"{PATH}/wire", BODY).status == 200
-    assert desk.person.put(f"{PATH}/wire", {"definition": {}}).json["version"] == "2"
-    assert desk.person.get(f"{PATH}/wire?version=1").json == first.json
-    assert [each["version"] for each in desk.person.get(f"{PATH}?name=wire").json["environments"]] == ["2", "1"]
-    assert "wire" in [each["name"] for each in desk.person.get(PATH).json["environments"]]
+    assert router.person.put(f"{PATH}/wire", BODY).status == 200
+    assert router.person.put(f"{PATH}/wire", {"definition": {}}).json["version"] == "2"
+    assert router.person.get(f"{PATH}/wire?version=1").json == first.json
+    assert [each["version"] for each in router.person.get(f"{PATH}?name=wire").json["environments"]] == ["2", "1"]
+    assert "wire" in [each["name"] for each in router.person.get(PATH).json["environments"]]
 
 
-def test_what_is_wrong_is_said(desk: Desk) -> None:
-    assert desk.person.get(f"{PATH}/missing").error["code"] == "not_found"
-    assert desk.person.put(f"{PATH}/AzureML-x", BODY).error["code"] == "invalid_input"
-    assert desk.person.put(f"{PATH}/wire", {"definition": 3}).error["code"] == "invalid_input"
+def test_what_is_wrong_is_said(router: Router) -> None:
+    assert router.person.get(f"{PATH}/missing").error["code"] == "not_found"
+    assert router.person.put(f"{PATH}/AzureML-x", BODY).error["code"] == "invalid_input"
+    assert router.person.put(f"{PATH}/wire", {"definition": 3}).error["code"] == "invalid_input"

@@ -1,4 +1,4 @@
-"""Another protocol beside Roost's own: a toy desk with its own shape of errors, its own limit and its own spelling of bodies."""
+"""Another protocol beside Roost's own: a toy router with its own shape of errors, limit and spelling of bodies."""
 
 import asyncio
 import json
@@ -10,12 +10,12 @@ from urllib.parse import parse_qs
 import pytest
 from fastapi import Depends, FastAPI, Response
 from tests.api.clients import Answer
-from tests.services.houses import make_house
+from tests.services.contexts import make_house
 
 from roost.api import doors
 from roost.api.app import create_app
 from roost.api.bodies import limited
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.errors import ErrorShape
 from roost.api.openapi import describe
 from roost.domain.errors import RoostError
@@ -38,16 +38,16 @@ TOY = ErrorShape(
 ToyBytes = Annotated[bytes, Depends(limited(32))]
 """At most 32 bytes, where Roost's own routes take megabytes."""
 
-toy = Desk("toy", errors=TOY)
+toy = Router("toy", errors=TOY)
 
 
 @toy.route(
     "POST", "/api/toy/workspaces/{workspace}/get", Action.WORKSPACE_READ, Scope.WORKSPACE, body=bytes, answer=dict
 )
-def get(house: TheHouse, caller: TheCaller, workspace: str, body: ToyBytes, count: int = 1) -> Response:
+def get(context: TheHouse, caller: TheCaller, workspace: str, body: ToyBytes, count: int = 1) -> Response:
     """Takes a form and answers in lines: a codec of its own."""
     form = parse_qs(body.decode())
-    found = workspaces.get(house, caller, form.get("name", [workspace])[0])
+    found = workspaces.get(context, caller, form.get("name", [workspace])[0])
     return Response(f"name: {found.name}\n" * count, media_type="text/plain")
 
 
@@ -97,10 +97,10 @@ class Caller:
 
 @pytest.fixture
 def caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
-    house = make_house(tmp_path_factory.mktemp("toy"))
-    people.admit_person(house, "person-token", user="ann")
-    yield Caller(create_app(house, hosts=frozenset({"roost"}), stop=lambda: None, pages=(toy,)))
-    house.store.close()
+    context = make_house(tmp_path_factory.mktemp("toy"))
+    people.admit_person(context, "person-token", user="ann")
+    yield Caller(create_app(context, hosts=frozenset({"roost"}), stop=lambda: None, pages=(toy,)))
+    context.store.close()
 
 
 ONE = "/api/toy/workspaces/vision/get"
@@ -151,9 +151,9 @@ def test_the_description_has_both_shapes(caller: Caller) -> None:
 
 
 def test_a_route_outside_the_prefix_of_its_desk_cannot_be_served(tmp_path_factory: pytest.TempPathFactory) -> None:
-    house = make_house(tmp_path_factory.mktemp("toy"))
-    lost = doors.Desk("lost", errors=TOY)
+    context = make_house(tmp_path_factory.mktemp("toy"))
+    lost = doors.Router("lost", errors=TOY)
     lost.route("GET", "/api/elsewhere", Action.SERVER_READ, Scope.SERVER)(lambda: None)
     with pytest.raises(RuntimeError, match="outside the prefix"):
-        create_app(house, hosts=frozenset(), stop=lambda: None, pages=(lost,))
-    house.store.close()
+        create_app(context, hosts=frozenset(), stop=lambda: None, pages=(lost,))
+    context.store.close()

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.api.clients import Answer
-from tests.api.desks import Desk
-from tests.services.houses import submit
+from tests.api.routers import Router
+from tests.services.contexts import submit
 
 from roost.domain.errors import Busy, raise_for
 from roost.domain.runs import Reason, RunStatus
@@ -34,47 +34,49 @@ def stuck(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> Iterato
         go_on.set()
 
 
-def test_agents_that_send_do_not_keep_people_waiting(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = submit(desk.house)
-    agent = desk.run_client(run.id)
+def test_agents_that_send_do_not_keep_people_waiting(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = submit(router.context)
+    agent = router.run_client(run.id)
     with ThreadPoolExecutor(60) as pool, stuck(monkeypatch, metrics, "take_in") as inside:
         for _ in range(60):
             pool.submit(agent.post, f"/api/runs/{run.id}/spools/0-1-aa?offset=0", b"x")
         for _ in range(16):
             assert inside.acquire(timeout=20)
-        assert desk.person.get(f"/api/workspaces/{run.workspace}/runs?limit=50", timeout=20).status == 200
-        assert desk.person.get(f"/api/runs/{run.id}", timeout=20).status == 200
-        assert desk.person.post(f"/api/runs/{run.id}/cancel", timeout=20).status == 200
+        assert router.person.get(f"/api/workspaces/{run.workspace}/runs?limit=50", timeout=20).status == 200
+        assert router.person.get(f"/api/runs/{run.id}", timeout=20).status == 200
+        assert router.person.post(f"/api/runs/{run.id}/cancel", timeout=20).status == 200
 
 
-def test_reads_over_the_queue_are_refused_at_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_over_the_queue_are_refused_at_once(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(100) as pool, stuck(monkeypatch, workspaces, "listing") as inside:
-        asked: list[Future[Answer]] = [pool.submit(desk.person.get, "/api/workspaces") for _ in range(100)]
+        asked: list[Future[Answer]] = [pool.submit(router.person.get, "/api/workspaces") for _ in range(100)]
         for _ in range(8):
             assert inside.acquire(timeout=20)
         done = next(each.result() for each in as_completed(asked, timeout=30) if each.result().status == 503)
-        assert desk.stranger.get("/api/health", timeout=20).status == 200
-        assert desk.person.put("/api/workspaces/team-a", timeout=20).status == 200, "changes have a queue of their own"
+        assert router.stranger.get("/api/health", timeout=20).status == 200
+        assert router.person.put("/api/workspaces/team-a", timeout=20).status == 200, (
+            "changes have a queue of their own"
+        )
     assert done.headers["retry-after"] == "1"
     assert (done.error["code"], "64 reads wait already" in done.error["message"]) == ("busy", True)
     with pytest.raises(Busy):
         raise_for(done.status, done.json)
 
 
-def test_an_agent_is_present_while_its_heartbeat_waits_and_no_longer(desk: Desk) -> None:
-    run = submit(desk.house)
+def test_an_agent_is_present_while_its_heartbeat_waits_and_no_longer(router: Router) -> None:
+    run = submit(router.context)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
-        runs.move(desk.house, run.id, status, Reason.NONE, "")
-    agent = desk.run_client(run.id)
+        runs.move(router.context, run.id, status, Reason.NONE, "")
+    agent = router.run_client(run.id)
     revision = agent.post(f"/api/runs/{run.id}/heartbeat").json["revision"]
-    place = urlsplit(desk.url)
+    place = urlsplit(router.url)
     with socket.create_connection((str(place.hostname), place.port or 0)) as connection:
         connection.sendall(
             f"POST /api/runs/{run.id}/heartbeat?after={revision}&wait=30 HTTP/1.1\r\nHost: {place.netloc}\r\n"
             f"Authorization: Bearer {agent.token}\r\nContent-Length: 0\r\n\r\n".encode()
         )
-        _await(lambda: desk.house.present.has(run.id))
-    _await(lambda: not desk.house.present.has(run.id))
+        _await(lambda: router.context.present.has(run.id))
+    _await(lambda: not router.context.present.has(run.id))
 
 
 def _await(ready: Callable[[], bool]) -> None:

@@ -1,24 +1,24 @@
 """Models over HTTP: registered by content, once however often it is sent; names and versions that nobody has; whose token may."""
 
 from blake3 import blake3
-from tests.api.desks import Desk
-from tests.services.houses import submit
+from tests.api.routers import Router
+from tests.services.contexts import submit
 
 MODELS = "/api/workspaces/vision/models"
 
 
-def put(desk: Desk, text: str) -> str:
+def put(router: Router, text: str) -> str:
     """A model of one file, put; its manifest."""
     name = blake3(text.encode()).hexdigest()
     manifest = f"f\t644\t{len(text)}\t{name}\tm.txt\n".encode()
-    desk.person.put(f"/api/blobs/{name}", text.encode())
-    desk.person.put(f"/api/blobs/{blake3(manifest).hexdigest()}", manifest)
+    router.person.put(f"/api/blobs/{name}", text.encode())
+    router.person.put(f"/api/blobs/{blake3(manifest).hexdigest()}", manifest)
     return blake3(manifest).hexdigest()
 
 
-def test_there_and_back(desk: Desk) -> None:
-    person = desk.person
-    new = {"name": "my.net-1", "key": "a" * 32, "manifest": put(desk, "one"), "tags": {"k": "v"}}
+def test_there_and_back(router: Router) -> None:
+    person = router.person
+    new = {"name": "my.net-1", "key": "a" * 32, "manifest": put(router, "one"), "tags": {"k": "v"}}
     made = person.post(MODELS, new)
     assert (made.status, made.json["version"], made.json["path"], made.json["size"]) == (201, 1, "m.txt", 3)
     again = person.post(MODELS, new)
@@ -36,9 +36,9 @@ def test_there_and_back(desk: Desk) -> None:
     assert person.get(f"{MODELS}/my.net-1?version=1").error["code"] == "model_not_found"
 
 
-def test_what_is_refused(desk: Desk) -> None:
-    person = desk.person
-    good = {"name": "net", "key": "c" * 32, "manifest": put(desk, "one")}
+def test_what_is_refused(router: Router) -> None:
+    person = router.person
+    good = {"name": "net", "key": "c" * 32, "manifest": put(router, "one")}
     for change in (
         {"name": "../net"},
         {"name": "a/b"},
@@ -47,7 +47,7 @@ def test_what_is_refused(desk: Desk) -> None:
         {"key": "../../x"},
         {"manifest": "00" * 32},
         {"manifest": "../x"},
-        {"manifest": put(desk, "one")[:-1] + "g"},
+        {"manifest": put(router, "one")[:-1] + "g"},
         {"run_path": "outputs"},
         {"tags": {"k": None}},
         {"datasets": [["a"]]},
@@ -67,18 +67,18 @@ def test_what_is_refused(desk: Desk) -> None:
     assert person.get("/api/workspaces/none-such/models").error["code"] == "not_found"
 
 
-def test_a_runs_token(desk: Desk) -> None:
-    run, other = submit(desk.house).id, submit(desk.house).id
-    token = desk.run_client(run)
-    manifest = put(desk, "two")
+def test_a_runs_token(router: Router) -> None:
+    run, other = submit(router.context).id, submit(router.context).id
+    token = router.run_client(run)
+    manifest = put(router, "two")
     made = token.post(MODELS, {"name": "jobs", "key": "d" * 32, "manifest": manifest})
     assert (made.json["run_id"], made.json["experiment"]) == (run, "train")
     assert token.call("PATCH", f"{MODELS}/jobs/1", {"tags": {"a": "1"}}).status == 200
     assert token.call("DELETE", f"{MODELS}/jobs/1").error["code"] == "forbidden"
-    assert desk.run_client(other).call("PATCH", f"{MODELS}/jobs/1", {}).error["code"] == "forbidden"
+    assert router.run_client(other).call("PATCH", f"{MODELS}/jobs/1", {}).error["code"] == "forbidden"
     stolen = {"name": "jobs", "key": "e" * 32, "run_id": other, "run_path": "outputs"}
     assert token.post(MODELS, stolen).error["code"] == "forbidden"
-    assert desk.run_client(other).get(f"{MODELS}/jobs").status == 200
+    assert router.run_client(other).get(f"{MODELS}/jobs").status == 200
     assert token.get(f"/api/runs/{run}/models").json["registered"][0]["name"] == "jobs"
-    assert desk.run_client(other).get(f"/api/runs/{other}/models").json == {"registered": [], "used": ["jobs:1"]}
+    assert router.run_client(other).get(f"/api/runs/{other}/models").json == {"registered": [], "used": ["jobs:1"]}
     assert token.get(f"/api/runs/{other}/models").error["code"] == "forbidden"

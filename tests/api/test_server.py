@@ -1,13 +1,13 @@
 """What the server says of itself: health, facts, its own description."""
 
-from tests.api.desks import Desk
-from tests.services.houses import submit
+from tests.api.routers import Router
+from tests.services.contexts import submit
 
 from roost.version import API_LEVEL, VERSION
 
 
-def test_health_is_for_everybody(desk: Desk) -> None:
-    assert desk.stranger.get("/api/health").json == {
+def test_health_is_for_everybody(router: Router) -> None:
+    assert router.stranger.get("/api/health").json == {
         "name": "roost",
         "version": VERSION,
         "api_level": API_LEVEL,
@@ -15,8 +15,8 @@ def test_health_is_for_everybody(desk: Desk) -> None:
     }
 
 
-def test_facts_are_for_those_with_a_token(desk: Desk) -> None:
-    facts = desk.run_client(submit(desk.house).id).get("/api/server").json
+def test_facts_are_for_those_with_a_token(router: Router) -> None:
+    facts = router.run_client(submit(router.context).id).get("/api/server").json
     assert set(facts) == {
         "version",
         "api_level",
@@ -30,8 +30,8 @@ def test_facts_are_for_those_with_a_token(desk: Desk) -> None:
     }
 
 
-def test_the_description_has_every_route_and_record(desk: Desk) -> None:
-    document = desk.person.get("/api/openapi.json").json
+def test_the_description_has_every_route_and_record(router: Router) -> None:
+    document = router.person.get("/api/openapi.json").json
     assert document["openapi"].startswith("3.")
     submit_route = document["paths"]["/api/workspaces/{workspace}/runs"]["post"]
     assert submit_route["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/Submission")
@@ -42,14 +42,14 @@ def test_the_description_has_every_route_and_record(desk: Desk) -> None:
     assert "security" not in document["paths"]["/api/health"]["get"]
 
 
-def test_workspaces_and_experiments(desk: Desk) -> None:
-    made = desk.person.put("/api/workspaces/team-a", {"subscription_id": "s", "location": "west"}).json
+def test_workspaces_and_experiments(router: Router) -> None:
+    made = router.person.put("/api/workspaces/team-a", {"subscription_id": "s", "location": "west"}).json
     assert (made["name"], made["user"], made["subscription_id"], made["location"]) == ("team-a", "ann", "s", "west")
-    assert desk.person.put("/api/workspaces/team-a").json == made == desk.person.get("/api/workspaces/team-a").json
-    assert made in desk.person.get("/api/workspaces").json["workspaces"]
-    experiment = desk.person.put("/api/workspaces/team-a/experiments/train").json
-    assert desk.person.get("/api/workspaces/team-a/experiments/train").json == experiment
-    assert desk.person.get("/api/workspaces/team-a/experiments").json == {"experiments": [experiment]}
-    assert desk.person.get("/api/workspaces/team-a/experiments/other").error["code"] == "not_found"
-    assert desk.person.put("/api/workspaces/..").error["code"] in ("invalid_input", "not_found")
-    assert desk.person.put("/api/workspaces/team-a/experiments/a.b").error["code"] == "invalid_input"
+    assert router.person.put("/api/workspaces/team-a").json == made == router.person.get("/api/workspaces/team-a").json
+    assert made in router.person.get("/api/workspaces").json["workspaces"]
+    experiment = router.person.put("/api/workspaces/team-a/experiments/train").json
+    assert router.person.get("/api/workspaces/team-a/experiments/train").json == experiment
+    assert router.person.get("/api/workspaces/team-a/experiments").json == {"experiments": [experiment]}
+    assert router.person.get("/api/workspaces/team-a/experiments/other").error["code"] == "not_found"
+    assert router.person.put("/api/workspaces/..").error["code"] in ("invalid_input", "not_found")
+    assert router.person.put("/api/workspaces/team-a/experiments/a.b").error["code"] == "invalid_input"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.api.clients import Answer
-from tests.api.desks import Desk, address, served, signed_in
 from tests.api.golden_routes import ROUTES
-from tests.services.houses import ANN, Clock, submission, submit
+from tests.api.routers import Router, address, served, signed_in
+from tests.services.contexts import ANN, Clock, submission, submit
 
 from roost.domain import codec
 from roost.domain.people import TokenKind
@@ -25,126 +25,126 @@ STANDS_FOR = {
 """Variables in the scripts of the pages that are more than one part of an address."""
 
 
-def code(desk: Desk) -> str:
-    answer = desk.person.post("/api/sessions")
+def code(router: Router) -> str:
+    answer = router.person.post("/api/sessions")
     assert answer.status == 201
     assert answer.json["seconds"] == 60
     return str(answer.json["code"])
 
 
-def log_in(desk: Desk, run: str = "") -> Answer:
-    return desk.stranger.get(f"/login?code={code(desk)}&run={run}")
+def log_in(router: Router, run: str = "") -> Answer:
+    return router.stranger.get(f"/login?code={code(router)}&run={run}")
 
 
 def cookie(answer: Answer) -> dict[str, str]:
     return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
 
 
-def test_a_code_becomes_a_cookie_that_only_our_pages_send(desk: Desk) -> None:
-    answer = log_in(desk)
+def test_a_code_becomes_a_cookie_that_only_our_pages_send(router: Router) -> None:
+    answer = log_in(router)
     assert (answer.status, answer.headers["location"]) == (303, "/")
     said = answer.headers["set-cookie"]
     assert re.match(r"roost_127_0_0_1_\d+=roost_[\w-]{40,};", said)
     assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=604800"} <= {part.strip() for part in said.split(";")}
     assert "no-store" in answer.headers["cache-control"]
-    assert desk.stranger.get("/api/workspaces", headers=cookie(answer)).status == 200
+    assert router.stranger.get("/api/workspaces", headers=cookie(answer)).status == 200
 
 
-def test_a_code_works_once_and_not_as_anything_else(desk: Desk) -> None:
-    one = code(desk)
-    assert desk.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {one}"}).status == 401
-    first = desk.stranger.get(f"/login?code={one}")
+def test_a_code_works_once_and_not_as_anything_else(router: Router) -> None:
+    one = code(router)
+    assert router.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {one}"}).status == 401
+    first = router.stranger.get(f"/login?code={one}")
     assert "set-cookie" in first.headers
-    again = desk.stranger.get(f"/login?code={one}")
+    again = router.stranger.get(f"/login?code={one}")
     assert (again.status, again.headers["location"]) == (303, "/?login=expired")
     assert "set-cookie" not in again.headers
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", "person-token", "%00", "a" * 5000])
-def test_codes_that_are_none(desk: Desk, given: str) -> None:
-    answer = desk.stranger.get(f"/login?code={given}")
+def test_codes_that_are_none(router: Router, given: str) -> None:
+    answer = router.stranger.get(f"/login?code={given}")
     assert (answer.headers.get("location"), "set-cookie" in answer.headers) == ("/?login=expired", False)
 
 
-def test_a_run_token_is_neither_code_nor_session(desk: Desk) -> None:
-    run = submit(desk.house)
-    token = people.mint_run_token(desk.house, run.id, user="ann")
-    assert "set-cookie" not in desk.stranger.get(f"/login?code={token}").headers
-    name = cookie(log_in(desk))["Cookie"].partition("=")[0]
+def test_a_run_token_is_neither_code_nor_session(router: Router) -> None:
+    run = submit(router.context)
+    token = people.mint_run_token(router.context, run.id, user="ann")
+    assert "set-cookie" not in router.stranger.get(f"/login?code={token}").headers
+    name = cookie(log_in(router))["Cookie"].partition("=")[0]
     for other in (token, "person-token"):
-        assert desk.stranger.get("/api/workspaces", headers={"Cookie": f"{name}={other}"}).status == 401
-    assert desk.run_client(run.id).post("/api/sessions").status == 403
+        assert router.stranger.get("/api/workspaces", headers={"Cookie": f"{name}={other}"}).status == 401
+    assert router.run_client(run.id).post("/api/sessions").status == 403
 
 
-def test_a_session_is_no_bearer_token(desk: Desk) -> None:
-    session = cookie(log_in(desk))["Cookie"].partition("=")[2]
-    assert desk.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {session}"}).status == 401
+def test_a_session_is_no_bearer_token(router: Router) -> None:
+    session = cookie(log_in(router))["Cookie"].partition("=")[2]
+    assert router.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {session}"}).status == 401
 
 
 @pytest.mark.parametrize(
     ("run", "place"),
     [("train_1_ab", "/runs/train_1_ab"), ("//evil.example", "/"), ("../api", "/"), ("a%0d%0aX:1", "/"), ("%20", "/")],
 )
-def test_where_the_link_leads(desk: Desk, run: str, place: str) -> None:
-    answer = log_in(desk, run)
+def test_where_the_link_leads(router: Router, run: str, place: str) -> None:
+    answer = log_in(router, run)
     assert (answer.status, answer.headers["location"]) == (303, place)
 
 
-def test_a_change_needs_an_origin(desk: Desk) -> None:
-    session = cookie(log_in(desk))
-    run = submit(desk.house)
+def test_a_change_needs_an_origin(router: Router) -> None:
+    session = cookie(log_in(router))
+    run = submit(router.context)
     path = f"/api/runs/{run.id}/cancel"
-    refused = desk.stranger.post(path, headers=session)
+    refused = router.stranger.post(path, headers=session)
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
     assert "Origin" in refused.error["message"]
-    assert desk.stranger.post(path, headers={**session, "Origin": "http://evil.example"}).status == 403
-    assert desk.stranger.get(f"/api/runs/{run.id}", headers=session).json["status"] == "NotStarted"
-    done = desk.stranger.post(path, headers={**session, "Origin": desk.url})
+    assert router.stranger.post(path, headers={**session, "Origin": "http://evil.example"}).status == 403
+    assert router.stranger.get(f"/api/runs/{run.id}", headers=session).json["status"] == "NotStarted"
+    done = router.stranger.post(path, headers={**session, "Origin": router.url})
     assert (done.status, done.json["status"]) == (200, "Canceled")
 
 
 @pytest.mark.parametrize(
     ("site", "status"), [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
 )
-def test_another_page_of_the_same_machine_gets_nothing(desk: Desk, site: str, status: int) -> None:
-    headers = {**cookie(log_in(desk)), "Sec-Fetch-Site": site}
-    assert desk.stranger.get("/api/workspaces", headers=headers).status == status
+def test_another_page_of_the_same_machine_gets_nothing(router: Router, site: str, status: int) -> None:
+    headers = {**cookie(log_in(router)), "Sec-Fetch-Site": site}
+    assert router.stranger.get("/api/workspaces", headers=headers).status == status
 
 
-def test_a_cookie_counts_only_where_there_is_no_token(desk: Desk) -> None:
-    headers = {**cookie(log_in(desk)), "Authorization": "Bearer wrong"}
-    assert desk.stranger.get("/api/workspaces", headers=headers).status == 401
+def test_a_cookie_counts_only_where_there_is_no_token(router: Router) -> None:
+    headers = {**cookie(log_in(router)), "Authorization": "Bearer wrong"}
+    assert router.stranger.get("/api/workspaces", headers=headers).status == 401
 
 
-def test_a_browser_reads_no_secrets(desk: Desk) -> None:
-    secrets.put(desk.house, ANN, "vision", {"name": "a-hidden-value"})
-    run = submit(desk.house)
-    session = cookie(log_in(desk))
+def test_a_browser_reads_no_secrets(router: Router) -> None:
+    secrets.put(router.context, ANN, "vision", {"name": "a-hidden-value"})
+    run = submit(router.context)
+    session = cookie(log_in(router))
     for path in (f"/api/runs/{run.id}/secrets", "/api/workspaces/vision/secrets"):
-        assert desk.stranger.get(path, headers=session).json["secrets"][0]["name"] == "name"
-        answer = desk.stranger.get(f"{path}/values?name=name", headers=session)
+        assert router.stranger.get(path, headers=session).json["secrets"][0]["name"] == "name"
+        answer = router.stranger.get(f"{path}/values?name=name", headers=session)
         assert answer.status == 403
         assert b"a-hidden-value" not in answer.body
-    known = desk.run_client(run.id).get(f"/api/runs/{run.id}/secrets/values?name=name&name=other")
+    known = router.run_client(run.id).get(f"/api/runs/{run.id}/secrets/values?name=name&name=other")
     assert (known.json, known.headers["cache-control"]) == (
         {"secrets": {"name": "a-hidden-value", "other": None}},
         "no-store",
     )
-    assert desk.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
+    assert router.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
 
 
-def test_a_session_does_what_the_table_says_and_nothing_else(desk: Desk) -> None:
+def test_a_session_does_what_the_table_says_and_nothing_else(router: Router) -> None:
     """Every route of the server, asked with a session and the right Origin."""
-    headers = signed_in(desk)
-    run = submit(desk.house)
+    headers = signed_in(router)
+    run = submit(router.context)
     for (method, path), row in ROUTES.items():
-        answer = desk.stranger.call(method, address(path, run.id), headers=headers)
+        answer = router.stranger.call(method, address(path, run.id), headers=headers)
         if row.roles & {"anyone", "browser"}:
             assert answer.status not in (401, 403), (method, path)
         else:
             assert (answer.status, answer.error["code"]) == (403, "forbidden"), (method, path)
             assert "A browser's session may not" in answer.error["message"], (method, path)
-    assert not desk.server.should_exit
+    assert not router.server.should_exit
 
 
 def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() -> None:
@@ -158,14 +158,14 @@ def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() ->
     assert [path for _, path in FOR_PAGES if path.rpartition("/")[2] in closed] == []
 
 
-def test_a_session_cannot_submit_a_run_that_prints_the_token(desk: Desk) -> None:
-    headers = {**cookie(log_in(desk)), "Origin": desk.url}
-    wanted = codec.encode(submission(desk.house))
-    for path in ("/api/workspaces/vision/runs", f"/api/runs/{submit(desk.house).id}/children"):
-        assert desk.stranger.post(path, wanted, headers=headers).status == 403
+def test_a_session_cannot_submit_a_run_that_prints_the_token(router: Router) -> None:
+    headers = {**cookie(log_in(router)), "Origin": router.url}
+    wanted = codec.encode(submission(router.context))
+    for path in ("/api/workspaces/vision/runs", f"/api/runs/{submit(router.context).id}/children"):
+        assert router.stranger.post(path, wanted, headers=headers).status == 403
     settings = {"kind": "folder", "settings": {"path": "/tmp"}}
-    assert desk.stranger.put("/api/workspaces/vision/datastores/x", settings, headers=headers).status == 403
-    assert desk.person.post("/api/workspaces/vision/runs", wanted).status == 201
+    assert router.stranger.put("/api/workspaces/vision/datastores/x", settings, headers=headers).status == 403
+    assert router.person.post("/api/workspaces/vision/runs", wanted).status == 201
 
 
 def test_pages_ask_for_nothing_that_a_session_may_not_have() -> None:
@@ -186,25 +186,25 @@ def test_pages_ask_for_nothing_that_a_session_may_not_have() -> None:
 
 
 def test_codes_last_a_minute_and_sessions_a_week(tmp_path: Path) -> None:
-    with served(tmp_path) as desk:
-        clock = desk.house.clock
+    with served(tmp_path) as router:
+        clock = router.context.clock
         assert isinstance(clock, Clock)
-        late = code(desk)
+        late = code(router)
         clock.pass_by(61)
-        assert desk.stranger.get(f"/login?code={late}").headers["location"] == "/?login=expired"
-        session = cookie(log_in(desk))
+        assert router.stranger.get(f"/login?code={late}").headers["location"] == "/?login=expired"
+        session = cookie(log_in(router))
         clock.pass_by(people.SESSION_SECONDS - 1)
-        assert desk.stranger.get("/api/workspaces", headers=session).status == 200
+        assert router.stranger.get("/api/workspaces", headers=session).status == 200
         clock.pass_by(2)
-        assert desk.stranger.get("/api/workspaces", headers=session).status == 401
-        code(desk)
+        assert router.stranger.get("/api/workspaces", headers=session).status == 401
+        code(router)
         kept = people.digest(session["Cookie"].partition("=")[2])
-        assert desk.house.store.people.find_token(kept) is None
+        assert router.context.store.people.find_token(kept) is None
 
 
-def test_only_digests_are_stored(desk: Desk) -> None:
-    one = code(desk)
-    found = desk.house.store.people.find_token(people.digest(one))
+def test_only_digests_are_stored(router: Router) -> None:
+    one = code(router)
+    found = router.context.store.people.find_token(people.digest(one))
     assert found is not None
     assert (found.kind, found.user) == (TokenKind.CODE, "ann")
     assert one not in repr(found)

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 from tests.control.engines import ScriptedEngine
-from tests.services.houses import Clock, make_house
+from tests.services.contexts import Clock, make_house
 
-from roost.services.house import House
+from roost.services.context import Context
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def engine() -> ScriptedEngine:
 
 
 @pytest.fixture
-def house(tmp_path: Path, clock: Clock) -> Iterator[House]:
+def context(tmp_path: Path, clock: Clock) -> Iterator[Context]:
     made = make_house(tmp_path, clock=clock)
     yield made
     made.store.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
-from tests.services.houses import ANN, Clock, submit
+from tests.services.contexts import ANN, Clock, submit
 
 from roost.domain.environments import LOCK_FILE, EnvironmentUse
 from roost.domain.errors import Unavailable
@@ -13,8 +13,8 @@ from roost.domain.plans import Errand
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.engines.base import AgentState
 from roost.services import environments, runs
+from roost.services.context import Context
 from roost.services.environments import Outcome
-from roost.services.house import House
 
 
 def use(*packages: str) -> EnvironmentUse:
@@ -24,12 +24,12 @@ def use(*packages: str) -> EnvironmentUse:
 
 class Builds(Plane):
     def submit(self, *packages: str) -> Run:
-        return submit(self.house, environment=use(*packages))
+        return submit(self.context, environment=use(*packages))
 
     def built(self, run: Run, lock: str = "the lock") -> str:
         """The build agent of this run says that it is done, and goes."""
-        name = self.house.blobs.put(lock.encode())
-        environments.end_build(self.house, ANN, run.id, Outcome(lock=name))
+        name = self.context.blobs.put(lock.encode())
+        environments.end_build(self.context, ANN, run.id, Outcome(lock=name))
         self.engine.kill(run.id)
         self.turn()
         return name
@@ -40,8 +40,8 @@ class Builds(Plane):
 
 
 @pytest.fixture
-def plane(house: House, engine: ScriptedEngine, clock: Clock) -> Builds:
-    return Builds(house, engine, clock)
+def plane(context: Context, engine: ScriptedEngine, clock: Clock) -> Builds:
+    return Builds(context, engine, clock)
 
 
 BUILDING = (RunStatus.PREPARING, Reason.BUILDING_ENVIRONMENT)
@@ -53,13 +53,13 @@ def test_built_then_run_with_the_lock(plane: Builds) -> None:
     plane.turn()
     assert plane.stands(run) == BUILDING
     assert [(plan.errand, plan.lock) for plan in plane.engine.started] == [(Errand.BUILD, "")]
-    assert plane.house.store.runs.holding("local") == 0, "a build holds no node"
+    assert plane.context.store.runs.holding("local") == 0, "a build holds no node"
     lock = plane.built(run)
     now = plane.run(run)
     assert (now.status, now.handle) == (RunStatus.PROVISIONING, f"{run.id}:2"), "the build agent's handle is forgotten"
     assert [(plan.errand, plan.lock) for plan in plane.engine.started[1:]] == [(Errand.RUN, lock)]
-    assert plane.house.store.files.get(run.id, LOCK_FILE).blob == lock
-    told = [event.to for event in runs.events(plane.house, ANN, run.id)]
+    assert plane.context.store.files.get(run.id, LOCK_FILE).blob == lock
+    told = [event.to for event in runs.events(plane.context, ANN, run.id)]
     assert told[:5] == [
         RunStatus.NOT_STARTED,
         RunStatus.PREPARING,
@@ -75,7 +75,7 @@ def test_known_already_goes_to_the_queue_at_once(plane: Builds) -> None:
     lock = plane.built(first)
     second = plane.submit("six", "azureml-defaults")
     plane.turn()
-    assert RunStatus.PREPARING not in [event.to for event in runs.events(plane.house, ANN, second.id)]
+    assert RunStatus.PREPARING not in [event.to for event in runs.events(plane.context, ANN, second.id)]
     assert plane.engine.started[-1].lock == lock
 
 
@@ -103,7 +103,7 @@ def test_a_build_that_fails_fails_those_who_waited_and_nobody_later(plane: Build
     waiting = [plane.submit("nosuch") for _ in range(2)]
     plane.turn()
     plane.clock.pass_by(1)
-    environments.end_build(plane.house, ANN, waiting[0].id, Outcome(message="no version of nosuch"))
+    environments.end_build(plane.context, ANN, waiting[0].id, Outcome(message="no version of nosuch"))
     plane.engine.kill(waiting[0].id)
     plane.turn()
     for run in waiting:
@@ -135,7 +135,7 @@ def test_a_lost_build_agent_is_sent_once_more_and_then_given_up(plane: Builds) -
 def test_cancelled_while_it_builds_another_takes_its_place(plane: Builds) -> None:
     first, second = plane.submit("six"), plane.submit("six")
     plane.turn()
-    assert runs.cancel(plane.house, ANN, first.id).status is RunStatus.CANCELED
+    assert runs.cancel(plane.context, ANN, first.id).status is RunStatus.CANCELED
     plane.later(3)
     assert plane.stands(second) == BUILDING
 
@@ -155,8 +155,8 @@ def test_a_restarted_control_plane_goes_on(plane: Builds) -> None:
 def test_the_queue_is_reached_only_when_the_build_agent_has_left(plane: Builds) -> None:
     run = plane.submit("six")
     plane.turn()
-    lock = plane.house.blobs.put(b"the lock")
-    environments.end_build(plane.house, ANN, run.id, Outcome(lock=lock))
+    lock = plane.context.blobs.put(b"the lock")
+    environments.end_build(plane.context, ANN, run.id, Outcome(lock=lock))
     plane.turn()
     assert plane.run(run).status is RunStatus.PREPARING
     plane.later(20)
@@ -174,7 +174,7 @@ def test_a_build_agent_whose_handle_was_lost_may_still_be_leaving(plane: Builds)
     plane.restart()
     plane.later(8)
     assert (plane.run(run).status, plane.run(run).handle) == (RunStatus.PREPARING, "")
-    environments.end_build(plane.house, ANN, run.id, Outcome(lock=plane.house.blobs.put(b"the lock")))
+    environments.end_build(plane.context, ANN, run.id, Outcome(lock=plane.context.blobs.put(b"the lock")))
     plane.later(2)
     assert (plane.run(run).status, plane.run(run).handle) == (RunStatus.PROVISIONING, "")
     plane.engine.kill(run.id)
@@ -187,7 +187,7 @@ def test_a_lock_whose_blob_is_gone_is_made_again(plane: Builds) -> None:
     run = plane.submit("six")
     plane.turn()
     lock = plane.built(run)
-    Path(plane.house.blobs._path(lock)).unlink()  # type: ignore[attr-defined]
+    Path(plane.context.blobs._path(lock)).unlink()  # type: ignore[attr-defined]
     again = plane.submit("six")
     plane.turn()
     assert plane.stands(again) == BUILDING
@@ -202,7 +202,7 @@ def test_a_build_agent_that_cannot_be_started(plane: Builds) -> None:
 
 def test_the_user_s_own_packages_are_not_built(plane: Builds) -> None:
     managed = EnvironmentUse(name="mine", definition={"python": {"userManagedDependencies": True}})
-    run = submit(plane.house, environment=managed)
+    run = submit(plane.context, environment=managed)
     plane.turn()
     assert plane.run(run).status is RunStatus.PROVISIONING
     assert plane.engine.started[-1].lock == ""

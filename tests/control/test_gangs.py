@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
-from tests.services.houses import ANN, EMBEDDED, Clock, submit
+from tests.services.contexts import ANN, EMBEDDED, Clock, submit
 
 from roost.control.gangs import JOIN_SECONDS
 from roost.domain.compute import ComputeSpec, Machine, Priority
@@ -15,56 +15,56 @@ from roost.domain.plans import Errand
 from roost.domain.runs import MAX_ATTEMPTS, Reason, Run, RunStatus
 from roost.engines.base import Abilities, AgentState
 from roost.services import compute, gangs, runs
+from roost.services.context import Context
 from roost.services.gangs import Meeting, MemberReport
-from roost.services.house import House
 
 
 @pytest.fixture
-def plane(house: House, engine: ScriptedEngine, clock: Clock) -> Plane:
-    return Plane(house, engine, clock)
+def plane(context: Context, engine: ScriptedEngine, clock: Clock) -> Plane:
+    return Plane(context, engine, clock)
 
 
 def begin(plane: Plane, nodes: int = 2, **spec: object) -> Run:
     """A gang whose agents have started and met, and run."""
-    run = submit(plane.house, node_count=nodes, **spec)
+    run = submit(plane.context, node_count=nodes, **spec)
     for _ in range(4):
         plane.turn()
     for rank in range(nodes):
-        gangs.heartbeat(plane.house, ANN, run.id, rank)
-        gangs.meet(plane.house, ANN, run.id, rank, Meeting(ports=(20000 + rank,)))
+        gangs.heartbeat(plane.context, ANN, run.id, rank)
+        gangs.meet(plane.context, ANN, run.id, rank, Meeting(ports=(20000 + rank,)))
     for rank in range(nodes):
         say(plane, run, rank, RunStatus.RUNNING, Reason.SCRIPT_STARTED)
     return plane.run(run)
 
 
 def say(plane: Plane, run: Run, rank: int, to: RunStatus, reason: Reason, **more: object) -> Run:
-    return gangs.report(plane.house, ANN, run.id, rank, MemberReport(to=to, reason=reason, **more))  # type: ignore[arg-type]
+    return gangs.report(plane.context, ANN, run.id, rank, MemberReport(to=to, reason=reason, **more))  # type: ignore[arg-type]
 
 
 def beat(plane: Plane, run: Run, *ranks: int) -> None:
     for rank in ranks:
-        gangs.heartbeat(plane.house, ANN, run.id, rank)
+        gangs.heartbeat(plane.context, ANN, run.id, rank)
 
 
 def test_each_node_has_an_agent_that_knows_its_rank_and_all_meet(plane: Plane) -> None:
-    run = submit(plane.house, node_count=2)
+    run = submit(plane.context, node_count=2)
     plane.turn()
     assert [(plan.node_rank, plan.node, plan.errand) for plan in plane.engine.started] == [
         (0, "local-0", Errand.RUN),
         (1, "local-1", Errand.RUN),
     ]
     assert len({plan.address for plan in plane.engine.started}) == 2
-    gangs.heartbeat(plane.house, ANN, run.id, 0)
-    assert not all_met(gangs.meet(plane.house, ANN, run.id, 0, Meeting(ports=(20001,))))
-    members = gangs.meet(plane.house, ANN, run.id, 1, Meeting(ports=(20002, 20003)))
+    gangs.heartbeat(plane.context, ANN, run.id, 0)
+    assert not all_met(gangs.meet(plane.context, ANN, run.id, 0, Meeting(ports=(20001,))))
+    members = gangs.meet(plane.context, ANN, run.id, 1, Meeting(ports=(20002, 20003)))
     assert all_met(members)
     assert [member.ports for member in members] == [(20001,), (20002, 20003)]
-    assert gangs.meet(plane.house, ANN, run.id, 1, Meeting(ports=(9,)))[1].ports == (20002, 20003), (
+    assert gangs.meet(plane.context, ANN, run.id, 1, Meeting(ports=(9,)))[1].ports == (20002, 20003), (
         "said twice is said once"
     )
     with pytest.raises(InvalidInput, match="70000"):
-        gangs.meet(plane.house, ANN, run.id, 1, Meeting(ports=(70000,)))
-    assert "start together" in runs.why(plane.house, plane.run(run))
+        gangs.meet(plane.context, ANN, run.id, 1, Meeting(ports=(70000,)))
+    assert "start together" in runs.why(plane.context, plane.run(run))
 
 
 def test_the_run_ends_when_all_have_ended(plane: Plane) -> None:
@@ -106,9 +106,9 @@ def test_nodes_that_only_serve_end_with_the_others(plane: Plane) -> None:
 
 
 def test_a_node_that_never_comes_fails_the_run_and_is_named(plane: Plane) -> None:
-    run = submit(plane.house, node_count=2)
+    run = submit(plane.context, node_count=2)
     plane.turn()
-    gangs.meet(plane.house, ANN, run.id, 0, Meeting())
+    gangs.meet(plane.context, ANN, run.id, 0, Meeting())
     for _ in range(int(JOIN_SECONDS) + 5):
         beat(plane, run, 0)
         plane.later(1)
@@ -143,16 +143,16 @@ def test_an_agent_that_is_gone_is_salvaged_and_then_given_up(plane: Plane) -> No
 
 
 def test_a_start_that_fails_for_good_ends_those_that_started(plane: Plane) -> None:
-    run = submit(plane.house, node_count=2)
+    run = submit(plane.context, node_count=2)
     plane.engine.failures = [RoostError("No such thing.")]
     plane.turn()
-    members = gangs.members(plane.house, ANN, run.id)
+    members = gangs.members(plane.context, ANN, run.id)
     assert [member.phase for member in members] == [Phase.ENDED, Phase.GIVEN]
     assert "could not be started: No such thing." in plane.run(run).message
 
 
 def test_a_start_that_may_pass_is_tried_again_and_a_new_control_plane_goes_on(plane: Plane) -> None:
-    run = submit(plane.house, node_count=2)
+    run = submit(plane.context, node_count=2)
     plane.engine.failures = [Unavailable("Not now.")]
     plane.turn()
     assert [plan.node_rank for plan in plane.engine.started] == [1]
@@ -163,14 +163,14 @@ def test_a_start_that_may_pass_is_tried_again_and_a_new_control_plane_goes_on(pl
 
 
 def test_a_cancel_ends_members_that_never_started_and_waits_for_the_others(plane: Plane) -> None:
-    run = submit(plane.house, node_count=2)
+    run = submit(plane.context, node_count=2)
     plane.engine.failures = [Unavailable("Not now.")]
     plane.turn()
     assert [plan.node_rank for plan in plane.engine.started] == [1]
     beat(plane, run, 1)
-    runs.cancel(plane.house, ANN, run.id)
+    runs.cancel(plane.context, ANN, run.id)
     plane.later(3)
-    never, other = gangs.members(plane.house, ANN, run.id)
+    never, other = gangs.members(plane.context, ANN, run.id)
     assert (never.phase, never.to) == (Phase.ENDED, RunStatus.CANCELED)
     assert never.message == "It was ended before its script started on this node."
     assert other.phase is Phase.PREPARING
@@ -182,7 +182,7 @@ def test_a_cancel_ends_members_that_never_started_and_waits_for_the_others(plane
 
 def test_members_that_do_not_hear_a_cancel_are_stopped(plane: Plane) -> None:
     run = begin(plane)
-    runs.cancel(plane.house, ANN, run.id)
+    runs.cancel(plane.context, ANN, run.id)
     for _ in range(5):
         beat(plane, run, 0, 1)
         plane.later(1)
@@ -198,13 +198,13 @@ def test_members_that_do_not_hear_a_cancel_are_stopped(plane: Plane) -> None:
 
 def low(plane: Plane) -> None:
     spec = ComputeSpec(max_nodes=3, idle_seconds=600.0, priority=Priority.LOW)
-    compute.create(plane.house, ANN, "vision", "low", spec)
+    compute.create(plane.context, ANN, "vision", "low", spec)
 
 
 def test_a_gang_that_loses_a_node_waits_again_and_old_agents_count_for_nothing(plane: Plane) -> None:
     low(plane)
     run = begin(plane, target="low")
-    compute.preempt(plane.house, ANN, "vision", "low", "low-2")
+    compute.preempt(plane.context, ANN, "vision", "low", "low-2")
     assert plane.run(run).ending is Reason.PREEMPTED
     for rank in (0, 1):
         say(plane, run, rank, RunStatus.FAILED, Reason.PREEMPTED, attempt=1)
@@ -213,9 +213,9 @@ def test_a_gang_that_loses_a_node_waits_again_and_old_agents_count_for_nothing(p
     say(plane, run, 1, RunStatus.FAILED, Reason.PREEMPTED, attempt=1)
     for _ in range(4):
         plane.turn()
-    gangs.heartbeat(plane.house, ANN, run.id, 1, attempt=1)
+    gangs.heartbeat(plane.context, ANN, run.id, 1, attempt=1)
     assert plane.run(run).status is RunStatus.PROVISIONING
-    assert [member.phase for member in gangs.members(plane.house, ANN, run.id)] == [Phase.GIVEN] * 2
+    assert [member.phase for member in gangs.members(plane.context, ANN, run.id)] == [Phase.GIVEN] * 2
     plans = plane.engine.started[2:]
     assert [(plan.attempt, plan.node_rank, plan.preemptible) for plan in plans] == [(2, 0, True), (2, 1, True)]
     assert "low-2" not in {plan.node for plan in plans}
@@ -223,14 +223,14 @@ def test_a_gang_that_loses_a_node_waits_again_and_old_agents_count_for_nothing(p
 
 def test_a_run_that_loses_its_nodes_too_often_fails(plane: Plane) -> None:
     low(plane)
-    run = submit(plane.house, target="low")
+    run = submit(plane.context, target="low")
     for attempt in range(1, MAX_ATTEMPTS + 1):
         for _ in range(4):
             plane.turn()
-        (node,) = plane.house.store.computes.nodes_of(run.id)
-        compute.preempt(plane.house, ANN, "vision", "low", node.id)
+        (node,) = plane.context.store.computes.nodes_of(run.id)
+        compute.preempt(plane.context, ANN, "vision", "low", node.id)
         said = runs.Report(to=RunStatus.FAILED, reason=Reason.PREEMPTED, attempt=attempt)
-        runs.report(plane.house, ANN, run.id, said)
+        runs.report(plane.context, ANN, run.id, said)
     now = plane.run(run)
     assert (now.status, now.reason) == (RunStatus.FAILED, Reason.PREEMPTED)
     assert now.message == f"Its nodes were taken away {MAX_ATTEMPTS} times; it is not started again."
@@ -239,16 +239,16 @@ def test_a_run_that_loses_its_nodes_too_often_fails(plane: Plane) -> None:
 def test_more_nodes_than_a_cluster_can_have_are_refused(plane: Plane) -> None:
     low(plane)
     with pytest.raises(InvalidInput, match="asks for 4 nodes, and cluster 'low' has at most 3"):
-        submit(plane.house, target="low", node_count=4)
+        submit(plane.context, target="low", node_count=4)
 
 
-def test_gpus_are_handed_out_by_index(house: House, engine: ScriptedEngine, clock: Clock) -> None:
+def test_gpus_are_handed_out_by_index(context: Context, engine: ScriptedEngine, clock: Clock) -> None:
     large = replace(EMBEDDED, capacity=Machine(cores=8, memory_gb=64.0, gpus=4))
-    plane = Plane(replace(house, engines={"scripted": large}), engine, clock)
+    plane = Plane(replace(context, engines={"scripted": large}), engine, clock)
     low(plane)
-    alone = submit(plane.house, target="low")
-    gang = submit(plane.house, target="low", node_count=2)
-    at_home = submit(plane.house, node_count=2)
+    alone = submit(plane.context, target="low")
+    gang = submit(plane.context, target="low", node_count=2)
+    at_home = submit(plane.context, node_count=2)
     for _ in range(4):
         plane.turn()
     seen = {run.id: [plan.gpus for plan in engine.started if plan.run_id == run.id] for run in (alone, gang, at_home)}
@@ -257,12 +257,12 @@ def test_gpus_are_handed_out_by_index(house: House, engine: ScriptedEngine, cloc
 
 def test_nodes_are_hosts_one_at_a_time(plane: Plane) -> None:
     """Two clusters share two hosts: the second gang waits until the first has left them."""
-    engines = {**plane.house.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))}
-    plane = Plane(replace(plane.house, engines=engines), plane.engine, plane.clock)
+    engines = {**plane.context.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))}
+    plane = Plane(replace(plane.context, engines=engines), plane.engine, plane.clock)
     for name in ("one", "two"):
-        compute.create(plane.house, ANN, "vision", name, ComputeSpec(max_nodes=2, idle_seconds=0, engine="hosts"))
-    first = submit(plane.house, node_count=2, target="one")
-    second = submit(plane.house, node_count=2, target="two")
+        compute.create(plane.context, ANN, "vision", name, ComputeSpec(max_nodes=2, idle_seconds=0, engine="hosts"))
+    first = submit(plane.context, node_count=2, target="one")
+    second = submit(plane.context, node_count=2, target="two")
     for _ in range(4):
         plane.turn()
     assert [plan.address for plan in plane.engine.started] == ["10.0.0.2", "10.0.0.3"]
@@ -297,11 +297,11 @@ def test_a_node_that_cannot_be_asked_is_given_up_when_the_run_is_to_end(plane: P
     beat(plane, run, 0)
     plane.turn()
     assert plane.run(run).status is RunStatus.NOT_RESPONDING
-    runs.cancel(plane.house, ANN, run.id)
+    runs.cancel(plane.context, ANN, run.id)
     say(plane, run, 0, RunStatus.CANCELED, Reason.CANCELED_BY_USER)
     plane.turn()
     assert plane.run(run).status is RunStatus.CANCEL_REQUESTED
     plane.clock.pass_by(SILENT_SECONDS + 1)
     plane.turn()
     assert plane.run(run).status is RunStatus.CANCELED
-    assert "may still exist there" in gangs.members(plane.house, ANN, run.id)[1].message
+    assert "may still exist there" in gangs.members(plane.context, ANN, run.id)[1].message

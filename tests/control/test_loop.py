@@ -115,7 +115,7 @@ def _give(chores: Chores, signals: Signals, *work: str) -> None:
     for key in work:
         chores.touch(NOUN, key)  # if it was given before
         chores.add(NOUN, key)
-    signals.ring(CONTROL)
+    signals.notify(CONTROL)
 
 
 def test_a_signal_wakes_it(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,11 +219,11 @@ def test_a_full_pass_is_followed_by_another_and_what_is_not_loaded_is_dropped() 
         chores.add(NOUN, key)
     chores.gone = {"b"}
     loop = _loop(chores, signals)
-    with signals.listen(CONTROL) as bell:
+    with signals.listen(CONTROL) as listener:
         assert [job.work for job in loop.look([chores])] == ["a"]
-        assert bell.wait(0), "there may be more"
+        assert listener.wait(0), "there may be more"
         assert [job.work for job in loop.look([chores])] == ["c"]
-        assert not bell.wait(0)
+        assert not listener.wait(0)
     chores.store.leases.inherit()
     assert [chores.is_due(key, NOW) for key in ("a", "b")] == [True, False]
     chores.store.close()

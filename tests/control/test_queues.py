@@ -6,7 +6,7 @@ import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_environments import use
 from tests.control.test_runs import Plane
-from tests.services.houses import ANN, Clock, submit
+from tests.services.contexts import ANN, Clock, submit
 
 from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS
 from roost.domain.compute import ComputeSpec
@@ -15,8 +15,8 @@ from roost.domain.plans import Errand
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.engines.base import Abilities, AgentState, Waiting
 from roost.services import compute, environments, runs
+from roost.services.context import Context
 from roost.services.environments import Outcome
-from roost.services.house import House
 from roost.services.runs import Report
 
 PENDING = "Slurm: PENDING (Resources)"
@@ -24,16 +24,16 @@ HELD = (RunStatus.PROVISIONING, Reason.WAITING_IN_QUEUE, PENDING)
 
 
 @pytest.fixture
-def plane(house: House, engine: ScriptedEngine, clock: Clock) -> Plane:
+def plane(context: Context, engine: ScriptedEngine, clock: Clock) -> Plane:
     engine.holds = PENDING
-    made = Plane(replace(house, engines={**house.engines, "slurm": Abilities(queues=True)}), engine, clock)
-    compute.create(made.house, ANN, "vision", "partition", ComputeSpec(max_nodes=1, engine="slurm"))
+    made = Plane(replace(context, engines={**context.engines, "slurm": Abilities(queues=True)}), engine, clock)
+    compute.create(made.context, ANN, "vision", "partition", ComputeSpec(max_nodes=1, engine="slurm"))
     return made
 
 
 def held(plane: Plane, **spec: object) -> Run:
     """A run that the engine's queue holds back."""
-    run = submit(plane.house, target="partition", **spec)
+    run = submit(plane.context, target="partition", **spec)
     plane.turn()
     return plane.run(run)
 
@@ -52,34 +52,34 @@ def look(plane: Plane) -> None:
 
 
 def test_it_is_given_every_run_at_once_and_says_why_each_waits(plane: Plane) -> None:
-    queue = [submit(plane.house, target="partition") for _ in range(5)]
+    queue = [submit(plane.context, target="partition") for _ in range(5)]
     plane.turn()
     assert [plan.run_id for plan in plane.engine.started] == [run.id for run in queue], "whatever max_nodes says"
     assert {standing(plane, run) for run in queue} == {HELD}
-    assert runs.why(plane.house, plane.run(queue[0])) == PENDING
-    status = compute.status(plane.house, ANN, "vision", "partition")
+    assert runs.why(plane.context, plane.run(queue[0])) == PENDING
+    status = compute.status(plane.context, ANN, "vision", "partition")
     assert (status.nodes, status.queued, status.running, status.wanted) == ((), 5, 0, 0)
     let_in(plane, queue[0])
     look(plane)
-    status = compute.status(plane.house, ANN, "vision", "partition")
+    status = compute.status(plane.context, ANN, "vision", "partition")
     assert (status.queued, status.running) == (4, 1)
 
 
 def test_before_it_is_given_to_the_engine(plane: Plane) -> None:
-    run = submit(plane.house, target="partition")
-    runs.move(plane.house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
-    assert runs.why(plane.house, plane.run(run)) == "It is about to be put into the queue of engine slurm."
+    run = submit(plane.context, target="partition")
+    runs.move(plane.context, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+    assert runs.why(plane.context, plane.run(run)) == "It is about to be put into the queue of engine slurm."
 
 
 def test_words_that_change_are_told_and_the_same_words_once(plane: Plane) -> None:
     run = held(plane)
     plane.later(60)
-    before = len(runs.events(plane.house, ANN, run.id))
+    before = len(runs.events(plane.context, ANN, run.id))
     plane.engine.states[run.handle] = Waiting("Slurm: PENDING (Priority)")
     look(plane)
     plane.later(60)
     assert standing(plane, run) == (*HELD[:2], "Slurm: PENDING (Priority)")
-    assert len(runs.events(plane.house, ANN, run.id)) == before + 1
+    assert len(runs.events(plane.context, ANN, run.id)) == before + 1
     assert plane.engine.errands() == [Errand.RUN]
 
 
@@ -88,8 +88,8 @@ def test_an_agent_that_is_let_in_has_started(plane: Plane) -> None:
     let_in(plane, run)
     look(plane)
     assert standing(plane, run) == (RunStatus.PROVISIONING, Reason.AGENT_STARTED, "Its agent has started.")
-    runs.heartbeat(plane.house, ANN, run.id)
-    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    runs.heartbeat(plane.context, ANN, run.id)
+    runs.report(plane.context, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
     plane.engine.kill(run.id)
     plane.later(QUIET_SECONDS + LOOK_SECONDS + 1)
     assert plane.engine.errands() == [Errand.RUN, Errand.SALVAGE], "from here it is a run as any other"
@@ -101,14 +101,14 @@ def test_an_agent_that_is_quicker_than_the_look_keeps_its_word(plane: Plane) -> 
     [job] = plane.look()
     finding = job.noun.act(job.work)
     let_in(plane, run)
-    runs.report(plane.house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    runs.report(plane.context, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
     plane.finish(job, finding)
     assert plane.run(run).status is RunStatus.RUNNING
 
 
 def test_one_that_is_cancelled_in_the_queue_leaves_it_at_once(plane: Plane) -> None:
     run = held(plane)
-    runs.cancel(plane.house, ANN, run.id)
+    runs.cancel(plane.context, ANN, run.id)
     plane.later(2)
     assert plane.run(run).status is RunStatus.CANCELED
     assert (plane.engine.stopped, plane.engine.errands()) == ([run.handle], [Errand.RUN]), "there is nothing to save"
@@ -133,7 +133,7 @@ def test_a_service_that_does_not_answer_changes_nothing(plane: Plane) -> None:
 
 def test_another_control_plane_finds_it_in_the_queue(plane: Plane) -> None:
     plane.engine.lost_answers = 1
-    run = submit(plane.house, target="partition")
+    run = submit(plane.context, target="partition")
     with pytest.raises(KeyboardInterrupt):
         plane.turn()
     assert plane.run(run).handle == ""
@@ -161,7 +161,7 @@ def test_a_build_that_is_lost_is_queued_once_more_and_no_more(plane: Plane) -> N
     run = held(plane, environment=use("six"))
     for number in (1, 2):
         let_in(plane, run)
-        runs.heartbeat(plane.house, ANN, run.id)
+        runs.heartbeat(plane.context, ANN, run.id)
         look(plane)
         assert len(plane.engine.started) == number
         plane.engine.kill(run.id)
@@ -180,9 +180,9 @@ def test_a_build_that_is_taken_out_of_the_queue_fails_its_run(plane: Plane) -> N
 def test_a_run_that_was_built_and_leaves_the_queue_has_nothing_to_save(plane: Plane) -> None:
     run = held(plane, environment=use("six"))
     let_in(plane, run)
-    runs.heartbeat(plane.house, ANN, run.id)
+    runs.heartbeat(plane.context, ANN, run.id)
     look(plane)
-    environments.end_build(plane.house, ANN, run.id, Outcome(lock=plane.house.blobs.put(b"the lock")))
+    environments.end_build(plane.context, ANN, run.id, Outcome(lock=plane.context.blobs.put(b"the lock")))
     plane.engine.kill(run.id)
     plane.clock.pass_by(1)
     plane.turn()
@@ -194,13 +194,13 @@ def test_a_run_that_was_built_and_leaves_the_queue_has_nothing_to_save(plane: Pl
 
 
 def test_agents_that_do_not_share_the_disk_are_told_no_path(plane: Plane) -> None:
-    at_home = submit(plane.house)
+    at_home = submit(plane.context)
     away = held(plane)
     told = dict(zip([plan.run_id for plan in plane.engine.started], plane.engine.access, strict=True))
     assert (told[at_home.id].endpoint_file, told[away.id].endpoint_file) == ("/home/server.json", "")
 
 
 def test_several_nodes_are_refused(plane: Plane) -> None:
-    compute.update(plane.house, ANN, "vision", "partition", compute.ComputeChanges(max_nodes=4))
+    compute.update(plane.context, ANN, "vision", "partition", compute.ComputeChanges(max_nodes=4))
     with pytest.raises(InvalidInput, match="asks for 2 nodes, and engine 'slurm' of cluster 'partition'"):
-        submit(plane.house, target="partition", node_count=2)
+        submit(plane.context, target="partition", node_count=2)

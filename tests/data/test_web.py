@@ -9,7 +9,7 @@ import pytest
 from tests.certificates import self_signed
 from tests.data.servers import MODIFIED, Server, content, serving
 
-from roost.data import lines
+from roost.data import web_connections
 from roost.data.blocks import BLOCK
 from roost.data.cache import Cache
 from roost.data.fetching import fetch
@@ -27,10 +27,10 @@ def certificate(tmp_path: Path) -> Path:
 def secure(certificate: Path) -> Iterator[Server]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    lines._context.cache_clear()
+    web_connections._context.cache_clear()
     with serving(context) as made:
         yield made
-    lines._context.cache_clear()
+    web_connections._context.cache_clear()
 
 
 class TestCertificates:
@@ -111,19 +111,21 @@ class TestLetters:
     TARGET = b"/a%20b/%C3%BC%41.csv?x=1"
 
     def test_of_a_host_change_nothing_of_the_path(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lines, "getproxies", dict)
-        sent = lines.Line(self.URL).request("GET", self.URL, {})
+        monkeypatch.setattr(web_connections, "getproxies", dict)
+        sent = web_connections.WebConnection(self.URL).request("GET", self.URL, {})
         assert sent.startswith(b"GET " + self.TARGET + b" HTTP/1.1\r\nHost: xn--bcher-kva.example:8080\r\n")
 
     def test_of_a_host_are_told_to_a_proxy_as_to_the_host(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lines, "getproxies", lambda: {"http": "http://127.0.0.1:9"})
-        monkeypatch.setattr(lines, "proxy_bypass", lambda _: False)
-        sent = lines.Line(self.URL).request("GET", self.URL, {})
+        monkeypatch.setattr(web_connections, "getproxies", lambda: {"http": "http://127.0.0.1:9"})
+        monkeypatch.setattr(web_connections, "proxy_bypass", lambda _: False)
+        sent = web_connections.WebConnection(self.URL).request("GET", self.URL, {})
         assert sent.startswith(b"GET http://xn--bcher-kva.example:8080" + self.TARGET + b" HTTP/1.1\r\n")
 
     @pytest.mark.parametrize("rest", ["", "#part", "?", "?x=1", "/", "/?x=a%2Fb&sig=a+b%3D"])
     def test_of_a_plain_address_stay(self, rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lines, "getproxies", dict)
+        monkeypatch.setattr(web_connections, "getproxies", dict)
         url = f"http://host.example{rest}"
         target = "/" + rest.removeprefix("/").partition("#")[0]
-        assert lines.Line(url).request("GET", url, {}).startswith(f"GET {target} HTTP/1.1\r\n".encode())
+        assert (
+            web_connections.WebConnection(url).request("GET", url, {}).startswith(f"GET {target} HTTP/1.1\r\n".encode())
+        )

@@ -1,4 +1,4 @@
-"""Writing that can fail: links, commands, settings, error codes and the house must be what the pages say they are."""
+"""Writing that can fail: links, commands, settings, error codes and the context must be what the pages say they are."""
 
 import dataclasses
 import re
@@ -173,9 +173,9 @@ def test_every_target_of_make_says_what_it_does() -> None:
 def test_the_drawing_of_the_house_lists_its_rooms() -> None:
     """ARCHITECTURE.md names exactly the folders of src/roost: `  domain/   meanings …` lines below `src/roost/`."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    house = re.search(r"^src/roost/\s*\n((?:(?:  .*)?\n)+)", text, re.MULTILINE)
-    assert house, "ARCHITECTURE.md draws the house below a line `src/roost/`"
-    drawn = set(re.findall(r"^  ([a-z_]+)/", house[1], re.MULTILINE))
+    context = re.search(r"^src/roost/\s*\n((?:(?:  .*)?\n)+)", text, re.MULTILINE)
+    assert context, "ARCHITECTURE.md draws the context below a line `src/roost/`"
+    drawn = set(re.findall(r"^  ([a-z_]+)/", context[1], re.MULTILINE))
     rooms = {path.parent.name for path in (ROOT / "src" / "roost").glob("*/__init__.py")}
     assert drawn == rooms
 

@@ -83,7 +83,7 @@ def test_facts_travel_in_lock_and_prefix(tmp_path: Path) -> None:
     assert container_facts.read(tmp_path) == facts
 
 
-class Shelf:
+class BoundedCache:
     """An engine with images, all of them built for this home."""
 
     def __init__(self, *ids: str) -> None:
@@ -92,23 +92,23 @@ class Shelf:
         self.attrs = {"Size": 7}
         self.id = ""
 
-    def client(self) -> "Shelf":
+    def client(self) -> "BoundedCache":
         return self
 
     def close(self) -> None:
         """Nothing is open."""
 
     @property
-    def images(self) -> "Shelf":
+    def images(self) -> "BoundedCache":
         return self
 
-    def list(self, filters: object) -> "list[Shelf]":
-        found = [Shelf() for _ in self.ids]
+    def list(self, filters: object) -> "list[BoundedCache]":
+        found = [BoundedCache() for _ in self.ids]
         for each, name in zip(found, self.ids, strict=True):
             each.id = name
         return found
 
-    def get(self, name: str) -> "Shelf":
+    def get(self, name: str) -> "BoundedCache":
         assert name in self.ids
         return self
 
@@ -117,7 +117,7 @@ class Shelf:
 
 
 def test_images_stay_while_one_is_built(tmp_path: Path) -> None:
-    shelf: Any = Shelf("sha256:1", "sha256:2")
+    shelf: Any = BoundedCache("sha256:1", "sha256:2")
     prefix = tmp_path / "envs" / ("a" * 64)
     prefix.mkdir(parents=True)
     container_facts.write(prefix, Facts(id="sha256:2"))

@@ -13,14 +13,14 @@ from tests.data.servers import Server, serving
 from roost.domain.datastores import DatastoreKind
 from roost.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
 from roost.objects import cloud
-from roost.objects.cloud import CloudPlace, open_place
+from roost.objects.cloud import CloudStorage, open_place
 
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 AZURE = {"account": "acc", "container": "box", "endpoint": "http://127.0.0.1:1/acc"}
 
 
-def place(store: MemoryStore, prefix: str = "") -> CloudPlace:
-    return CloudPlace("cloud", store, prefix=prefix, signs=False)  # type: ignore[arg-type]
+def place(store: MemoryStore, prefix: str = "") -> CloudStorage:
+    return CloudStorage("cloud", store, prefix=prefix, signs=False)  # type: ignore[arg-type]
 
 
 def test_files_below_a_prefix() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from roost.domain.errors import Conflict, Forbidden, NotFound, RoostError
-from roost.objects.folder import FolderPlace
+from roost.objects.folder import FolderStorage
 
 
 def test_a_link_in_a_circle_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("good")
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "nowhere").symlink_to("gone")
-    place = FolderPlace(tmp_path)
+    place = FolderStorage(tmp_path)
     assert [found.path for found in place.list("")] == ["good.txt"]
     assert place.head("circle") is None
 
@@ -25,7 +25,7 @@ def test_links_that_are_swapped_under_a_reader_end_in_words(tmp_path: Path) -> N
     (root / "folder" / "below" / "file.txt").write_text("below")
     (root / "file.txt").write_text("file")
     os.mkfifo(root / "pipe")
-    place, over, seen = FolderPlace(root, [root]), threading.Event(), set()
+    place, over, seen = FolderStorage(root, [root]), threading.Event(), set()
 
     def swap() -> None:
         targets = ["folder", "file.txt", "link", "gone", "pipe", str(tmp_path)]
@@ -53,7 +53,7 @@ def test_links_that_are_swapped_under_a_reader_end_in_words(tmp_path: Path) -> N
 
 def test_a_folder_that_goes_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(RoostError):
-        list(FolderPlace(tmp_path / "gone").list(""))
+        list(FolderStorage(tmp_path / "gone").list(""))
 
 
 def test_a_link_that_leads_elsewhere_once_it_was_looked_at_is_not_read(
@@ -62,7 +62,7 @@ def test_a_link_that_leads_elsewhere_once_it_was_looked_at_is_not_read(
     root = tmp_path / "root"
     root.mkdir()
     (root / "file").write_text("ours")
-    place = FolderPlace(root, [root])
+    place = FolderStorage(root, [root])
     found = place.head("file")
     assert found is not None
     (tmp_path / "outside").mkdir()
@@ -84,7 +84,7 @@ def test_a_link_that_goes_while_it_is_resolved_is_looked_at_again(
 ) -> None:
     (tmp_path / "file").write_text("ours")
     (tmp_path / "link").symlink_to("file")
-    place, real, lost = FolderPlace(tmp_path, [tmp_path]), os.readlink, []
+    place, real, lost = FolderStorage(tmp_path, [tmp_path]), os.readlink, []
 
     def readlink(path: str) -> str:
         if not lost:

@@ -215,7 +215,7 @@ def test_a_table_whose_files_are_gone_is_not_an_empty_one() -> None:
         frames.read(definition, [])
     limited = {**definition, "steps": [{"op": "take", "count": 1}]}
     with pytest.raises(UserErrorException, match="no files now"):
-        frames.read(limited, frames.Coming([], lambda some: []))
+        frames.read(limited, frames.FilesOnDemand([], lambda some: []))
 
 
 class TestParquetWithAnIndex:

@@ -198,7 +198,7 @@ class TestComing:
 
         definition = {"format": CSV, "steps": [{"op": "take", "count": count}]}
         assert not frames.needs_all(definition)
-        frame = frames.read(definition, frames.Coming(range(9), bring))
+        frame = frames.read(definition, frames.FilesOnDemand(range(9), bring))
         assert frame["a"].tolist() == [number // 2 for number in range(18)][:count]
         assert asked == list(range(brought))
 

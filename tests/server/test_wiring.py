@@ -37,9 +37,9 @@ def test_work_that_a_killed_one_had_leased_is_due_at_once_unless_the_database_is
     store.runs.apply("r1", event(RunStatus.RUNNING))
     assert store.leases.take(RUNS, at=10.0, seconds=FAR, limit=1)
     store.close()
-    house = wiring.build(settings, "again")
-    due = house.store.leases.take(RUNS, at=11.0, seconds=1.0, limit=1)
-    house.store.close()
+    context = wiring.build(settings, "again")
+    due = context.store.leases.take(RUNS, at=11.0, seconds=1.0, limit=1)
+    context.store.close()
     assert [lease.key for lease in due] == ([] if shared else ["r1"])
 
 
@@ -56,9 +56,9 @@ def test_where_data_may_be(tmp_path: Path, given: dict[str, Any], roots: object,
     """On loopback, one user's, anywhere; on a server that others reach nowhere but where its settings say."""
     settings = Settings(home=tmp_path, **given)
     home.prepare(settings)
-    house = wiring.build(settings, "one")
-    assert (house.data_roots, house.data_endpoints) == (roots, endpoints)
-    house.store.close()
+    context = wiring.build(settings, "one")
+    assert (context.data_roots, context.data_endpoints) == (roots, endpoints)
+    context.store.close()
 
 
 HOST = '[[host]]\naddress = "10.0.0.2"\ncommand = ["ssh", "gpu-1"]\npython = "python3"\nhome = "/var/lib/roost"\n'
@@ -69,9 +69,9 @@ def test_hosts_are_an_engine_when_a_file_names_some(tmp_path: Path) -> None:
     home.prepare(settings)
     assert hosts.abilities(settings) is None
     settings.hosts_file.write_text(HOST)
-    house = wiring.build(settings, "one")
-    house.store.close()
-    assert (tuple(house.engines), house.engines["hosts"].hosts) == (("hosts", "inline", "local"), ("10.0.0.2",))
+    context = wiring.build(settings, "one")
+    context.store.close()
+    assert (tuple(context.engines), context.engines["hosts"].hosts) == (("hosts", "inline", "local"), ("10.0.0.2",))
     assert set(wiring.engines(settings, ["hosts"])) == {"hosts"}
 
 
@@ -93,18 +93,18 @@ def test_engines_are_those_that_the_settings_name_and_clusters_are_on(
     monkeypatch.syspath_prepend(packages.install(tmp_path / "site", twin="tests.engines.queueing"))
     settings = Settings(home=tmp_path / "home", engines=("twin",))
     home.prepare(settings)
-    house = wiring.build(settings, "one")
-    assert list(house.engines) == ["local", "twin"]
-    assert house.engines["twin"] == Abilities(queues=True, shared_disk=True)
-    assert house.machine == house.engines["local"].capacity
+    context = wiring.build(settings, "one")
+    assert list(context.engines) == ["local", "twin"]
+    assert context.engines["twin"] == Abilities(queues=True, shared_disk=True)
+    assert context.machine == context.engines["local"].capacity
     for name in ("twin", "inline", "gone", "hosts"):  # `gone` was uninstalled since, `hosts` has lost its file
-        house.store.computes.create(
+        context.store.computes.create(
             Compute(name=f"on-{name}", workspace="default", engine=name, max_nodes=1, kind=ComputeKind.CLUSTER)
         )
-    house.store.close()
-    house = wiring.build(replace(settings, engines=()), "two")
-    house.store.close()
-    assert list(house.engines) == ["inline", "local", "twin"]
+    context.store.close()
+    context = wiring.build(replace(settings, engines=()), "two")
+    context.store.close()
+    assert list(context.engines) == ["inline", "local", "twin"]
     assert "clusters on engine gone stand still: No engine named 'gone'." in caplog.text
 
 

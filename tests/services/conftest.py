@@ -2,9 +2,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.services.houses import Clock, make_house
+from tests.services.contexts import Clock, make_house
 
-from roost.services.house import House
+from roost.services.context import Context
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def house(tmp_path: Path, clock: Clock) -> Iterator[House]:
+def context(tmp_path: Path, clock: Clock) -> Iterator[Context]:
     made = make_house(tmp_path, clock=clock)
     yield made
     made.store.close()

@@ -3,24 +3,24 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.houses import ANN, Clock, submit
+from tests.services.contexts import ANN, Clock, submit
 
 from roost.domain.compute import HOST_TAG, ComputeKind, ComputeSpec, Machine, Priority
 from roost.domain.errors import ComputeConflict, ComputeNotFound, InvalidCompute, InvalidInput, NotFound
 from roost.engines.base import Abilities
 from roost.services import compute, runs
 from roost.services.compute import ComputeChanges
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL, compute_topic
 
 
-def create(house: House, name: str = "gpu", **spec: object) -> None:
-    compute.create(house, ANN, "vision", name, ComputeSpec(**{"max_nodes": 4, **spec}))  # type: ignore[arg-type]
+def create(context: Context, name: str = "gpu", **spec: object) -> None:
+    compute.create(context, ANN, "vision", name, ComputeSpec(**{"max_nodes": 4, **spec}))  # type: ignore[arg-type]
 
 
-def test_a_cluster_is_made_with_who_and_when(house: House, clock: Clock) -> None:
+def test_a_cluster_is_made_with_who_and_when(context: Context, clock: Clock) -> None:
     spec = ComputeSpec(max_nodes=4, vm_size="STANDARD_NC6", priority=Priority.LOW, tags={"a": "b"}, description="ours")
-    made, new = compute.create(house, ANN, "vision", "gpu", spec)
+    made, new = compute.create(context, ANN, "vision", "gpu", spec)
     assert new
     assert (made.user, made.created_at, made.engine, made.kind) == ("ann", clock(), "scripted", ComputeKind.CLUSTER)
     assert (made.vm_size, made.priority, made.tags, made.description) == (
@@ -29,9 +29,9 @@ def test_a_cluster_is_made_with_who_and_when(house: House, clock: Clock) -> None
         {"a": "b"},
         "ours",
     )
-    assert compute.create(house, ANN, "vision", "gpu", spec) == (made, False)
+    assert compute.create(context, ANN, "vision", "gpu", spec) == (made, False)
     with pytest.raises(ComputeConflict, match="exists already"):
-        create(house, max_nodes=5)
+        create(context, max_nodes=5)
 
 
 @pytest.mark.parametrize(
@@ -45,82 +45,82 @@ def test_a_cluster_is_made_with_who_and_when(house: House, clock: Clock) -> None
     ],
 )
 def test_bad_clusters_are_refused_and_leave_nothing(
-    house: House, name: str, spec: dict[str, object], words: str
+    context: Context, name: str, spec: dict[str, object], words: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        create(house, name, **spec)
+        create(context, name, **spec)
     assert words in str(caught.value)
-    assert [each.compute.name for each in compute.listing(house, ANN, "vision")] == ["local"]
+    assert [each.compute.name for each in compute.listing(context, ANN, "vision")] == ["local"]
 
 
-def test_what_is_said_of_targets(house: House) -> None:
-    create(house)
-    submit(house, target="gpu")
-    local, gpu = compute.listing(house, ANN, "vision")
+def test_what_is_said_of_targets(context: Context) -> None:
+    create(context)
+    submit(context, target="gpu")
+    local, gpu = compute.listing(context, ANN, "vision")
     assert (local.compute.kind, local.nodes, local.wanted) == (ComputeKind.LOCAL, (), 0)
     assert (gpu.queued, gpu.running, gpu.wanted) == (0, 0, 0), "it is not queued yet"
     assert gpu.machine == Machine(cores=2, memory_gb=8.0, gpus=0)
-    assert compute.status(house, ANN, "vision", "gpu") == gpu
+    assert compute.status(context, ANN, "vision", "gpu") == gpu
     with pytest.raises(NotFound, match="nowhere"):
-        compute.listing(house, ANN, "nowhere")
+        compute.listing(context, ANN, "nowhere")
 
 
-def test_changes_are_checked_with_what_stays(house: House, clock: Clock) -> None:
-    create(house, min_nodes=2)
+def test_changes_are_checked_with_what_stays(context: Context, clock: Clock) -> None:
+    create(context, min_nodes=2)
     clock.pass_by(5)
-    changed = compute.update(house, ANN, "vision", "gpu", ComputeChanges(idle_seconds=7.0))
+    changed = compute.update(context, ANN, "vision", "gpu", ComputeChanges(idle_seconds=7.0))
     assert (changed.min_nodes, changed.max_nodes, changed.idle_seconds, changed.modified_at) == (2, 4, 7.0, clock())
     with pytest.raises(InvalidCompute, match="nodes that stay when idle must be 0 to"):
-        compute.update(house, ANN, "vision", "gpu", ComputeChanges(max_nodes=1))
-    assert compute.status(house, ANN, "vision", "gpu").compute == changed
+        compute.update(context, ANN, "vision", "gpu", ComputeChanges(max_nodes=1))
+    assert compute.status(context, ANN, "vision", "gpu").compute == changed
     with pytest.raises(InvalidCompute, match="cannot be changed"):
-        compute.update(house, ANN, "vision", "local", ComputeChanges(max_nodes=1))
+        compute.update(context, ANN, "vision", "local", ComputeChanges(max_nodes=1))
     with pytest.raises(ComputeNotFound):
-        compute.update(house, ANN, "vision", "cpu", ComputeChanges(max_nodes=1))
+        compute.update(context, ANN, "vision", "cpu", ComputeChanges(max_nodes=1))
 
 
-def test_deleting(house: House) -> None:
-    create(house)
-    run = submit(house, target="gpu")
+def test_deleting(context: Context) -> None:
+    create(context)
+    run = submit(context, target="gpu")
     with pytest.raises(ComputeConflict, match="1 run that has not ended"):
-        compute.delete(house, ANN, "vision", "gpu")
-    runs.cancel(house, ANN, run.id)
-    compute.delete(house, ANN, "vision", "gpu")
-    compute.delete(house, ANN, "vision", "gpu")
+        compute.delete(context, ANN, "vision", "gpu")
+    runs.cancel(context, ANN, run.id)
+    compute.delete(context, ANN, "vision", "gpu")
+    compute.delete(context, ANN, "vision", "gpu")
     with pytest.raises(ComputeNotFound):
-        submit(house, target="gpu")
+        submit(context, target="gpu")
     with pytest.raises(InvalidCompute, match="cannot be deleted"):
-        compute.delete(house, ANN, "vision", "local")
+        compute.delete(context, ANN, "vision", "local")
 
 
-def test_every_change_wakes_the_loop_and_those_who_wait(house: House) -> None:
-    with house.signals.listen(CONTROL) as loop, house.signals.listen(compute_topic("vision", "gpu")) as watcher:
-        create(house)
+def test_every_change_wakes_the_loop_and_those_who_wait(context: Context) -> None:
+    with context.signals.listen(CONTROL) as loop, context.signals.listen(compute_topic("vision", "gpu")) as watcher:
+        create(context)
         assert loop.wait(0) and watcher.wait(0)
-        compute.update(house, ANN, "vision", "gpu", ComputeChanges(max_nodes=2))
+        compute.update(context, ANN, "vision", "gpu", ComputeChanges(max_nodes=2))
         assert loop.wait(0) and watcher.wait(0)
-        compute.delete(house, ANN, "vision", "gpu")
+        compute.delete(context, ANN, "vision", "gpu")
         assert loop.wait(0) and watcher.wait(0)
 
 
-def test_a_target_of_one_host_is_of_one_that_is_there(house: House) -> None:
-    house = replace(house, engines={**house.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))})
+def test_a_target_of_one_host_is_of_one_that_is_there(context: Context) -> None:
+    context = replace(context, engines={**context.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))})
     with pytest.raises(ComputeNotFound, match=r"file of hosts does not have '10\.0\.0\.4'"):
-        create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
+        create(context, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
     with pytest.raises(InvalidCompute, match="one node"):
-        create(house, engine="hosts", max_nodes=2, tags={HOST_TAG: "10.0.0.3"})
-    create(house, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.3"})
-    assert compute.status(house, ANN, "vision", "gpu").compute.tags == {HOST_TAG: "10.0.0.3"}
-    create(house, "other", max_nodes=1, tags={HOST_TAG: "10.0.0.2"})
-    assert compute.status(house, ANN, "vision", "other").compute.engine == "hosts", "the one that has the host"
+        create(context, engine="hosts", max_nodes=2, tags={HOST_TAG: "10.0.0.3"})
+    create(context, engine="hosts", max_nodes=1, tags={HOST_TAG: "10.0.0.3"})
+    assert compute.status(context, ANN, "vision", "gpu").compute.tags == {HOST_TAG: "10.0.0.3"}
+    create(context, "other", max_nodes=1, tags={HOST_TAG: "10.0.0.2"})
+    assert compute.status(context, ANN, "vision", "other").compute.engine == "hosts", "the one that has the host"
     with pytest.raises(ComputeNotFound, match=r"file of hosts does not have '10\.0\.0\.4'"):
-        create(house, "third", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
+        create(context, "third", max_nodes=1, tags={HOST_TAG: "10.0.0.4"})
 
 
-def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(house: House) -> None:
-    house = replace(house, engines={**house.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))})
+def test_a_cluster_of_hosts_has_no_more_nodes_than_there_are_hosts(context: Context) -> None:
+    context = replace(context, engines={**context.engines, "hosts": Abilities(hosts=("10.0.0.2", "10.0.0.3"))})
     with pytest.raises(InvalidCompute, match="has 2 hosts, and the cluster is to have up to 4 nodes"):
-        create(house, engine="hosts")
-    create(house, engine="hosts", max_nodes=2)
+        create(context, engine="hosts")
+    create(context, engine="hosts", max_nodes=2)
     with pytest.raises(InvalidCompute, match="has 2 hosts"):
-        compute.update(house, ANN, "vision", "gpu", ComputeChanges(max_nodes=3))
+        compute.update(context, ANN, "vision", "gpu", ComputeChanges(max_nodes=3))

@@ -3,38 +3,38 @@
 from collections.abc import Callable
 
 import pytest
-from tests.services.houses import ANN, submit, submit_interactive
+from tests.services.contexts import ANN, submit, submit_interactive
 
 from roost.domain import labels
 from roost.domain.datasets import Definition, Source
 from roost.domain.errors import InvalidInput
 from roost.domain.files import Entry, write_manifest
 from roost.services import datasets, experiments, models, runs
-from roost.services.house import House
+from roost.services.context import Context
 
 Put = Callable[[dict[str, str]], object]
 Remove = Callable[[list[str]], object]
 LONG = "x" * labels.MAX_VALUE
 
 
-def _run_tags(house: House) -> tuple[Put, Remove]:
-    run = submit(house)
+def _run_tags(context: Context) -> tuple[Put, Remove]:
+    run = submit(context)
     return (
-        lambda tags: runs.annotate(house, ANN, run.id, runs.Changes(tags=tags)),
-        lambda keys: runs.annotate(house, ANN, run.id, runs.Changes(remove_tags=tuple(keys))),
+        lambda tags: runs.annotate(context, ANN, run.id, runs.Changes(tags=tags)),
+        lambda keys: runs.annotate(context, ANN, run.id, runs.Changes(remove_tags=tuple(keys))),
     )
 
 
-def _run_properties(house: House) -> tuple[Put, None]:
-    run = submit_interactive(house)
-    return lambda tags: runs.annotate(house, ANN, run.id, runs.Changes(properties=tags)), None
+def _run_properties(context: Context) -> tuple[Put, None]:
+    run = submit_interactive(context)
+    return lambda tags: runs.annotate(context, ANN, run.id, runs.Changes(properties=tags)), None
 
 
-def _experiment(house: House) -> tuple[Put, Remove]:
-    experiments.ensure(house, ANN, "vision", "birds")
+def _experiment(context: Context) -> tuple[Put, Remove]:
+    experiments.ensure(context, ANN, "vision", "birds")
     return (
-        lambda tags: experiments.change(house, ANN, "vision", "birds", experiments.Changes(tags=tags)),
-        lambda keys: experiments.change(house, ANN, "vision", "birds", experiments.Changes(remove_tags=tuple(keys))),
+        lambda tags: experiments.change(context, ANN, "vision", "birds", experiments.Changes(tags=tags)),
+        lambda keys: experiments.change(context, ANN, "vision", "birds", experiments.Changes(remove_tags=tuple(keys))),
     )
 
 
@@ -42,32 +42,32 @@ def _new_dataset(**fields: object) -> datasets.NewDataset:
     return datasets.NewDataset(definition=Definition(sources=(Source(url="http://h/x"),)), **fields)  # type: ignore[arg-type]
 
 
-def _dataset(house: House) -> tuple[Put, Remove]:
-    made, _ = datasets.register(house, ANN, "vision", "d", _new_dataset())
+def _dataset(context: Context) -> tuple[Put, Remove]:
+    made, _ = datasets.register(context, ANN, "vision", "d", _new_dataset())
 
     def change(tags: dict[str, str], gone: list[str]) -> object:
-        return datasets.annotate(house, ANN, "vision", made.id, tags=tags, remove_tags=gone, description=None)
+        return datasets.annotate(context, ANN, "vision", made.id, tags=tags, remove_tags=gone, description=None)
 
     return lambda tags: change(tags, []), lambda keys: change({}, keys)
 
 
-def _dataset_again(house: House) -> tuple[Put, None]:
-    return lambda tags: datasets.register(house, ANN, "vision", "d", _new_dataset(tags=tags)), None
+def _dataset_again(context: Context) -> tuple[Put, None]:
+    return lambda tags: datasets.register(context, ANN, "vision", "d", _new_dataset(tags=tags)), None
 
 
-def _model(house: House) -> tuple[Callable[..., object], None]:
-    manifest = house.blobs.put(write_manifest([Entry("m", size=1, content=house.blobs.put(b"m"))]))
-    models.register(house, ANN, "vision", models.NewModel(name="m", manifest=manifest, key="key00000001"))
-    return lambda **given: models.change(house, ANN, "vision", "m", 1, models.ModelChanges(**given)), None
+def _model(context: Context) -> tuple[Callable[..., object], None]:
+    manifest = context.blobs.put(write_manifest([Entry("m", size=1, content=context.blobs.put(b"m"))]))
+    models.register(context, ANN, "vision", models.NewModel(name="m", manifest=manifest, key="key00000001"))
+    return lambda **given: models.change(context, ANN, "vision", "m", 1, models.ModelChanges(**given)), None
 
 
-def _model_tags(house: House) -> tuple[Put, Remove]:
-    change, _ = _model(house)
+def _model_tags(context: Context) -> tuple[Put, Remove]:
+    change, _ = _model(context)
     return lambda tags: change(tags=tags), lambda keys: change(remove_tags=tuple(keys))
 
 
-def _model_properties(house: House) -> tuple[Put, None]:
-    change, _ = _model(house)
+def _model_properties(context: Context) -> tuple[Put, None]:
+    change, _ = _model(context)
     return lambda tags: change(properties=tags), None
 
 
@@ -76,9 +76,9 @@ THINGS = [_run_tags, _run_properties, _experiment, _dataset, _dataset_again, _mo
 
 @pytest.mark.parametrize("thing", THINGS)
 def test_limits_hold_for_all_requests_together(
-    house: House, thing: Callable[[House], tuple[Put, Remove | None]]
+    context: Context, thing: Callable[[Context], tuple[Put, Remove | None]]
 ) -> None:
-    put, remove = thing(house)
+    put, remove = thing(context)
     put({f"a{number}": "v" for number in range(600)})
     with pytest.raises(InvalidInput, match=r"There would be 1200 .*; at most 1000 are kept"):
         put({f"b{number}": "v" for number in range(600)})
@@ -91,8 +91,8 @@ def test_limits_hold_for_all_requests_together(
 
 
 @pytest.mark.parametrize("thing", THINGS)
-def test_bytes_count_too(house: House, thing: Callable[[House], tuple[Put, Remove | None]]) -> None:
-    put, remove = thing(house)
+def test_bytes_count_too(context: Context, thing: Callable[[Context], tuple[Put, Remove | None]]) -> None:
+    put, remove = thing(context)
     most = labels.MAX_BYTES // (labels.MAX_VALUE + 4)
     for number in range(most):
         put({f"k{number:03}": LONG})

@@ -1,21 +1,21 @@
 """Runs: what is refused before anything is made, what a repeated call finds, and why a run waits."""
 
 import pytest
-from tests.services.houses import ANN, Clock, submission, submit, submit_interactive
+from tests.services.contexts import ANN, Clock, submission, submit, submit_interactive
 
 from roost.domain.errors import ComputeNotFound, Conflict, InvalidInput, NotFound
 from roost.domain.runs import MARKS, Reason, RunStatus
 from roost.services import people, runs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.runs import Changes, Mark, Report
 from roost.services.signals import CONTROL
 from roost.store.base import RunQuery
 
 
-def test_a_submission_sent_twice_is_one_run(house: House) -> None:
-    asked = submission(house)
-    first, new = runs.submit(house, ANN, "vision", asked)
-    again, newer = runs.submit(house, ANN, "vision", asked)
+def test_a_submission_sent_twice_is_one_run(context: Context) -> None:
+    asked = submission(context)
+    first, new = runs.submit(context, ANN, "vision", asked)
+    again, newer = runs.submit(context, ANN, "vision", asked)
     assert (new, newer) == (True, False)
     assert first == again
     assert (first.number, first.status, first.user) == (1, RunStatus.NOT_STARTED, "ann")
@@ -54,113 +54,115 @@ def test_a_submission_sent_twice_is_one_run(house: House) -> None:
         ({"description": "x" * 8193}, "description has 8193"),
     ],
 )
-def test_bad_submissions_are_refused_and_leave_nothing(house: House, changes: dict[str, object], words: str) -> None:
+def test_bad_submissions_are_refused_and_leave_nothing(
+    context: Context, changes: dict[str, object], words: str
+) -> None:
     with pytest.raises(InvalidInput) as caught:
-        submit(house, **changes)
+        submit(context, **changes)
     assert words in caught.value.message
-    assert list(runs.listing(house, ANN, RunQuery(workspace="vision"))) == []
-    assert list(house.store.experiments.list("vision")) == []
+    assert list(runs.listing(context, ANN, RunQuery(workspace="vision"))) == []
+    assert list(context.store.experiments.list("vision")) == []
 
 
-def test_an_unknown_target_is_named_with_those_there_are(house: House) -> None:
+def test_an_unknown_target_is_named_with_those_there_are(context: Context) -> None:
     with pytest.raises(ComputeNotFound) as caught:
-        submit(house, target="gpu-large")
+        submit(context, target="gpu-large")
     assert caught.value.message.startswith("ComputeTargetNotFound")
     assert "'gpu-large'" in caught.value.message
     assert "local" in caught.value.hint
 
 
-def test_unknown_workspace_run_and_parent(house: House) -> None:
+def test_unknown_workspace_run_and_parent(context: Context) -> None:
     with pytest.raises(NotFound):
-        runs.submit(house, ANN, "nowhere", submission(house))
+        runs.submit(context, ANN, "nowhere", submission(context))
     with pytest.raises(NotFound):
-        runs.get(house, ANN, "train_1_ffffffff")
+        runs.get(context, ANN, "train_1_ffffffff")
     with pytest.raises(NotFound):
-        submit(house, parent_id="train_1_ffffffff")
+        submit(context, parent_id="train_1_ffffffff")
 
 
-def test_submitting_wakes_the_control_loop(house: House) -> None:
-    with house.signals.listen(CONTROL) as bell:
-        submit(house)
-        assert bell.wait(0)
+def test_submitting_wakes_the_control_loop(context: Context) -> None:
+    with context.signals.listen(CONTROL) as listener:
+        submit(context)
+        assert listener.wait(0)
 
 
-def test_cancel_before_it_began_ends_it(house: House) -> None:
-    run = runs.cancel(house, ANN, submit(house).id)
+def test_cancel_before_it_began_ends_it(context: Context) -> None:
+    run = runs.cancel(context, ANN, submit(context).id)
     assert (run.status, run.reason) == (RunStatus.CANCELED, Reason.CANCELED_BY_USER)
     assert "ann" in run.message
-    assert runs.cancel(house, ANN, run.id) == run, "twice is once"
+    assert runs.cancel(context, ANN, run.id) == run, "twice is once"
 
 
-def test_cancel_while_an_agent_has_it_asks_the_agent(house: House) -> None:
-    run = submit(house)
+def test_cancel_while_an_agent_has_it_asks_the_agent(context: Context) -> None:
+    run = submit(context)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
-        runs.move(house, run.id, status, Reason.NONE, "")
-    assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCEL_REQUESTED
-    late = runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
+        runs.move(context, run.id, status, Reason.NONE, "")
+    assert runs.cancel(context, ANN, run.id).status is RunStatus.CANCEL_REQUESTED
+    late = runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING))
     assert late.status is RunStatus.CANCEL_REQUESTED, "progress does not undo a cancel"
-    assert runs.report(house, ANN, run.id, Report(to=RunStatus.CANCELED)).status is RunStatus.CANCELED
+    assert runs.report(context, ANN, run.id, Report(to=RunStatus.CANCELED)).status is RunStatus.CANCELED
 
 
-def test_cancelling_an_interactive_run_ends_it(house: House) -> None:
-    run = submit_interactive(house)
-    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.LOGGING))
-    assert runs.cancel(house, ANN, run.id).status is RunStatus.CANCELED
+def test_cancelling_an_interactive_run_ends_it(context: Context) -> None:
+    run = submit_interactive(context)
+    runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.LOGGING))
+    assert runs.cancel(context, ANN, run.id).status is RunStatus.CANCELED
 
 
 @pytest.mark.parametrize(("to", "reason"), [(status, reason) for reason, status in MARKS.items()])
 def test_a_run_is_ended_from_outside_with_the_status_that_is_wanted(
-    house: House, to: RunStatus, reason: Reason
+    context: Context, to: RunStatus, reason: Reason
 ) -> None:
-    waiting = submit(house)
-    assert runs.mark(house, ANN, waiting.id, Mark(to=to)).status is to
+    waiting = submit(context)
+    assert runs.mark(context, ANN, waiting.id, Mark(to=to)).status is to
     for began in ((), (RunStatus.RUNNING,), (RunStatus.RUNNING, RunStatus.FINALIZING)):
-        run = submit(house)
+        run = submit(context)
         for status in (RunStatus.QUEUED, RunStatus.PROVISIONING, *began):
-            runs.move(house, run.id, status, Reason.NONE, "")
-        told = runs.mark(house, ANN, run.id, Mark(to=to, message="E1: diverged"))
+            runs.move(context, run.id, status, Reason.NONE, "")
+        told = runs.mark(context, ANN, run.id, Mark(to=to, message="E1: diverged"))
         assert (told.status, told.reason, told.message) == (RunStatus.CANCEL_REQUESTED, reason, "E1: diverged")
-        assert runs.mark(house, ANN, run.id, Mark(to=RunStatus.FAILED, message="again")) == told
-        assert runs.cancel(house, ANN, run.id) == told
-        ended = runs.report(house, ANN, run.id, Report(to=RunStatus.CANCELED))
+        assert runs.mark(context, ANN, run.id, Mark(to=RunStatus.FAILED, message="again")) == told
+        assert runs.cancel(context, ANN, run.id) == told
+        ended = runs.report(context, ANN, run.id, Report(to=RunStatus.CANCELED))
         assert (ended.status, ended.reason, ended.message) == (to, reason, "E1: diverged")
-        assert runs.events(house, ANN, run.id)[-1].to is to
-        assert runs.mark(house, ANN, run.id, Mark(to=RunStatus.FAILED)) == ended, "it has ended: it stays as it is"
+        assert runs.events(context, ANN, run.id)[-1].to is to
+        assert runs.mark(context, ANN, run.id, Mark(to=RunStatus.FAILED)) == ended, "it has ended: it stays as it is"
 
 
-def test_queued_runs_are_marked_at_once_and_nothing_else_is_a_mark(house: House) -> None:
-    run = submit(house)
-    runs.move(house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
-    done = runs.mark(house, ANN, run.id, Mark(to=RunStatus.COMPLETED))
+def test_queued_runs_are_marked_at_once_and_nothing_else_is_a_mark(context: Context) -> None:
+    run = submit(context)
+    runs.move(context, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+    done = runs.mark(context, ANN, run.id, Mark(to=RunStatus.COMPLETED))
     assert (done.status, done.message) == (RunStatus.COMPLETED, "It was marked as Completed by ann.")
     for status in set(RunStatus) - set(MARKS.values()):
         with pytest.raises(InvalidInput, match="cannot be marked as"):
-            runs.mark(house, ANN, submit(house).id, Mark(to=status))
+            runs.mark(context, ANN, submit(context).id, Mark(to=status))
 
 
-def test_what_only_the_control_plane_decides_cannot_be_reported(house: House) -> None:
-    run = submit(house)
+def test_what_only_the_control_plane_decides_cannot_be_reported(context: Context) -> None:
+    run = submit(context)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING, RunStatus.CANCEL_REQUESTED, RunStatus.NOT_RESPONDING):
         with pytest.raises(Conflict):
-            runs.report(house, ANN, run.id, Report(to=status))
-    assert runs.get(house, ANN, run.id) == run
+            runs.report(context, ANN, run.id, Report(to=status))
+    assert runs.get(context, ANN, run.id) == run
 
 
-def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(house: House, clock: Clock) -> None:
-    run = submit_interactive(house)
-    token = people.mint_run_token(house, run.id, user="ann")
-    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
-    ended = runs.report(house, ANN, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
-    assert runs.report(house, ANN, run.id, Report(to=RunStatus.FAILED)) == ended
+def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(context: Context, clock: Clock) -> None:
+    run = submit_interactive(context)
+    token = people.mint_run_token(context, run.id, user="ann")
+    runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING))
+    ended = runs.report(context, ANN, run.id, Report(to=RunStatus.COMPLETED, exit_code=0))
+    assert runs.report(context, ANN, run.id, Report(to=RunStatus.FAILED)) == ended
     with pytest.raises(Conflict):
-        runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
+        runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING))
     clock.pass_by(6 * 24 * 3600)
-    assert people.caller(house, token).run_id == run.id
+    assert people.caller(context, token).run_id == run.id
     clock.pass_by(2 * 24 * 3600)
     with pytest.raises(people.Unauthorized):
-        people.caller(house, token)
+        people.caller(context, token)
     with pytest.raises(people.Unauthorized):
-        people.remembered(house, token)
+        people.remembered(context, token)
 
 
 @pytest.mark.parametrize(
@@ -177,76 +179,76 @@ def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(house: House
     ],
 )
 def test_what_is_told_late_has_the_time_when_it_happened(
-    house: House, clock: Clock, at: float | None, sender: float | None, ended: float
+    context: Context, clock: Clock, at: float | None, sender: float | None, ended: float
 ) -> None:
     clock.now = 1000.0
-    run = submit_interactive(house)
-    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING, at=clock()), clock())
+    run = submit_interactive(context)
+    runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING, at=clock()), clock())
     clock.pass_by(18)
-    done = runs.report(house, ANN, run.id, Report(to=RunStatus.COMPLETED, at=at), sender)
+    done = runs.report(context, ANN, run.id, Report(to=RunStatus.COMPLETED, at=at), sender)
     assert done.ended_at is not None and done.started_at is not None
     assert done.ended_at - done.started_at == pytest.approx(ended)
-    assert runs.events(house, ANN, run.id)[-1].at == done.ended_at
+    assert runs.events(context, ANN, run.id)[-1].at == done.ended_at
 
 
-def test_a_long_message_keeps_its_end(house: House) -> None:
-    run = submit_interactive(house)
-    ended = runs.report(house, ANN, run.id, Report(to=RunStatus.FAILED, message="x" * 50_000 + "ValueError: the end"))
+def test_a_long_message_keeps_its_end(context: Context) -> None:
+    run = submit_interactive(context)
+    ended = runs.report(context, ANN, run.id, Report(to=RunStatus.FAILED, message="x" * 50_000 + "ValueError: the end"))
     assert ended.message.endswith("ValueError: the end")
     assert len(ended.message) <= runs.MAX_MESSAGE + 1
 
 
-def test_a_heartbeat_brings_a_silent_run_back_to_where_it_was(house: House, clock: Clock) -> None:
-    run = submit_interactive(house)
-    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
-    runs.report(house, ANN, run.id, Report(to=RunStatus.FINALIZING, reason=Reason.SCRIPT_ENDED))
-    runs.move(house, run.id, RunStatus.NOT_RESPONDING, Reason.SILENT, "")
+def test_a_heartbeat_brings_a_silent_run_back_to_where_it_was(context: Context, clock: Clock) -> None:
+    run = submit_interactive(context)
+    runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING))
+    runs.report(context, ANN, run.id, Report(to=RunStatus.FINALIZING, reason=Reason.SCRIPT_ENDED))
+    runs.move(context, run.id, RunStatus.NOT_RESPONDING, Reason.SILENT, "")
     clock.pass_by(5)
-    back = runs.heartbeat(house, ANN, run.id)
+    back = runs.heartbeat(context, ANN, run.id)
     assert (back.status, back.heard_at) == (RunStatus.FINALIZING, clock())
 
 
-def test_labels(house: House) -> None:
-    run = submit(house, tags={"a": "1", "b": None})
+def test_labels(context: Context) -> None:
+    run = submit(context, tags={"a": "1", "b": None})
     changed = runs.annotate(
-        house, ANN, run.id, Changes(tags={"c": "3"}, remove_tags=("a",), properties={"p": "1"}, display_name="new")
+        context, ANN, run.id, Changes(tags={"c": "3"}, remove_tags=("a",), properties={"p": "1"}, display_name="new")
     )
     assert (changed.tags, changed.properties, changed.display_name) == ({"b": None, "c": "3"}, {"p": "1"}, "new")
     with pytest.raises(Conflict):
-        runs.annotate(house, ANN, run.id, Changes(properties={"p": "2"}))
+        runs.annotate(context, ANN, run.id, Changes(properties={"p": "2"}))
     with pytest.raises(InvalidInput):
-        runs.annotate(house, ANN, run.id, Changes(tags={"t": "v" * 9000}))
+        runs.annotate(context, ANN, run.id, Changes(tags={"t": "v" * 9000}))
 
 
-def test_listing_checks_what_it_is_asked(house: House) -> None:
-    run = submit(house)
-    assert list(runs.listing(house, ANN, RunQuery(workspace="vision"))) == [run]
+def test_listing_checks_what_it_is_asked(context: Context) -> None:
+    run = submit(context)
+    assert list(runs.listing(context, ANN, RunQuery(workspace="vision"))) == [run]
     for limit in (0, -1, 10_001):
         with pytest.raises(InvalidInput):
-            runs.listing(house, ANN, RunQuery(workspace="vision", limit=limit))
+            runs.listing(context, ANN, RunQuery(workspace="vision", limit=limit))
     with pytest.raises(NotFound):
-        runs.listing(house, ANN, RunQuery(workspace="vision", before="train_1_ffffffff"))
+        runs.listing(context, ANN, RunQuery(workspace="vision", before="train_1_ffffffff"))
 
 
-def test_why_a_run_waits(house: House) -> None:
-    queue = [submit(house) for _ in range(5)]
+def test_why_a_run_waits(context: Context) -> None:
+    queue = [submit(context) for _ in range(5)]
     for run in queue:
-        runs.move(house, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
-    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "It is next on local, which runs 2 at once."
+        runs.move(context, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
+    assert runs.why(context, runs.get(context, ANN, queue[0].id)) == "It is next on local, which runs 2 at once."
     for run in queue[:2]:
-        runs.move(house, run.id, RunStatus.PROVISIONING, Reason.NODE_GIVEN, "")
-    assert runs.why(house, runs.get(house, ANN, queue[2].id)) == (
+        runs.move(context, run.id, RunStatus.PROVISIONING, Reason.NODE_GIVEN, "")
+    assert runs.why(context, runs.get(context, ANN, queue[2].id)) == (
         "2 runs are ahead of it on local, which runs 2 at once. `roost run list --status Running` shows what runs."
     )
-    assert runs.why(house, runs.get(house, ANN, queue[4].id)).startswith("4 runs are ahead of it")
-    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "Its agent is starting on a node of local."
-    runs.report(house, ANN, queue[0].id, Report(to=RunStatus.RUNNING))
-    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "It is running."
-    runs.report(house, ANN, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))
-    assert runs.why(house, runs.get(house, ANN, queue[0].id)) == "It has ended: Failed. boom"
+    assert runs.why(context, runs.get(context, ANN, queue[4].id)).startswith("4 runs are ahead of it")
+    assert runs.why(context, runs.get(context, ANN, queue[0].id)) == "Its agent is starting on a node of local."
+    runs.report(context, ANN, queue[0].id, Report(to=RunStatus.RUNNING))
+    assert runs.why(context, runs.get(context, ANN, queue[0].id)) == "It is running."
+    runs.report(context, ANN, queue[0].id, Report(to=RunStatus.FAILED, message="boom"))
+    assert runs.why(context, runs.get(context, ANN, queue[0].id)) == "It has ended: Failed. boom"
 
 
-def test_interactive_runs_take_no_node(house: House) -> None:
-    run = submit_interactive(house)
-    runs.report(house, ANN, run.id, Report(to=RunStatus.RUNNING))
-    assert runs.active(house, ANN) == 0
+def test_interactive_runs_take_no_node(context: Context) -> None:
+    run = submit_interactive(context)
+    runs.report(context, ANN, run.id, Report(to=RunStatus.RUNNING))
+    assert runs.active(context, ANN) == 0

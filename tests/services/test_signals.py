@@ -10,10 +10,10 @@ from roost.services.signals import Signals
 
 def test_a_ring_before_the_wait_is_not_lost() -> None:
     signals = Signals()
-    with signals.listen("run/a") as bell:
-        signals.ring("run/a")
-        assert bell.wait(60)
-        assert not bell.wait(0), "it is silent again"
+    with signals.listen("run/a") as listener:
+        signals.notify("run/a")
+        assert listener.wait(60)
+        assert not listener.wait(0), "it is silent again"
 
 
 def test_a_ring_wakes_a_waiting_thread() -> None:
@@ -22,14 +22,14 @@ def test_a_ring_wakes_a_waiting_thread() -> None:
     listening = threading.Event()
 
     def wait() -> None:
-        with signals.listen("control") as bell:
+        with signals.listen("control") as listener:
             listening.set()
-            heard.append(bell.wait(60))
+            heard.append(listener.wait(60))
 
     thread = threading.Thread(target=wait)
     thread.start()
     listening.wait()
-    signals.ring("another", "control")
+    signals.notify("another", "control")
     thread.join(10)
     assert heard == [True]
 
@@ -38,14 +38,14 @@ def test_rings_from_another_thread_wake_many_coroutines() -> None:
     signals = Signals()
 
     async def wait() -> bool:
-        with signals.listen("run/a") as bell:
-            return await bell.wait_async(60)
+        with signals.listen("run/a") as listener:
+            return await listener.wait_async(60)
 
     async def story() -> list[bool]:
         waiting = [asyncio.create_task(wait()) for _ in range(50)]
         await asyncio.sleep(0)
         assert signals.waiting("run/a") == 50
-        threading.Thread(target=signals.ring, args=("run/a",)).start()
+        threading.Thread(target=signals.notify, args=("run/a",)).start()
         return await asyncio.gather(*waiting)
 
     assert asyncio.run(story()) == [True] * 50
@@ -56,8 +56,8 @@ def test_time_passes_without_a_ring() -> None:
     signals = Signals()
 
     async def wait() -> bool:
-        with signals.listen("run/a") as bell:
-            return await bell.wait_async(0.01)
+        with signals.listen("run/a") as listener:
+            return await listener.wait_async(0.01)
 
     assert asyncio.run(wait()) is False
 
@@ -66,8 +66,8 @@ def test_a_cancelled_wait_leaves_nothing_behind() -> None:
     signals = Signals()
 
     async def wait() -> None:
-        with signals.listen("run/a") as bell:
-            await bell.wait_async(60)
+        with signals.listen("run/a") as listener:
+            await listener.wait_async(60)
 
     async def story() -> None:
         task = asyncio.create_task(wait())
@@ -82,9 +82,9 @@ def test_a_cancelled_wait_leaves_nothing_behind() -> None:
 
 def test_closing_wakes_everybody_now_and_later() -> None:
     signals = Signals()
-    with signals.listen("a") as bell:
+    with signals.listen("a") as listener:
         signals.close()
-        assert bell.wait(60)
+        assert listener.wait(60)
     with signals.listen("b") as late:
         assert late.wait(60)
     assert signals.closed

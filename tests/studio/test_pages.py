@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.api.desks import Desk, served
+from tests.api.routers import Desk, served
 
 from roost.studio import pages
 

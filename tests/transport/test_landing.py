@@ -8,7 +8,7 @@ import pytest
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import DiskFull, InvalidInput
 from roost.domain.files import Entry, EntryKind
-from roost.transport.landing import held, lay, opened
+from roost.transport.guarded_files import held, lay, opened
 
 
 @pytest.fixture

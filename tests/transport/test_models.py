@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.api.desks import Desk, served
+from tests.api.routers import Desk, served
 
 from roost.domain.errors import DiskFull, InvalidInput, ModelConflict, ModelNotFound
 from roost.transport.carrying import Carrier
@@ -17,7 +17,7 @@ from roost.transport.models import Models
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with served(tmp_path_factory.mktemp("desk")) as made:
-        (Path(made.house.facts.blob_folder) / f".roost-{made.house.facts.instance}").touch()
+        (Path(made.context.facts.blob_folder) / f".roost-{made.context.facts.instance}").touch()
         yield made
 
 

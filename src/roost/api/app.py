@@ -25,52 +25,54 @@ from roost.api import (
     upkeep,
     workspaces,
 )
-from roost.api.bodies import Crowd
-from roost.api.doors import Desk, served
+from roost.api.bodies import BodyLimits
+from roost.api.doors import Router, served
 from roost.api.errors import HANDLED, ErrorShapes, explain
 from roost.api.guard import Guard
 from roost.api.lanes import Lanes
-from roost.services.house import House
+from roost.services.context import Context
 from roost.version import VERSION
 
-DESKS = (
-    server.desk,
-    workspaces.desk,
-    experiments.desk,
-    compute.desk,
-    environments.desk,
-    runs.desk,
-    children.desk,
-    gangs.desk,
-    metrics.desk,
-    streams.desk,
-    files.desk,
-    blobs.desk,
-    secrets.desk,
-    datastores.desk,
-    datasets.desk,
-    endpoints.desk,
-    models.desk,
-    sessions.desk,
-    upkeep.desk,
+ROUTERS = (
+    server.router,
+    workspaces.router,
+    experiments.router,
+    compute.router,
+    environments.router,
+    runs.router,
+    children.router,
+    gangs.router,
+    metrics.router,
+    streams.router,
+    files.router,
+    blobs.router,
+    secrets.router,
+    datastores.router,
+    datasets.router,
+    endpoints.router,
+    models.router,
+    sessions.router,
+    upkeep.router,
 )
 
 
-def create_app(house: House, *, hosts: frozenset[str], stop: Callable[[], None], pages: Sequence[Desk] = ()) -> FastAPI:
-    """The app for this house; `hosts` are the Host headers it answers to, `stop` ends the server, `pages` are for browsers."""
+def create_app(
+    context: Context, *, hosts: frozenset[str], stop: Callable[[], None], pages: Sequence[Router] = ()
+) -> FastAPI:
+    """The app for this context; `hosts` are the Host headers it answers to, `stop` ends the server, `pages` are for browsers."""
     app = FastAPI(
         title="Roost", version=VERSION, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
     )
-    app.state.house = house
+    app.state.context = context
     app.state.stop = stop
-    app.state.crowd = Crowd()
+    app.state.limits = BodyLimits()
     app.state.lanes = Lanes()
-    desks = (*DESKS, *pages)
-    app.state.error_shapes = ErrorShapes(desk.errors for desk in desks)
-    for desk in desks:
-        desk.mount(app)
+    routers = (*ROUTERS, *pages)
+    app.state.error_shapes = ErrorShapes(router.errors for router in routers)
+    for router in routers:
+        router.mount(app)
     served(app)
     for kind in HANDLED:
         app.add_exception_handler(kind, explain)
-    app.add_middleware(Guard, hosts=hosts, crowd=app.state.crowd, shapes=app.state.error_shapes)
+    app.add_middleware(Guard, hosts=hosts, limits=app.state.limits, shapes=app.state.error_shapes)
     return app

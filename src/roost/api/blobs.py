@@ -7,12 +7,12 @@ from fastapi.responses import StreamingResponse
 
 from roost.api.answers import answer, content
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain import names
 from roost.domain.permissions import Action, Scope
 from roost.services import blobs
 
-desk = Desk("blobs")
+router = Router("blobs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,35 +41,35 @@ class BlobCount:
     count: int
 
 
-@desk.route("POST", "/api/blobs/missing", Action.BLOB_WRITE, Scope.SERVER, body=BlobNames, answer=MissingBlobs)
-def missing(house: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
-    return answer(MissingBlobs(missing=tuple(blobs.missing(house, caller, record(BlobNames, body).names))))
+@router.route("POST", "/api/blobs/missing", Action.BLOB_WRITE, Scope.SERVER, body=BlobNames, answer=MissingBlobs)
+def missing(context: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
+    return answer(MissingBlobs(missing=tuple(blobs.missing(context, caller, record(BlobNames, body).names))))
 
 
-@desk.route("POST", "/api/blobs/batch", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobCount)
-def batch(house: TheHouse, caller: TheCaller, body: BatchBytes) -> Response:
-    return answer(BlobCount(count=blobs.put_batch(house, caller, body)))
+@router.route("POST", "/api/blobs/batch", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobCount)
+def batch(context: TheHouse, caller: TheCaller, body: BatchBytes) -> Response:
+    return answer(BlobCount(count=blobs.put_batch(context, caller, body)))
 
 
-@desk.route("POST", "/api/blobs/fetch", Action.BLOB_FETCH, Scope.SERVER, body=BlobNames, answer=bytes)
-def fetch(house: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
-    pieces = blobs.fetch(house, caller, record(BlobNames, body).names)
+@router.route("POST", "/api/blobs/fetch", Action.BLOB_FETCH, Scope.SERVER, body=BlobNames, answer=bytes)
+def fetch(context: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
+    pieces = blobs.fetch(context, caller, record(BlobNames, body).names)
     return StreamingResponse(pieces, media_type="application/octet-stream")
 
 
-@desk.route("POST", "/api/blobs", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=KeptBlob)
-async def put_unnamed(request: Request, house: TheHouse, caller: TheCaller) -> Response:
-    name, size = await hand_over(request, lambda pieces: blobs.put_unnamed(house, caller, pieces))
+@router.route("POST", "/api/blobs", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=KeptBlob)
+async def put_unnamed(request: Request, context: TheHouse, caller: TheCaller) -> Response:
+    name, size = await hand_over(request, lambda pieces: blobs.put_unnamed(context, caller, pieces))
     return answer(KeptBlob(name=name, size=size))
 
 
-@desk.route("PUT", "/api/blobs/{name}", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobSize)
-async def put(request: Request, house: TheHouse, caller: TheCaller, name: str) -> Response:
+@router.route("PUT", "/api/blobs/{name}", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobSize)
+async def put(request: Request, context: TheHouse, caller: TheCaller, name: str) -> Response:
     names.blob(name)  # refused before a byte of it is read
-    return answer(BlobSize(size=await hand_over(request, lambda pieces: blobs.put(house, caller, name, pieces))))
+    return answer(BlobSize(size=await hand_over(request, lambda pieces: blobs.put(context, caller, name, pieces))))
 
 
-@desk.route("GET", "/api/blobs/{name}", Action.BLOB_READ, Scope.SERVER, answer=bytes, statuses=(200, 206))
-def get(request: Request, house: TheHouse, caller: TheCaller, name: str) -> Response:
-    size = blobs.size(house, caller, name)
-    return content(request, size, lambda offset, length: house.blobs.open(name, offset, length))
+@router.route("GET", "/api/blobs/{name}", Action.BLOB_READ, Scope.SERVER, answer=bytes, statuses=(200, 206))
+def get(request: Request, context: TheHouse, caller: TheCaller, name: str) -> Response:
+    size = blobs.size(context, caller, name)
+    return content(request, size, lambda offset, length: context.blobs.open(name, offset, length))

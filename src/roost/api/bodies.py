@@ -1,7 +1,7 @@
 """Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused.
 
 A body that comes slowly waits on the event loop, or in a thread that is of no use for anything else: never in one that answers
-requests. All bodies together have a limit too (`Crowd`). How slowly one may come is the server's (`server/pace.py`).
+requests. All bodies together have a limit too (`BodyLimits`). How slowly one may come is the server's (`server/pace.py`).
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _GATHER = 256 * 1024
 _HELD = "roost.held"
 
 
-class Crowd:
+class BodyLimits:
     """What all bodies that are on their way take together. Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
@@ -95,14 +95,14 @@ def limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
 
     async def read(request: Request) -> bytes:
         _check_length(request, limit)
-        crowd: Crowd = request.app.state.crowd
+        limits: BodyLimits = request.app.state.limits
         pieces: list[bytes] = []
         size = 0
         async for piece in request.stream():
             size += len(piece)
             if size > limit:
                 _refuse(limit)
-            crowd.hold(request.scope, len(piece))
+            limits.hold(request.scope, len(piece))
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -153,8 +153,8 @@ def _no_constant(word: str) -> NoReturn:
 async def hand_over(request: Request, take: Callable[[Iterable[bytes | memoryview]], T]) -> T:
     """Gives a body, as it arrives, to `take` in a thread: piece by piece, each good until the next is asked for, never the whole
     in memory. Where the server can (`server/protocol.py`), that thread reads it from the socket itself."""
-    crowd: Crowd = request.app.state.crowd
-    async with crowd.place(request.state.caller) as threads:
+    limits: BodyLimits = request.app.state.limits
+    async with limits.place(request.state.caller) as threads:
         short_cut = request.scope.get("extensions", {}).get("roost.body")
         pieces = (short_cut["take"]() if short_cut else None) or _gathered(request)
 

@@ -6,17 +6,17 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import FilesBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.runs import RunList, pairs
 from roost.domain.permissions import Action, Scope
 from roost.domain.runs import RunKind, RunStatus
 from roost.services import children
 from roost.services.children import Newborn, Wanted
 
-desk = Desk("children")
+router = Router("children")
 
 
-@desk.route(
+@router.route(
     "POST",
     "/api/runs/{run_id}/children",
     Action.RUN_CREATE_CHILD,
@@ -25,13 +25,13 @@ desk = Desk("children")
     answer=RunList,
     statuses=(201,),
 )
-def create(house: TheHouse, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
-    return answer(RunList(runs=tuple(children.create(house, caller, run_id, record(Newborn, body)))), 201)
+def create(context: TheHouse, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
+    return answer(RunList(runs=tuple(children.create(context, caller, run_id, record(Newborn, body)))), 201)
 
 
-@desk.route("GET", "/api/runs/{run_id}/children", Action.RUN_READ, Scope.RUN, answer=RunList)
+@router.route("GET", "/api/runs/{run_id}/children", Action.RUN_READ, Scope.RUN, answer=RunList)
 def listing(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     run_id: str,
     recursive: bool = False,
@@ -43,4 +43,4 @@ def listing(
     wanted = Wanted(
         recursive=recursive, status=tuple(status or ()), kind=kind, tags=pairs(tag), properties=pairs(property)
     )
-    return answer(RunList(runs=tuple(children.listing(house, caller, run_id, wanted))))
+    return answer(RunList(runs=tuple(children.listing(context, caller, run_id, wanted))))

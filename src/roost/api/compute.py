@@ -6,7 +6,7 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.runs import After, Wait
 from roost.api.waiting import until
 from roost.domain.compute import Compute, ComputeSpec, ComputeStatus, Node
@@ -15,7 +15,7 @@ from roost.services import compute
 from roost.services.compute import ComputeChanges
 from roost.services.signals import compute_topic
 
-desk = Desk("compute")
+router = Router("compute")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Deleted:
     deleted: str
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/computes/{name}",
     Action.COMPUTE_CREATE,
@@ -37,33 +37,33 @@ class Deleted:
     answer=Compute,
     statuses=(200, 201),
 )
-def create(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
-    made, new = compute.create(house, caller, workspace, name, record(ComputeSpec, body))
+def create(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    made, new = compute.create(context, caller, workspace, name, record(ComputeSpec, body))
     return answer(made, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/computes", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeList)
-def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    return answer(ComputeList(computes=tuple(compute.listing(house, caller, workspace))))
+@router.route("GET", "/api/workspaces/{workspace}/computes", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeList)
+def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(ComputeList(computes=tuple(compute.listing(context, caller, workspace))))
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/computes/{name}", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeStatus
 )
 async def get(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
 ) -> Response:
     def newer(status: ComputeStatus) -> bool:
         return after is None or status.compute.revision > after
 
     def look() -> ComputeStatus:
-        return compute.status(house, caller, workspace, name)
+        return compute.status(context, caller, workspace, name)
 
-    status = await until(house, compute_topic(workspace, name), wait, look, newer)
+    status = await until(context, compute_topic(workspace, name), wait, look, newer)
     return answer(status)
 
 
-@desk.route(
+@router.route(
     "PATCH",
     "/api/workspaces/{workspace}/computes/{name}",
     Action.COMPUTE_CHANGE,
@@ -71,24 +71,24 @@ async def get(
     body=ComputeChanges,
     answer=Compute,
 )
-def update(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
-    return answer(compute.update(house, caller, workspace, name, record(ComputeChanges, body)))
+def update(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    return answer(compute.update(context, caller, workspace, name, record(ComputeChanges, body)))
 
 
-@desk.route(
+@router.route(
     "DELETE", "/api/workspaces/{workspace}/computes/{name}", Action.COMPUTE_DELETE, Scope.WORKSPACE, answer=Deleted
 )
-def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    compute.delete(house, caller, workspace, name)
+def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    compute.delete(context, caller, workspace, name)
     return answer(Deleted(deleted=name))
 
 
-@desk.route(
+@router.route(
     "POST",
     "/api/workspaces/{workspace}/computes/{name}/nodes/{node}/preempt",
     Action.COMPUTE_PREEMPT,
     Scope.WORKSPACE,
     answer=Node,
 )
-def preempt(house: TheHouse, caller: TheCaller, workspace: str, name: str, node: str) -> Response:
-    return answer(compute.preempt(house, caller, workspace, name, node))
+def preempt(context: TheHouse, caller: TheCaller, workspace: str, name: str, node: str) -> Response:
+    return answer(compute.preempt(context, caller, workspace, name, node))

@@ -8,14 +8,14 @@ from fastapi import Request, Response
 from roost.api import lanes
 from roost.api.answers import answer, content, failure, plain_answer
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain import names
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict
 from roost.domain.permissions import Action, Scope
 from roost.services import datastores, stored_files
 
-desk = Desk("datastores")
+router = Router("datastores")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,21 +67,21 @@ class FilesWritten:
     size: int
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/datastores", Action.DATASTORE_READ, Scope.WORKSPACE, answer=DatastoreList
 )
-def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    return answer(DatastoreList(datastores=tuple(datastores.listing(house, caller, workspace))))
+def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(DatastoreList(datastores=tuple(datastores.listing(context, caller, workspace))))
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/default-datastore", Action.DATASTORE_READ, Scope.WORKSPACE, answer=Datastore
 )
-def default(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    return answer(datastores.get(house, caller, workspace, ""))
+def default(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(datastores.get(context, caller, workspace, ""))
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/default-datastore",
     Action.DATASTORE_SET_DEFAULT,
@@ -89,11 +89,11 @@ def default(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
     body=DatastoreName,
     answer=Datastore,
 )
-def set_default(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
-    return answer(datastores.set_default(house, caller, workspace, record(DatastoreName, body).name))
+def set_default(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    return answer(datastores.set_default(context, caller, workspace, record(DatastoreName, body).name))
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/datastores/{name}",
     Action.DATASTORE_REGISTER,
@@ -101,30 +101,30 @@ def set_default(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBy
     body=DatastoreSpec,
     answer=Datastore,
 )
-def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def register(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     spec = record(DatastoreSpec, body)
-    return answer(datastores.register(house, caller, workspace, name, datastores.NewDatastore(**vars(spec))))
+    return answer(datastores.register(context, caller, workspace, name, datastores.NewDatastore(**vars(spec))))
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/datastores/{name}", Action.DATASTORE_READ, Scope.WORKSPACE, answer=Datastore
 )
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return answer(datastores.get(house, caller, workspace, name))
+def get(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(datastores.get(context, caller, workspace, name))
 
 
-@desk.route(
+@router.route(
     "DELETE",
     "/api/workspaces/{workspace}/datastores/{name}",
     Action.DATASTORE_DELETE,
     Scope.WORKSPACE,
     answer=DatastoreCount,
 )
-def unregister(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return answer(DatastoreCount(count=int(datastores.unregister(house, caller, workspace, name))))
+def unregister(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(DatastoreCount(count=int(datastores.unregister(context, caller, workspace, name))))
 
 
-@desk.route(
+@router.route(
     "GET",
     "/api/workspaces/{workspace}/datastores/{name}/items",
     Action.STORED_FILE_READ,
@@ -132,14 +132,14 @@ def unregister(house: TheHouse, caller: TheCaller, workspace: str, name: str) ->
     answer=ItemList,
 )
 def items(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
 ) -> Response:
-    found = stored_files.items(house, caller, workspace, name, path, shared=shared)
+    found = stored_files.items(context, caller, workspace, name, path, shared=shared)
     told = {"items": [vars(item) for item in found.items], "left_out": names.left_out(found.odd)}
     return _private(plain_answer(told))
 
 
-@desk.route(
+@router.route(
     "GET",
     "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}",
     Action.STORED_FILE_READ,
@@ -147,9 +147,9 @@ def items(
     answer=bytes,
     statuses=(200, 206),
 )
-def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
+def read(request: Request, context: TheHouse, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
     """With the file's ETag; `If-Match` and `If-Range` are honoured, so that no answer mixes two versions of a file."""
-    place, found = stored_files.head(house, caller, workspace, name, path)
+    place, found = stored_files.head(context, caller, workspace, name, path)
     wanted = request.headers.get("if-match")
     if wanted is not None and found.etag and wanted not in (found.etag, "*"):
         return failure(Conflict(f"File {path!r} of datastore {name!r} is not the version {wanted} any more."), 412)
@@ -163,7 +163,7 @@ def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, n
     return response
 
 
-@desk.route(
+@router.route(
     "POST",
     "/api/workspaces/{workspace}/datastores/{name}/files",
     Action.STORED_FILE_FETCH,
@@ -171,13 +171,13 @@ def read(request: Request, house: TheHouse, caller: TheCaller, workspace: str, n
     body=FilesAsked,
     answer=bytes,
 )
-def read_batch(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def read_batch(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     """Those that are there in that version, as many as fit into one answer."""
-    found = stored_files.read_batch(house, caller, workspace, name, record(FilesAsked, body).files)
+    found = stored_files.read_batch(context, caller, workspace, name, record(FilesAsked, body).files)
     return Response(found, media_type="application/octet-stream")
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/datastores/{name}/files/{path:path}",
     Action.STORED_FILE_WRITE,
@@ -186,15 +186,21 @@ def read_batch(house: TheHouse, caller: TheCaller, workspace: str, name: str, bo
     answer=FileSize,
 )
 async def write(
-    request: Request, house: TheHouse, caller: TheCaller, workspace: str, name: str, path: str, overwrite: bool = False
+    request: Request,
+    context: TheHouse,
+    caller: TheCaller,
+    workspace: str,
+    name: str,
+    path: str,
+    overwrite: bool = False,
 ) -> Response:
     place = await lanes.run(
-        stored_files.may_write, house, caller, workspace, name, [path], overwrite=overwrite
+        stored_files.may_write, context, caller, workspace, name, [path], overwrite=overwrite
     )  # refused before a byte of it is read
     return answer(FileSize(size=await hand_over(request, lambda pieces: stored_files.write(place, path, pieces))))
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/datastores/{name}/files",
     Action.STORED_FILE_WRITE,
@@ -203,9 +209,9 @@ async def write(
     answer=FilesWritten,
 )
 def write_batch(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
 ) -> Response:
-    count, size = stored_files.write_batch(house, caller, workspace, name, body, overwrite=overwrite)
+    count, size = stored_files.write_batch(context, caller, workspace, name, body, overwrite=overwrite)
     return answer(FilesWritten(count=count, size=size))
 
 

@@ -1,7 +1,7 @@
 """Who may enter: each route declares its action and scope when it is made, and a route that does not cannot be served. Which role
 may do the action is the table of `domain/permissions.py`; how far a run's token reaches is `services/scopes.py`.
 
-A Desk holds the routes of one noun; each carries a Sign: action, scope, and the records of its body and answer (for OpenAPI).
+A Router holds the routes of one noun; each carries its RouteFacts: action, scope, the records of body and answer (OpenAPI).
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ from roost.domain.errors import Unauthorized
 from roost.domain.people import Caller, TokenKind
 from roost.domain.permissions import READS, Action, Role, Scope, may
 from roost.services import people, scopes
-from roost.services.house import House
+from roost.services.context import Context
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -39,7 +39,7 @@ OPEN = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sign:
+class RouteFacts:
     """What stands on a route's door."""
 
     action: Action
@@ -59,9 +59,9 @@ class Sign:
         return may(Role.ANYONE, self.action)
 
 
-async def house_of(request: Request) -> House:
-    house: House = request.app.state.house
-    return house
+async def house_of(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context
 
 
 async def caller_of(request: Request) -> Caller:
@@ -69,18 +69,18 @@ async def caller_of(request: Request) -> Caller:
     return caller
 
 
-TheHouse = Annotated[House, Depends(house_of)]
+TheHouse = Annotated[Context, Depends(house_of)]
 TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
 async def _identify(request: Request) -> Caller:
     token, kind = _token(request)
-    house = await house_of(request)
-    caller = people.remembered(house, token, kind)
+    context = await house_of(request)
+    caller = people.remembered(context, token, kind)
     if caller is None:
-        caller = await lanes.run(people.caller, house, token, kind)
+        caller = await lanes.run(people.caller, context, token, kind)
     if caller.is_run:
-        house.heard.put(caller.run_id, house.clock())
+        context.heard.put(caller.run_id, context.clock())
     request.state.caller = caller
     request.app.state.lanes.choose(caller, request.method)
     return caller
@@ -98,7 +98,7 @@ def _token(request: Request) -> tuple[str, TokenKind]:
     return token, TokenKind.KEY
 
 
-def _entry(sign: Sign) -> Callable[[Request], Awaitable[None]]:
+def _entry(sign: RouteFacts) -> Callable[[Request], Awaitable[None]]:
     """Checks the caller's role, and for a run's token how far it reaches."""
 
     async def enter(request: Request) -> None:
@@ -108,22 +108,22 @@ def _entry(sign: Sign) -> Callable[[Request], Awaitable[None]]:
         caller.require(sign.action)
         if not caller.is_run:
             return
-        house, path = await house_of(request), request.path_params
+        context, path = await house_of(request), request.path_params
         if sign.scope is Scope.RUN and path["run_id"] != caller.run_id:
-            await lanes.run(scopes.require_run, house, caller, path["run_id"], sign.action)
+            await lanes.run(scopes.require_run, context, caller, path["run_id"], sign.action)
         if sign.scope is Scope.WORKSPACE:
-            await lanes.run(scopes.require_workspace, house, caller, path["workspace"])
+            await lanes.run(scopes.require_workspace, context, caller, path["workspace"])
 
     return enter
 
 
-class Desk:
+class Router:
     """The routes of one noun, declared when its module is loaded and mounted when an app is made."""
 
     def __init__(self, noun: str, errors: ErrorShape = ROOST) -> None:
         self._noun = noun
         self.errors = errors
-        self._routes: list[tuple[str, str, Callable[..., object], Sign]] = []
+        self._routes: list[tuple[str, str, Callable[..., object], RouteFacts]] = []
 
     def route(
         self,
@@ -138,7 +138,7 @@ class Desk:
         media: str = "application/octet-stream",
     ) -> Callable[[F], F]:
         """Declares a route."""
-        sign = Sign(
+        sign = RouteFacts(
             action=action,
             scope=scope,
             errors=self.errors,
@@ -168,15 +168,15 @@ class Desk:
             signs(app)[method, path] = sign
 
 
-def signs(app: FastAPI) -> dict[tuple[str, str], Sign]:
-    """By method and path, for every route that came from a desk."""
+def signs(app: FastAPI) -> dict[tuple[str, str], RouteFacts]:
+    """By method and path, for every route that came from a router."""
     if not hasattr(app.state, "signs"):
         app.state.signs = {}
-    found: dict[tuple[str, str], Sign] = app.state.signs
+    found: dict[tuple[str, str], RouteFacts] = app.state.signs
     return found
 
 
-def served(app: FastAPI) -> list[tuple[str, str, Sign]]:
+def served(app: FastAPI) -> list[tuple[str, str, RouteFacts]]:
     """Every route that the app serves as (method, path, sign); RuntimeError when one has no right sign on its door."""
     found = []
     for route in app.routes:
@@ -191,7 +191,7 @@ def served(app: FastAPI) -> list[tuple[str, str, Sign]]:
     return found
 
 
-def _problem(app: FastAPI, method: str, path: str, sign: Sign) -> str:
+def _problem(app: FastAPI, method: str, path: str, sign: RouteFacts) -> str:
     """What is wrong with a sign; empty for nothing."""
     if sign.is_open != ((method, path) in OPEN):
         return "and the list of open routes do not agree"
@@ -201,4 +201,4 @@ def _problem(app: FastAPI, method: str, path: str, sign: Sign) -> str:
     if sign.scope is Scope.RUN and (sign.action in READS) != (method == "GET"):
         return f"and the actions that only read do not agree: {sign.action.value}"
     shapes: ErrorShapes = app.state.error_shapes
-    return "" if shapes.of(path) is sign.errors else "is outside the prefix of its desk's error shape"
+    return "" if shapes.of(path) is sign.errors else "is outside the prefix of its router's error shape"

@@ -9,7 +9,7 @@ from fastapi import Query, Response
 from roost.api import lanes
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.numbers import Finite, Seconds, Whole
 from roost.api.waiting import LONGEST, flushed, until
 from roost.domain.endpoints import Endpoint, Keys, Replica
@@ -18,7 +18,7 @@ from roost.services import endpoints
 from roost.services.endpoints import Log, Token, Which, Wish
 from roost.services.signals import endpoint_topic
 
-desk = Desk("endpoints")
+router = Router("endpoints")
 
 After = Annotated[Whole | None, Query(description="Wait until the endpoint's revision passes this one.")]
 Wait = Annotated[Seconds, Query(description="Seconds to wait at most.")]
@@ -54,85 +54,85 @@ class NewKey:
     """Empty for one that is made."""
 
 
-@desk.route("GET", _ALL, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=EndpointList)
-def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    return answer(EndpointList(endpoints=tuple(endpoints.listing(house, caller, workspace))))
+@router.route("GET", _ALL, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=EndpointList)
+def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(EndpointList(endpoints=tuple(endpoints.listing(context, caller, workspace))))
 
 
-@desk.route("PUT", _ONE, Action.ENDPOINT_DEPLOY, Scope.WORKSPACE, body=Wish, answer=Endpoint, statuses=(200, 201))
-def put(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
-    endpoint, new = endpoints.put(house, caller, workspace, name, record(Wish, body))
+@router.route("PUT", _ONE, Action.ENDPOINT_DEPLOY, Scope.WORKSPACE, body=Wish, answer=Endpoint, statuses=(200, 201))
+def put(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    endpoint, new = endpoints.put(context, caller, workspace, name, record(Wish, body))
     return answer(endpoint, 201 if new else 200)
 
 
-@desk.route("GET", _ONE, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Endpoint)
+@router.route("GET", _ONE, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Endpoint)
 async def get(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
 ) -> Response:
     found = await until(
-        house,
+        context,
         endpoint_topic(workspace, name),
         wait,
-        lambda: endpoints.get(house, caller, workspace, name),
+        lambda: endpoints.get(context, caller, workspace, name),
         lambda endpoint: after is None or endpoint.revision > after,
     )
     return answer(found)
 
 
-@desk.route("DELETE", _ONE, Action.ENDPOINT_DELETE, Scope.WORKSPACE, answer=Gone)
-async def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
-    await lanes.run(endpoints.delete, house, caller, workspace, name)
+@router.route("DELETE", _ONE, Action.ENDPOINT_DELETE, Scope.WORKSPACE, answer=Gone)
+async def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
+    await lanes.run(endpoints.delete, context, caller, workspace, name)
     gone = await until(
-        house,
+        context,
         endpoint_topic(workspace, name),
         wait,
-        lambda: endpoints.is_gone(house, caller, workspace, name),
+        lambda: endpoints.is_gone(context, caller, workspace, name),
         lambda over: over,
     )
     return answer(Gone(gone=gone))
 
 
-@desk.route("GET", _ONE + "/keys", Action.ENDPOINT_KEY_READ, Scope.WORKSPACE, answer=Keys)
-def keys(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return _private(answer(endpoints.keys(house, caller, workspace, name)))
+@router.route("GET", _ONE + "/keys", Action.ENDPOINT_KEY_READ, Scope.WORKSPACE, answer=Keys)
+def keys(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return _private(answer(endpoints.keys(context, caller, workspace, name)))
 
 
-@desk.route("POST", _ONE + "/keys", Action.ENDPOINT_KEY_CHANGE, Scope.WORKSPACE, body=NewKey, answer=Keys)
-def regenerate(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+@router.route("POST", _ONE + "/keys", Action.ENDPOINT_KEY_CHANGE, Scope.WORKSPACE, body=NewKey, answer=Keys)
+def regenerate(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     new = record(NewKey, body)
-    return _private(answer(endpoints.regenerate(house, caller, workspace, name, new.which, new.key)))
+    return _private(answer(endpoints.regenerate(context, caller, workspace, name, new.which, new.key)))
 
 
-@desk.route("POST", _ONE + "/token", Action.ENDPOINT_TOKEN_CREATE, Scope.WORKSPACE, answer=Token)
-def token(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return _private(answer(endpoints.token(house, caller, workspace, name)))
+@router.route("POST", _ONE + "/token", Action.ENDPOINT_TOKEN_CREATE, Scope.WORKSPACE, answer=Token)
+def token(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return _private(answer(endpoints.token(context, caller, workspace, name)))
 
 
-@desk.route("GET", _ONE + "/logs", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Log)
+@router.route("GET", _ONE + "/logs", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Log)
 async def logs(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, lines: Whole = 5000, replica: str = ""
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, lines: Whole = 5000, replica: str = ""
 ) -> Response:
     """With what was written by the time of the call, as far as the agents of the replicas answer."""
-    writing = await lanes.run(endpoints.writes, house, caller, workspace, name, replica=replica)
-    await asyncio.gather(*(flushed(house, caller, run_id) for run_id in writing))
-    return answer(await lanes.run(endpoints.logs, house, caller, workspace, name, lines=lines, replica=replica))
+    writing = await lanes.run(endpoints.writes, context, caller, workspace, name, replica=replica)
+    await asyncio.gather(*(flushed(context, caller, run_id) for run_id in writing))
+    return answer(await lanes.run(endpoints.logs, context, caller, workspace, name, lines=lines, replica=replica))
 
 
-@desk.route("GET", _ONE + "/replicas", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=ReplicaList)
-def replicas(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(house, caller, workspace, name))))
+@router.route("GET", _ONE + "/replicas", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=ReplicaList)
+def replicas(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(context, caller, workspace, name))))
 
 
-@desk.route("GET", _ONE + "/status", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=dict)
-def status(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return plain_answer(endpoints.status(house, caller, workspace, name))
+@router.route("GET", _ONE + "/status", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=dict)
+def status(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return plain_answer(endpoints.status(context, caller, workspace, name))
 
 
-@desk.route("GET", _ONE + "/records", Action.ENDPOINT_RECORD_READ, Scope.WORKSPACE, answer=Records)
+@router.route("GET", _ONE + "/records", Action.ENDPOINT_RECORD_READ, Scope.WORKSPACE, answer=Records)
 def records(
-    house: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
 ) -> Response:
-    found: list[dict[str, Any]] = endpoints.records(house, caller, workspace, name, limit=limit, before=before)
+    found: list[dict[str, Any]] = endpoints.records(context, caller, workspace, name, limit=limit, before=before)
     return _private(plain_answer({"records": found}))
 
 

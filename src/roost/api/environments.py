@@ -8,7 +8,7 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain.containers import DockerUse
 from roost.domain.environments import Archive, Build, Environment
 from roost.domain.permissions import Action, Scope
@@ -17,7 +17,7 @@ from roost.services import archives, environments
 from roost.services.archives import Kept
 from roost.services.environments import Outcome
 
-desk = Desk("environments")
+router = Router("environments")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Dropped:
     deleted: str
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/environments/{name}",
     Action.ENVIRONMENT_REGISTER,
@@ -58,58 +58,60 @@ class Dropped:
     answer=Environment,
     statuses=(200, 201),
 )
-def register(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
-    made, new = environments.register(house, caller, workspace, name, record(Definition, body).definition)
+def register(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    made, new = environments.register(context, caller, workspace, name, record(Definition, body).definition)
     return answer(made, 201 if new else 200)
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/environments", Action.ENVIRONMENT_READ, Scope.WORKSPACE, answer=EnvironmentList
 )
-def listing(house: TheHouse, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
-    return answer(EnvironmentList(environments=tuple(environments.listing(house, caller, workspace, name))))
+def listing(context: TheHouse, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
+    return answer(EnvironmentList(environments=tuple(environments.listing(context, caller, workspace, name))))
 
 
-@desk.route(
+@router.route(
     "GET",
     "/api/workspaces/{workspace}/environments/{name}",
     Action.ENVIRONMENT_READ,
     Scope.WORKSPACE,
     answer=Environment,
 )
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: str | None = None) -> Response:
-    return answer(environments.get(house, caller, workspace, name, version))
+def get(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: str | None = None) -> Response:
+    return answer(environments.get(context, caller, workspace, name, version))
 
 
-@desk.route(
+@router.route(
     "POST", "/api/workspaces/{workspace}/builds", Action.BUILD_LOOK_UP, Scope.WORKSPACE, body=Asked, answer=Build
 )
-def look_up(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+def look_up(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     asked = record(Asked, body)
-    return answer(environments.look_up(house, caller, workspace, asked.definition, asked.docker, forget=asked.forget))
+    return answer(environments.look_up(context, caller, workspace, asked.definition, asked.docker, forget=asked.forget))
 
 
-@desk.route("POST", "/api/runs/{run_id}/environment", Action.BUILD_REPORT, Scope.RUN, body=Outcome, answer=Run)
-def end_build(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
-    return answer(environments.end_build(house, caller, run_id, record(Outcome, body)))
+@router.route("POST", "/api/runs/{run_id}/environment", Action.BUILD_REPORT, Scope.RUN, body=Outcome, answer=Run)
+def end_build(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(environments.end_build(context, caller, run_id, record(Outcome, body)))
 
 
-@desk.route("PUT", "/api/runs/{run_id}/environment/archive", Action.ARCHIVE_WRITE, Scope.RUN, body=Kept, answer=Archive)
-def put_archive(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
-    return answer(archives.put(house, caller, run_id, record(Kept, body)))
+@router.route(
+    "PUT", "/api/runs/{run_id}/environment/archive", Action.ARCHIVE_WRITE, Scope.RUN, body=Kept, answer=Archive
+)
+def put_archive(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(archives.put(context, caller, run_id, record(Kept, body)))
 
 
-@desk.route("GET", "/api/archives", Action.ARCHIVE_LIST, Scope.SERVER, answer=ArchiveList)
-def list_archives(house: TheHouse, caller: TheCaller) -> Response:
-    return answer(ArchiveList(archives=tuple(archives.listing(house, caller))))
+@router.route("GET", "/api/archives", Action.ARCHIVE_LIST, Scope.SERVER, answer=ArchiveList)
+def list_archives(context: TheHouse, caller: TheCaller) -> Response:
+    return answer(ArchiveList(archives=tuple(archives.listing(context, caller))))
 
 
-@desk.route("GET", "/api/archives/{lock}", Action.ARCHIVE_READ, Scope.SERVER, answer=Archive)
-def get_archive(house: TheHouse, caller: TheCaller, lock: str) -> Response:
-    return answer(archives.get(house, caller, lock))
+@router.route("GET", "/api/archives/{lock}", Action.ARCHIVE_READ, Scope.SERVER, answer=Archive)
+def get_archive(context: TheHouse, caller: TheCaller, lock: str) -> Response:
+    return answer(archives.get(context, caller, lock))
 
 
-@desk.route("DELETE", "/api/archives/{lock}", Action.ARCHIVE_DELETE, Scope.SERVER, answer=Dropped)
-def drop_archive(house: TheHouse, caller: TheCaller, lock: str) -> Response:
-    archives.drop(house, caller, lock)
+@router.route("DELETE", "/api/archives/{lock}", Action.ARCHIVE_DELETE, Scope.SERVER, answer=Dropped)
+def drop_archive(context: TheHouse, caller: TheCaller, lock: str) -> Response:
+    archives.drop(context, caller, lock)
     return answer(Dropped(deleted=lock))

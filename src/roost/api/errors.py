@@ -1,6 +1,6 @@
-"""How errors become answers. The shape of an answer belongs to a desk: its routes, and every other request below its prefix, are
-refused in that shape. Another protocol brings an `ErrorShape` of its own; limits of bodies (`bodies.limited`) and the spelling
-of what goes in and out are the choice of each route already.
+"""How errors become answers. The shape of an answer belongs to a router: its routes, and every other request below its prefix,
+are refused in that shape. Another protocol brings an `ErrorShape` of its own; limits of bodies (`bodies.limited`) and the
+spelling of what goes in and out are the choice of each route already.
 """
 
 import errno

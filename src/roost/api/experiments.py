@@ -6,13 +6,13 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain.permissions import Action, Scope
 from roost.domain.workspaces import Experiment
 from roost.services import experiments
 from roost.services.experiments import Changes
 
-desk = Desk("experiments")
+router = Router("experiments")
 
 ONE = "/api/workspaces/{workspace}/experiments/{name}"
 
@@ -22,30 +22,30 @@ class ExperimentList:
     experiments: tuple[Experiment, ...]
 
 
-@desk.route("PUT", ONE, Action.EXPERIMENT_CREATE, Scope.WORKSPACE, answer=Experiment)
-def ensure(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return answer(experiments.ensure(house, caller, workspace, name))
+@router.route("PUT", ONE, Action.EXPERIMENT_CREATE, Scope.WORKSPACE, answer=Experiment)
+def ensure(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(experiments.ensure(context, caller, workspace, name))
 
 
-@desk.route("GET", ONE, Action.EXPERIMENT_READ, Scope.WORKSPACE, answer=Experiment)
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return answer(experiments.get(house, caller, workspace, name))
+@router.route("GET", ONE, Action.EXPERIMENT_READ, Scope.WORKSPACE, answer=Experiment)
+def get(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(experiments.get(context, caller, workspace, name))
 
 
-@desk.route("PATCH", ONE, Action.EXPERIMENT_CHANGE, Scope.WORKSPACE, body=Changes, answer=Experiment)
-def change(house: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
-    return answer(experiments.change(house, caller, workspace, name, record(Changes, body)))
+@router.route("PATCH", ONE, Action.EXPERIMENT_CHANGE, Scope.WORKSPACE, body=Changes, answer=Experiment)
+def change(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+    return answer(experiments.change(context, caller, workspace, name, record(Changes, body)))
 
 
-@desk.route("DELETE", ONE, Action.EXPERIMENT_DELETE, Scope.WORKSPACE, statuses=(204,))
-def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    experiments.delete(house, caller, workspace, name)
+@router.route("DELETE", ONE, Action.EXPERIMENT_DELETE, Scope.WORKSPACE, statuses=(204,))
+def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    experiments.delete(context, caller, workspace, name)
     return Response(status_code=204)
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/experiments", Action.EXPERIMENT_READ, Scope.WORKSPACE, answer=ExperimentList
 )
-def listing(house: TheHouse, caller: TheCaller, workspace: str, replicas: bool = False) -> Response:
+def listing(context: TheHouse, caller: TheCaller, workspace: str, replicas: bool = False) -> Response:
     """With `replicas` also those that never held anything but the replicas of an endpoint."""
-    return answer(ExperimentList(experiments=tuple(experiments.listing(house, caller, workspace, replicas=replicas))))
+    return answer(ExperimentList(experiments=tuple(experiments.listing(context, caller, workspace, replicas=replicas))))

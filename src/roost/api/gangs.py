@@ -7,7 +7,7 @@ from fastapi import Response
 from roost.api import lanes
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.numbers import Whole
 from roost.api.runs import After, Clock, Wait, changed
 from roost.api.waiting import LONGEST_MEMBER_HEARTBEAT, until
@@ -19,7 +19,7 @@ from roost.services.gangs import Meeting, MemberReport, Order
 from roost.services.signals import gang_topic
 from roost.store.base import Command
 
-desk = Desk("gangs")
+router = Router("gangs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +47,33 @@ class CommandEnd:
     """Of the agent that says so."""
 
 
-@desk.route("GET", "/api/runs/{run_id}/agents", Action.GANG_READ, Scope.RUN, answer=MemberList)
+@router.route("GET", "/api/runs/{run_id}/agents", Action.GANG_READ, Scope.RUN, answer=MemberList)
 async def listing(
-    house: TheHouse, caller: TheCaller, run_id: str, before: Whole | None = None, wait: Wait = 0
+    context: TheHouse, caller: TheCaller, run_id: str, before: Whole | None = None, wait: Wait = 0
 ) -> Response:
     """With `before`, once the node of that rank may deliver its data or need not any more, or when `wait` seconds are over."""
 
     def read() -> tuple[Member, ...]:
-        return tuple(gangs.members(house, caller, run_id))
+        return tuple(gangs.members(context, caller, run_id))
 
     def ready(members: tuple[Member, ...]) -> bool:
         return before is None or may_deliver(members, before) is not None
 
-    return answer(_list(await until(house, gang_topic(run_id), wait, read, ready)))
+    return answer(_list(await until(context, gang_topic(run_id), wait, read, ready)))
 
 
-@desk.route(
+@router.route(
     "POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Action.RUN_REPORT, Scope.RUN, body=Meeting, answer=MemberList
 )
 async def meet(
-    house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0
+    context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0
 ) -> Response:
     said = record(Meeting, body)
-    everyone = await lanes.run(gangs.meet, house, caller, run_id, node_rank, said)
+    everyone = await lanes.run(gangs.meet, context, caller, run_id, node_rank, said)
     if not all_met(everyone):
-        everyone = await until(house, gang_topic(run_id), wait, lambda: gangs.members(house, caller, run_id), all_met)
+        everyone = await until(
+            context, gang_topic(run_id), wait, lambda: gangs.members(context, caller, run_id), all_met
+        )
     return answer(_list(tuple(everyone)))
 
 
@@ -79,9 +81,9 @@ def _list(members: tuple[Member, ...]) -> MemberList:
     return MemberList(members=members, met=all_met(members))
 
 
-@desk.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
+@router.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
 async def heartbeat(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     run_id: str,
     node_rank: Whole,
@@ -89,23 +91,23 @@ async def heartbeat(
     wait: Wait = 0,
     attempt: Whole = 0,
 ) -> Response:
-    run = await lanes.run(gangs.heartbeat, house, caller, run_id, node_rank, attempt)
+    run = await lanes.run(gangs.heartbeat, context, caller, run_id, node_rank, attempt)
     if after is None or run.revision > after or wait <= 0:
         return answer(run)
     longest = min(wait, LONGEST_MEMBER_HEARTBEAT)
-    return answer(await changed(house, run_id, after, longest, lambda: runs.get(house, caller, run_id)))
+    return answer(await changed(context, run_id, after, longest, lambda: runs.get(context, caller, run_id)))
 
 
-@desk.route(
+@router.route(
     "POST", "/api/runs/{run_id}/agents/{node_rank}/events", Action.RUN_REPORT, Scope.RUN, body=MemberReport, answer=Run
 )
 def report(
-    house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None
+    context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None
 ) -> Response:
-    return answer(gangs.report(house, caller, run_id, node_rank, record(MemberReport, body), clock))
+    return answer(gangs.report(context, caller, run_id, node_rank, record(MemberReport, body), clock))
 
 
-@desk.route(
+@router.route(
     "POST",
     "/api/runs/{run_id}/agents/{node_rank}/commands",
     Action.GANG_COMMAND,
@@ -114,40 +116,40 @@ def report(
     answer=Numbered,
     statuses=(201,),
 )
-def send(house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
-    return answer(Numbered(number=gangs.send(house, caller, run_id, node_rank, record(Order, body))), 201)
+def send(context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
+    return answer(Numbered(number=gangs.send(context, caller, run_id, node_rank, record(Order, body))), 201)
 
 
-@desk.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Action.GANG_READ, Scope.RUN, answer=CommandList)
+@router.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Action.GANG_READ, Scope.RUN, answer=CommandList)
 async def commands(
-    house: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0
+    context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0
 ) -> Response:
     """Those for one node with a larger number than `after`, as soon as there is one."""
 
     def look() -> tuple[Command, ...]:
-        return tuple(each for each in gangs.commands(house, caller, run_id, after) if each.node_rank == node_rank)
+        return tuple(each for each in gangs.commands(context, caller, run_id, after) if each.node_rank == node_rank)
 
-    return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, bool)))
+    return answer(CommandList(commands=await until(context, gang_topic(run_id), wait, look, bool)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/commands/{number}", Action.GANG_READ, Scope.RUN, answer=CommandList)
-async def command(house: TheHouse, caller: TheCaller, run_id: str, number: Whole, wait: Wait = 0) -> Response:
+@router.route("GET", "/api/runs/{run_id}/commands/{number}", Action.GANG_READ, Scope.RUN, answer=CommandList)
+async def command(context: TheHouse, caller: TheCaller, run_id: str, number: Whole, wait: Wait = 0) -> Response:
     """That command, as soon as it has ended."""
 
     def look() -> tuple[Command, ...]:
-        found = gangs.command(house, caller, run_id, number)
+        found = gangs.command(context, caller, run_id, number)
         return () if found is None else (found,)
 
     def enough(found: tuple[Command, ...]) -> bool:
         return not found or found[0].exit_code is not None
 
-    return answer(CommandList(commands=await until(house, gang_topic(run_id), wait, look, enough)))
+    return answer(CommandList(commands=await until(context, gang_topic(run_id), wait, look, enough)))
 
 
-@desk.route(
+@router.route(
     "POST", "/api/runs/{run_id}/commands/{number}", Action.GANG_COMMAND, Scope.RUN, body=CommandEnd, answer=Numbered
 )
-def end_command(house: TheHouse, caller: TheCaller, run_id: str, number: Whole, body: JsonBytes) -> Response:
+def end_command(context: TheHouse, caller: TheCaller, run_id: str, number: Whole, body: JsonBytes) -> Response:
     said = record(CommandEnd, body)
-    gangs.end_command(house, caller, run_id, number, said.exit_code, said.attempt)
+    gangs.end_command(context, caller, run_id, number, said.exit_code, said.attempt)
     return answer(Numbered(number=number))

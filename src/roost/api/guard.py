@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from roost.api.bodies import Crowd
+from roost.api.bodies import BodyLimits
 from roost.api.errors import ErrorShapes
 from roost.domain import names
 from roost.domain.errors import Forbidden, InvalidInput, RoostError
@@ -35,9 +35,9 @@ def host_headers(names: Iterable[str], port: int) -> frozenset[str]:
 
 
 class Guard:
-    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], crowd: Crowd, shapes: ErrorShapes) -> None:
+    def __init__(self, app: ASGIApp, *, hosts: frozenset[str], limits: BodyLimits, shapes: ErrorShapes) -> None:
         self._app = app
-        self._crowd = crowd
+        self._crowd = limits
         self._hosts = hosts
         self._shapes = shapes
 

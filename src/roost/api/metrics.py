@@ -7,7 +7,7 @@ from fastapi import Response
 
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import SpoolBytes
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.numbers import AtLeastOne, Offset
 from roost.domain.metrics import Space
 from roost.domain.permissions import Action, Scope
@@ -16,7 +16,7 @@ from roost.services import metrics
 from roost.services.metrics import Mark
 from roost.store.base import MetricSummary
 
-desk = Desk("metrics")
+router = Router("metrics")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +50,17 @@ class SpoolMark(Mark):
     """Seconds after which the sender should send again, at the soonest."""
 
 
-@desk.route("POST", "/api/runs/{run_id}/spools/{spool}", Action.METRIC_WRITE, Scope.RUN, body=bytes, answer=SpoolMark)
-def take_in(house: TheHouse, caller: TheCaller, run_id: str, spool: str, data: SpoolBytes, offset: Offset) -> Response:
-    mark = metrics.take_in(house, caller, run_id, spool, offset, data)
-    return answer(SpoolMark(offset=mark.offset, damaged=mark.damaged, pace=house.pacing.sent(run_id)))
+@router.route("POST", "/api/runs/{run_id}/spools/{spool}", Action.METRIC_WRITE, Scope.RUN, body=bytes, answer=SpoolMark)
+def take_in(
+    context: TheHouse, caller: TheCaller, run_id: str, spool: str, data: SpoolBytes, offset: Offset
+) -> Response:
+    mark = metrics.take_in(context, caller, run_id, spool, offset, data)
+    return answer(SpoolMark(offset=mark.offset, damaged=mark.damaged, pace=context.pacing.sent(run_id)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/metrics", Action.METRIC_READ, Scope.RUN, answer=Values)
+@router.route("GET", "/api/runs/{run_id}/metrics", Action.METRIC_READ, Scope.RUN, answer=Values)
 def read_back(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     run_id: str,
     name: str | None = None,
@@ -66,25 +68,25 @@ def read_back(
     kind: RunKind | None = None,
 ) -> Response:
     if recursive:
-        return plain_answer({"metrics": metrics.read_back_all(house, caller, run_id, name, kind)})
-    return plain_answer({"metrics": metrics.read_back(house, caller, run_id, name)})
+        return plain_answer({"metrics": metrics.read_back_all(context, caller, run_id, name, kind)})
+    return plain_answer({"metrics": metrics.read_back(context, caller, run_id, name)})
 
 
-@desk.route("GET", "/api/runs/{run_id}/metrics/summary", Action.METRIC_READ, Scope.RUN, answer=SummaryList)
-def summary(house: TheHouse, caller: TheCaller, run_id: str, space: Space = Space.USER) -> Response:
-    return answer(SummaryList(metrics=tuple(metrics.summaries(house, caller, run_id, space))))
+@router.route("GET", "/api/runs/{run_id}/metrics/summary", Action.METRIC_READ, Scope.RUN, answer=SummaryList)
+def summary(context: TheHouse, caller: TheCaller, run_id: str, space: Space = Space.USER) -> Response:
+    return answer(SummaryList(metrics=tuple(metrics.summaries(context, caller, run_id, space))))
 
 
-@desk.route("GET", "/api/runs/{run_id}/metrics/points", Action.METRIC_READ, Scope.RUN, answer=Points)
+@router.route("GET", "/api/runs/{run_id}/metrics/points", Action.METRIC_READ, Scope.RUN, answer=Points)
 def points(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     run_id: str,
     name: str,
     buckets: AtLeastOne = 1000,
     space: Space = Space.USER,
 ) -> Response:
-    chart = metrics.chart(house, caller, run_id, name, buckets, space)
+    chart = metrics.chart(context, caller, run_id, name, buckets, space)
     return answer(
         Points(
             name=name,

@@ -7,7 +7,7 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.numbers import Whole
 from roost.api.runs import pairs
 from roost.domain.models import Model
@@ -15,7 +15,7 @@ from roost.domain.permissions import Action, Scope
 from roost.services import models
 from roost.services.models import ModelChanges, ModelQuery, NewModel
 
-desk = Desk("models")
+router = Router("models")
 
 _ONE = "/api/workspaces/{workspace}/models/{name}/{version}"
 
@@ -45,7 +45,7 @@ class ModelsOfRun:
     """Ids of models."""
 
 
-@desk.route(
+@router.route(
     "POST",
     "/api/workspaces/{workspace}/models",
     Action.MODEL_REGISTER,
@@ -54,14 +54,14 @@ class ModelsOfRun:
     answer=Model,
     statuses=(200, 201),
 )
-def register(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
-    model, new = models.register(house, caller, workspace, record(NewModel, body))
+def register(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    model, new = models.register(context, caller, workspace, record(NewModel, body))
     return answer(model, 201 if new else 200)
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/models", Action.MODEL_READ, Scope.WORKSPACE, answer=ModelList)
+@router.route("GET", "/api/workspaces/{workspace}/models", Action.MODEL_READ, Scope.WORKSPACE, answer=ModelList)
 def listing(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     workspace: str,
     name: str | None = None,
@@ -83,31 +83,33 @@ def listing(
         latest=latest,
         limit=limit,
     )
-    return answer(ModelList(models=tuple(models.listing(house, caller, workspace, query))))
+    return answer(ModelList(models=tuple(models.listing(context, caller, workspace, query))))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/models/{name}", Action.MODEL_READ, Scope.WORKSPACE, answer=Model)
-def get(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
-    return answer(models.get(house, caller, workspace, name, version))
+@router.route("GET", "/api/workspaces/{workspace}/models/{name}", Action.MODEL_READ, Scope.WORKSPACE, answer=Model)
+def get(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
+    return answer(models.get(context, caller, workspace, name, version))
 
 
-@desk.route("PATCH", _ONE, Action.MODEL_CHANGE, Scope.WORKSPACE, body=ModelChanges, answer=Model)
-def change(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole, body: JsonBytes) -> Response:
-    return answer(models.change(house, caller, workspace, name, version, record(ModelChanges, body)))
+@router.route("PATCH", _ONE, Action.MODEL_CHANGE, Scope.WORKSPACE, body=ModelChanges, answer=Model)
+def change(
+    context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole, body: JsonBytes
+) -> Response:
+    return answer(models.change(context, caller, workspace, name, version, record(ModelChanges, body)))
 
 
-@desk.route("DELETE", _ONE, Action.MODEL_DELETE, Scope.WORKSPACE, answer=ModelCount)
-def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
-    return answer(ModelCount(count=int(models.delete(house, caller, workspace, name, version))))
+@router.route("DELETE", _ONE, Action.MODEL_DELETE, Scope.WORKSPACE, answer=ModelCount)
+def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
+    return answer(ModelCount(count=int(models.delete(context, caller, workspace, name, version))))
 
 
-@desk.route("GET", _ONE + "/users", Action.MODEL_TRACE, Scope.WORKSPACE, answer=ModelUsers)
-def users(house: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
-    runs, services = models.users(house, caller, workspace, name, version)
+@router.route("GET", _ONE + "/users", Action.MODEL_TRACE, Scope.WORKSPACE, answer=ModelUsers)
+def users(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
+    runs, services = models.users(context, caller, workspace, name, version)
     return answer(ModelUsers(runs=tuple(runs), services=tuple(services)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/models", Action.RUN_READ, Scope.RUN, answer=ModelsOfRun)
-def of_run(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
-    registered, used = models.of_run(house, caller, run_id)
+@router.route("GET", "/api/runs/{run_id}/models", Action.RUN_READ, Scope.RUN, answer=ModelsOfRun)
+def of_run(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    registered, used = models.of_run(context, caller, run_id)
     return answer(ModelsOfRun(registered=tuple(registered), used=tuple(used)))

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 
-from roost.api.doors import Sign, served
+from roost.api.doors import RouteFacts, served
 from roost.api.errors import ROOST, ErrorShape
 from roost.version import VERSION
 
@@ -42,7 +42,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
     return document
 
 
-def _sign(operation: dict[str, Any], sign: Sign, contents: dict[type, Any]) -> None:
+def _sign(operation: dict[str, Any], sign: RouteFacts, contents: dict[type, Any]) -> None:
     operation["x-action"] = sign.action.value
     operation["x-scope"] = sign.scope.value
     errors: tuple[int, ...] = _ERRORS
@@ -59,7 +59,7 @@ def _sign(operation: dict[str, Any], sign: Sign, contents: dict[type, Any]) -> N
     }
 
 
-def _done(status: int, sign: Sign, contents: dict[type, Any]) -> dict[str, Any]:
+def _done(status: int, sign: RouteFacts, contents: dict[type, Any]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if sign.answer is bytes and status != 304:
         response["content"] = {sign.media: _BINARY}
@@ -78,7 +78,7 @@ def _failure(status: int, schema: dict[str, Any]) -> dict[str, Any]:
     return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}
 
 
-def _contents(signs: list[Sign]) -> tuple[dict[type, Any], dict[str, Any]]:
+def _contents(signs: list[RouteFacts]) -> tuple[dict[type, Any], dict[str, Any]]:
     """The content of each body and answer, and the schemas that they refer to: records of one name in different modules are kept
     apart."""
     kinds = {kind for sign in signs for kind in (sign.body, sign.answer) if kind is not None}

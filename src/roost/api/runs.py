@@ -10,19 +10,19 @@ from fastapi import Depends, Header, Query, Request, Response
 from roost.api import lanes
 from roost.api.answers import answer, joined_answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.numbers import Count, Finite, Seconds, Whole
 from roost.api.waiting import LONGEST_HEARTBEAT, Departure, until
 from roost.domain.codec import encode
 from roost.domain.permissions import Action, Scope
 from roost.domain.runs import Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import metrics, runs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.runs import Changes, Mark, Report
 from roost.services.signals import run_topic
 from roost.store.base import MetricSummary, Order, RunColumns, RunQuery
 
-desk = Desk("runs")
+router = Router("runs")
 
 After = Annotated[Whole | None, Query(description="Wait until the run's revision passes this one.")]
 Wait = Annotated[Seconds, Query(description="Seconds to wait at most.")]
@@ -54,7 +54,7 @@ class Deleted:
     deleted: tuple[str, ...]
 
 
-@desk.route(
+@router.route(
     "POST",
     "/api/workspaces/{workspace}/runs",
     Action.RUN_SUBMIT,
@@ -63,8 +63,8 @@ class Deleted:
     answer=Run,
     statuses=(200, 201),
 )
-def submit(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
-    run, new = runs.submit(house, caller, workspace, record(Submission, body))
+def submit(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    run, new = runs.submit(context, caller, workspace, record(Submission, body))
     return answer(run, 201 if new else 200)
 
 
@@ -106,9 +106,9 @@ setattr(_selection, "__signature__", signature(Selection))  # noqa: B010 - the t
 Chosen = Annotated[Selection, Depends(_selection)]
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/runs", Action.RUN_LIST, Scope.WORKSPACE, answer=RunTable)
+@router.route("GET", "/api/workspaces/{workspace}/runs", Action.RUN_LIST, Scope.WORKSPACE, answer=RunTable)
 def listing(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     workspace: str,
     chosen: Chosen,
@@ -119,15 +119,15 @@ def listing(
     metric: Annotated[list[str] | None, Query(description="Summaries to send along; `*` for all.")] = None,
 ) -> Response:
     order = Order(column=sort.removeprefix("-"), descending=sort.startswith("-"), skip=skip) if sort else None
-    found = runs.texts(house, caller, chosen.query(workspace, limit, before), order)
-    summaries = metrics.summaries_of(house, caller, list(found), metric or ())
+    found = runs.texts(context, caller, chosen.query(workspace, limit, before), order)
+    summaries = metrics.summaries_of(context, caller, list(found), metric or ())
     return joined_answer("runs", found.values(), {"metrics": encode(summaries)})
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/runs/columns", Action.RUN_LIST, Scope.WORKSPACE, answer=RunColumns)
-def columns(house: TheHouse, caller: TheCaller, workspace: str, chosen: Chosen) -> Response:
+@router.route("GET", "/api/workspaces/{workspace}/runs/columns", Action.RUN_LIST, Scope.WORKSPACE, answer=RunColumns)
+def columns(context: TheHouse, caller: TheCaller, workspace: str, chosen: Chosen) -> Response:
     """What these runs have to show beside their fields: arguments, metrics, tags."""
-    return answer(runs.columns(house, caller, chosen.query(workspace)))
+    return answer(runs.columns(context, caller, chosen.query(workspace)))
 
 
 def pairs(given: list[str] | None) -> dict[str, str | None]:
@@ -136,15 +136,15 @@ def pairs(given: list[str] | None) -> dict[str, str | None]:
     return {key: value if equals else None for key, equals, value in parts}
 
 
-@desk.route("GET", "/api/runs/{run_id}", Action.RUN_READ, Scope.RUN, answer=Run)
-async def get(house: TheHouse, caller: TheCaller, run_id: str, after: After = None, wait: Wait = 0) -> Response:
-    return answer(await changed(house, run_id, after, wait, lambda: runs.get(house, caller, run_id)))
+@router.route("GET", "/api/runs/{run_id}", Action.RUN_READ, Scope.RUN, answer=Run)
+async def get(context: TheHouse, caller: TheCaller, run_id: str, after: After = None, wait: Wait = 0) -> Response:
+    return answer(await changed(context, run_id, after, wait, lambda: runs.get(context, caller, run_id)))
 
 
-@desk.route("POST", "/api/runs/{run_id}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
+@router.route("POST", "/api/runs/{run_id}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
 async def heartbeat(
     request: Request,
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     run_id: str,
     after: After = None,
@@ -152,37 +152,37 @@ async def heartbeat(
     flushed: Flushed = None,
 ) -> Response:
     """With `flushed` the answer may have a `flush` beside the run's own fields: the wish to send what was written by now."""
-    run = await lanes.run(runs.heartbeat, house, caller, run_id)
+    run = await lanes.run(runs.heartbeat, context, caller, run_id)
     if flushed:
-        house.flushes.answered(run_id, flushed)
-        house.signals.ring(run_topic(run_id))
+        context.flushes.answered(run_id, flushed)
+        context.signals.notify(run_topic(run_id))
 
     def wish() -> str:
-        return house.flushes.wanted(run_id) if flushed is not None else ""
+        return context.flushes.wanted(run_id) if flushed is not None else ""
 
     def enough(found: Run) -> bool:
         return after is None or found.revision > after or bool(wish())
 
     if not enough(run) and wait > 0:
-        with house.present.at(run_id):
+        with context.present.at(run_id):
             async with Departure(request) as left:
                 run = await until(
-                    house,
+                    context,
                     run_topic(run_id),
                     min(wait, LONGEST_HEARTBEAT),
-                    lambda: runs.get(house, caller, run_id),
+                    lambda: runs.get(context, caller, run_id),
                     lambda found: enough(found) or found.status.is_terminal,
                     left,
                 )
-        house.heard.put(run_id, house.clock())
+        context.heard.put(run_id, context.clock())
         if left.noticed:
-            await lanes.run(runs.missed, house, run)
+            await lanes.run(runs.missed, context, run)
     return plain_answer({**encode(run), "flush": mark}) if (mark := wish()) else answer(run)
 
 
-async def changed(house: House, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:
+async def changed(context: Context, run_id: str, after: int | None, wait: float, look: Callable[[], Run]) -> Run:
     return await until(
-        house,
+        context,
         run_topic(run_id),
         wait,
         look,
@@ -190,32 +190,32 @@ async def changed(house: House, run_id: str, after: int | None, wait: float, loo
     )
 
 
-@desk.route("GET", "/api/runs/{run_id}/events", Action.RUN_READ, Scope.RUN, answer=Story)
-def events(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
-    happened = tuple(runs.events(house, caller, run_id))
-    return answer(Story(events=happened, why=runs.why(house, runs.get(house, caller, run_id))))
+@router.route("GET", "/api/runs/{run_id}/events", Action.RUN_READ, Scope.RUN, answer=Story)
+def events(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    happened = tuple(runs.events(context, caller, run_id))
+    return answer(Story(events=happened, why=runs.why(context, runs.get(context, caller, run_id))))
 
 
-@desk.route("POST", "/api/runs/{run_id}/events", Action.RUN_REPORT, Scope.RUN, body=Report, answer=Run)
-def report(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
-    return answer(runs.report(house, caller, run_id, record(Report, body), clock))
+@router.route("POST", "/api/runs/{run_id}/events", Action.RUN_REPORT, Scope.RUN, body=Report, answer=Run)
+def report(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
+    return answer(runs.report(context, caller, run_id, record(Report, body), clock))
 
 
-@desk.route("PATCH", "/api/runs/{run_id}", Action.RUN_ANNOTATE, Scope.RUN, body=Changes, answer=Run)
-def annotate(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
-    return answer(runs.annotate(house, caller, run_id, record(Changes, body)))
+@router.route("PATCH", "/api/runs/{run_id}", Action.RUN_ANNOTATE, Scope.RUN, body=Changes, answer=Run)
+def annotate(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(runs.annotate(context, caller, run_id, record(Changes, body)))
 
 
-@desk.route("DELETE", "/api/runs/{run_id}", Action.RUN_DELETE, Scope.RUN, answer=Deleted)
-def delete(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
-    return answer(Deleted(deleted=tuple(runs.delete(house, caller, run_id))))
+@router.route("DELETE", "/api/runs/{run_id}", Action.RUN_DELETE, Scope.RUN, answer=Deleted)
+def delete(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    return answer(Deleted(deleted=tuple(runs.delete(context, caller, run_id))))
 
 
-@desk.route("POST", "/api/runs/{run_id}/cancel", Action.RUN_CANCEL, Scope.RUN, answer=Run)
-def cancel(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
-    return answer(runs.cancel(house, caller, run_id))
+@router.route("POST", "/api/runs/{run_id}/cancel", Action.RUN_CANCEL, Scope.RUN, answer=Run)
+def cancel(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    return answer(runs.cancel(context, caller, run_id))
 
 
-@desk.route("POST", "/api/runs/{run_id}/mark", Action.RUN_MARK, Scope.RUN, body=Mark, answer=Run)
-def mark(house: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
-    return answer(runs.mark(house, caller, run_id, record(Mark, body)))
+@router.route("POST", "/api/runs/{run_id}/mark", Action.RUN_MARK, Scope.RUN, body=Mark, answer=Run)
+def mark(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+    return answer(runs.mark(context, caller, run_id, record(Mark, body)))

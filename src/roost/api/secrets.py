@@ -8,12 +8,12 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain.permissions import Action, Scope
 from roost.domain.secrets import Secret
 from roost.services import secrets
 
-desk = Desk("secrets")
+router = Router("secrets")
 
 Names = Annotated[list[str], Query(description="Whose values; repeated")]
 
@@ -40,7 +40,7 @@ class SecretCount:
     count: int
 
 
-@desk.route(
+@router.route(
     "PUT",
     "/api/workspaces/{workspace}/secrets",
     Action.SECRET_WRITE,
@@ -48,37 +48,37 @@ class SecretCount:
     body=SecretValues,
     answer=SecretCount,
 )
-def put(house: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
-    return answer(SecretCount(count=secrets.put(house, caller, workspace, record(SecretValues, body).secrets)))
+def put(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+    return answer(SecretCount(count=secrets.put(context, caller, workspace, record(SecretValues, body).secrets)))
 
 
-@desk.route("GET", "/api/workspaces/{workspace}/secrets", Action.SECRET_LIST, Scope.WORKSPACE, answer=SecretList)
-def listing(house: TheHouse, caller: TheCaller, workspace: str) -> Response:
-    return answer(SecretList(secrets=tuple(secrets.listing(house, caller, workspace))))
+@router.route("GET", "/api/workspaces/{workspace}/secrets", Action.SECRET_LIST, Scope.WORKSPACE, answer=SecretList)
+def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+    return answer(SecretList(secrets=tuple(secrets.listing(context, caller, workspace))))
 
 
-@desk.route(
+@router.route(
     "GET", "/api/workspaces/{workspace}/secrets/values", Action.SECRET_READ, Scope.WORKSPACE, answer=FoundValues
 )
-def read(house: TheHouse, caller: TheCaller, workspace: str, name: Names) -> Response:
-    return _private(answer(FoundValues(secrets=secrets.read(house, caller, workspace, name))))
+def read(context: TheHouse, caller: TheCaller, workspace: str, name: Names) -> Response:
+    return _private(answer(FoundValues(secrets=secrets.read(context, caller, workspace, name))))
 
 
-@desk.route(
+@router.route(
     "DELETE", "/api/workspaces/{workspace}/secrets/{name}", Action.SECRET_DELETE, Scope.WORKSPACE, answer=SecretCount
 )
-def delete(house: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
-    return answer(SecretCount(count=int(secrets.delete(house, caller, workspace, name))))
+def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+    return answer(SecretCount(count=int(secrets.delete(context, caller, workspace, name))))
 
 
-@desk.route("GET", "/api/runs/{run_id}/secrets", Action.RUN_SECRET_LIST, Scope.RUN, answer=SecretList)
-def listing_of_run(house: TheHouse, caller: TheCaller, run_id: str) -> Response:
-    return answer(SecretList(secrets=tuple(secrets.listing_of_run(house, caller, run_id))))
+@router.route("GET", "/api/runs/{run_id}/secrets", Action.RUN_SECRET_LIST, Scope.RUN, answer=SecretList)
+def listing_of_run(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+    return answer(SecretList(secrets=tuple(secrets.listing_of_run(context, caller, run_id))))
 
 
-@desk.route("GET", "/api/runs/{run_id}/secrets/values", Action.RUN_SECRET_READ, Scope.RUN, answer=FoundValues)
-def read_of_run(house: TheHouse, caller: TheCaller, run_id: str, name: Names) -> Response:
-    return _private(answer(FoundValues(secrets=secrets.read_of_run(house, caller, run_id, name))))
+@router.route("GET", "/api/runs/{run_id}/secrets/values", Action.RUN_SECRET_READ, Scope.RUN, answer=FoundValues)
+def read_of_run(context: TheHouse, caller: TheCaller, run_id: str, name: Names) -> Response:
+    return _private(answer(FoundValues(secrets=secrets.read_of_run(context, caller, run_id, name))))
 
 
 def _private(response: Response) -> Response:

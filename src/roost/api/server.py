@@ -6,13 +6,13 @@ from fastapi import Request, Response
 from starlette.background import BackgroundTask
 
 from roost.api.answers import answer
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.openapi import describe
 from roost.domain.permissions import Action, Scope
 from roost.services import runs
 from roost.version import API_LEVEL, VERSION
 
-desk = Desk("server")
+router = Router("server")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class ServerFacts:
     blob_folder: str
 
 
-@desk.route("GET", "/api/health", Action.HEALTH_READ, Scope.SERVER, answer=Health)
-async def health(house: TheHouse) -> Response:
-    return answer(Health(name="roost", version=VERSION, api_level=API_LEVEL, instance=house.facts.instance))
+@router.route("GET", "/api/health", Action.HEALTH_READ, Scope.SERVER, answer=Health)
+async def health(context: TheHouse) -> Response:
+    return answer(Health(name="roost", version=VERSION, api_level=API_LEVEL, instance=context.facts.instance))
 
 
-@desk.route("GET", "/api/server", Action.SERVER_READ, Scope.SERVER, answer=ServerFacts)
-def server_facts(house: TheHouse, caller: TheCaller) -> Response:
-    facts = house.facts
+@router.route("GET", "/api/server", Action.SERVER_READ, Scope.SERVER, answer=ServerFacts)
+def server_facts(context: TheHouse, caller: TheCaller) -> Response:
+    facts = context.facts
     return answer(
         ServerFacts(
             version=VERSION,
@@ -52,8 +52,8 @@ def server_facts(house: TheHouse, caller: TheCaller) -> Response:
             pid=facts.pid,
             home=facts.home,
             started_at=facts.started_at,
-            now=house.clock(),
-            active_runs=runs.active(house, caller),
+            now=context.clock(),
+            active_runs=runs.active(context, caller),
             blob_folder=facts.blob_folder,
         )
     )
@@ -64,13 +64,13 @@ class Stopping:
     stopping: bool
 
 
-@desk.route("POST", "/api/server/shutdown", Action.SERVER_STOP, Scope.SERVER, answer=Stopping, statuses=(202,))
+@router.route("POST", "/api/server/shutdown", Action.SERVER_STOP, Scope.SERVER, answer=Stopping, statuses=(202,))
 async def shutdown(request: Request) -> Response:
     done = answer(Stopping(stopping=True), 202)
     done.background = BackgroundTask(request.app.state.stop)
     return done
 
 
-@desk.route("GET", "/api/openapi.json", Action.SERVER_READ, Scope.SERVER, answer=dict)
+@router.route("GET", "/api/openapi.json", Action.SERVER_READ, Scope.SERVER, answer=dict)
 def openapi(request: Request) -> Response:
     return answer(describe(request.app))

@@ -8,13 +8,13 @@ from fastapi import Request, Response
 
 from roost.api.answers import answer
 from roost.api.cookies import COOKIE_PATH, cookie_name
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.permissions import Action, Scope
 from roost.services import people
 
-desk = Desk("sessions")
+router = Router("sessions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,15 +25,15 @@ class Invitation:
     """How long."""
 
 
-@desk.route("POST", "/api/sessions", Action.SESSION_INVITE, Scope.SERVER, answer=Invitation, statuses=(201,))
-def invite(house: TheHouse, caller: TheCaller) -> Response:
-    return answer(Invitation(code=people.new_code(house, caller), seconds=people.CODE_SECONDS), 201)
+@router.route("POST", "/api/sessions", Action.SESSION_INVITE, Scope.SERVER, answer=Invitation, statuses=(201,))
+def invite(context: TheHouse, caller: TheCaller) -> Response:
+    return answer(Invitation(code=people.new_code(context, caller), seconds=people.CODE_SECONDS), 201)
 
 
-@desk.route("GET", "/login", Action.SESSION_BEGIN, Scope.SERVER, statuses=(303,))
-def log_in(request: Request, house: TheHouse, code: str = "", run: str = "") -> Response:
+@router.route("GET", "/login", Action.SESSION_BEGIN, Scope.SERVER, statuses=(303,))
+def log_in(request: Request, context: TheHouse, code: str = "", run: str = "") -> Response:
     """Exchanges a code for a session and shows the run that the link was made for, or the list."""
-    session = people.begin_session(house, code)
+    session = people.begin_session(context, code)
     if session is None:
         return _to("/?login=expired")
     response = _to(_place(run))

@@ -6,14 +6,14 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import StreamBytes
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.api.numbers import AtLeastOne, Offset, Seconds
 from roost.api.waiting import until
 from roost.domain.permissions import Action, Scope
 from roost.services import streams
 from roost.services.signals import run_topic
 
-desk = Desk("streams")
+router = Router("streams")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,19 +23,19 @@ class StreamMark:
     """Seconds after which the sender should send again, at the soonest."""
 
 
-@desk.route(
+@router.route(
     "POST", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_WRITE, Scope.RUN, body=bytes, answer=StreamMark
 )
 def append(
-    house: TheHouse, caller: TheCaller, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False
+    context: TheHouse, caller: TheCaller, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False
 ) -> Response:
-    mark = streams.append(house, caller, run_id, name, offset, data, reset=reset)
-    return answer(StreamMark(offset=mark, pace=house.pacing.sent(run_id)))
+    mark = streams.append(context, caller, run_id, name, offset, data, reset=reset)
+    return answer(StreamMark(offset=mark, pace=context.pacing.sent(run_id)))
 
 
-@desk.route("GET", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_READ, Scope.RUN, answer=bytes)
+@router.route("GET", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_READ, Scope.RUN, answer=bytes)
 async def read(
-    house: TheHouse,
+    context: TheHouse,
     caller: TheCaller,
     run_id: str,
     name: str,
@@ -44,10 +44,10 @@ async def read(
     limit: AtLeastOne = streams.MAX_READ,
 ) -> Response:
     piece = await until(
-        house,
+        context,
         run_topic(run_id),
         wait,
-        lambda: streams.read(house, caller, run_id, name, offset, limit),
+        lambda: streams.read(context, caller, run_id, name, offset, limit),
         lambda seen: bool(seen.data) or seen.over,
     )
     headers = {

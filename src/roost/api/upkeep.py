@@ -7,12 +7,12 @@ from fastapi.responses import StreamingResponse
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Desk, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheHouse
 from roost.domain.permissions import Action, Scope
 from roost.services import backups, upkeep
 from roost.services.upkeep import Swept, Usage
 
-desk = Desk("upkeep")
+router = Router("upkeep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,19 +23,19 @@ class Sweep:
     """In a dry run: as if these runs were deleted."""
 
 
-@desk.route("GET", "/api/usage", Action.USAGE_READ, Scope.SERVER, answer=Usage)
-def usage(house: TheHouse, caller: TheCaller) -> Response:
-    return answer(upkeep.usage(house, caller))
+@router.route("GET", "/api/usage", Action.USAGE_READ, Scope.SERVER, answer=Usage)
+def usage(context: TheHouse, caller: TheCaller) -> Response:
+    return answer(upkeep.usage(context, caller))
 
 
-@desk.route("POST", "/api/sweep", Action.SWEEP, Scope.SERVER, body=Sweep, answer=Swept)
-def sweep(house: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
+@router.route("POST", "/api/sweep", Action.SWEEP, Scope.SERVER, body=Sweep, answer=Swept)
+def sweep(context: TheHouse, caller: TheCaller, body: JsonBytes) -> Response:
     asked = record(Sweep, body)
-    return answer(upkeep.sweep(house, caller, dry_run=asked.dry_run, without=asked.without))
+    return answer(upkeep.sweep(context, caller, dry_run=asked.dry_run, without=asked.without))
 
 
-@desk.route("GET", "/api/backup", Action.BACKUP, Scope.SERVER, answer=bytes, media="application/x-tar")
-def backup(house: TheHouse, caller: TheCaller) -> Response:
-    made = backups.make(house, caller)
+@router.route("GET", "/api/backup", Action.BACKUP, Scope.SERVER, answer=bytes, media="application/x-tar")
+def backup(context: TheHouse, caller: TheCaller) -> Response:
+    made = backups.make(context, caller)
     headers = {"content-length": str(made.size)}
     return StreamingResponse(made.pieces, headers=headers, media_type="application/x-tar")

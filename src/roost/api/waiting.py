@@ -1,4 +1,4 @@
-"""Long polls: look, and while there is nothing new sleep until the topic's bell rings. No thread is held meanwhile."""
+"""Long polls: look, and while there is nothing new sleep until the topic's listener rings. No thread is held meanwhile."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from fastapi import Request
 from roost.api import lanes
 from roost.domain.people import Caller
 from roost.services import runs
-from roost.services.house import House
-from roost.services.signals import Bell, run_topic
+from roost.services.context import Context
+from roost.services.signals import Listener, run_topic
 
 T = TypeVar("T")
 LONGEST = 30.0
@@ -25,7 +25,7 @@ FLUSH_SECONDS = 2.0
 
 
 async def until(
-    house: House,
+    context: Context,
     topic: str,
     seconds: float,
     look: Callable[[], T],
@@ -35,15 +35,15 @@ async def until(
     """What `look` gives as soon as it is `enough`, or when the time is over, the server ends or the caller has `left`."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + min(seconds, LONGEST)
-    with house.signals.listen(topic) as bell:
+    with context.signals.listen(topic) as listener:
         if left is not None:
-            left.tell(bell)
+            left.tell(listener)
         while True:
             seen = await lanes.run(look)
             rest = deadline - clock()
-            if enough(seen) or rest <= 0 or house.signals.closed or (left is not None and left.noticed):
+            if enough(seen) or rest <= 0 or context.signals.closed or (left is not None and left.noticed):
                 return seen
-            await bell.wait_async(rest)
+            await listener.wait_async(rest)
 
 
 class Departure:
@@ -51,12 +51,12 @@ class Departure:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._bell: Bell | None = None
+        self._bell: Listener | None = None
         self.noticed = False
 
-    def tell(self, bell: Bell) -> None:
-        """The bell to ring."""
-        self._bell = bell
+    def tell(self, listener: Listener) -> None:
+        """The listener to notify."""
+        self._bell = listener
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._watch())
@@ -72,19 +72,19 @@ class Departure:
             pass
         self.noticed = True
         if self._bell is not None:
-            self._bell.ring()
+            self._bell.notify()
 
 
-async def flushed(house: House, caller: Caller, run_id: str) -> None:
+async def flushed(context: Context, caller: Caller, run_id: str) -> None:
     """Returns when what the run has written by now is here: its agent is asked for it. Not later than its end, nor than
     FLUSH_SECONDS, whoever does not answer."""
-    mark = house.flushes.ask(run_id)
-    house.signals.ring(run_topic(run_id))
+    mark = context.flushes.ask(run_id)
+    context.signals.notify(run_topic(run_id))
 
     def over() -> bool:
-        return not house.flushes.is_open(run_id, mark) or runs.get(house, caller, run_id).status.is_terminal
+        return not context.flushes.is_open(run_id, mark) or runs.get(context, caller, run_id).status.is_terminal
 
     try:
-        await until(house, run_topic(run_id), FLUSH_SECONDS, over, bool)
+        await until(context, run_topic(run_id), FLUSH_SECONDS, over, bool)
     finally:
-        house.flushes.drop(run_id, mark)
+        context.flushes.drop(run_id, mark)

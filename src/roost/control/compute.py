@@ -14,7 +14,7 @@ from roost.domain.compute import HOST_TAG, Adjustment, Compute, ComputeKind, Nod
 from roost.domain.errors import Conflict, NotFound
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import Abilities
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL, compute_topic, run_topic
 from roost.store.base import Load
 
@@ -27,16 +27,16 @@ START_SECONDS = 10.0
 
 
 class ComputeControl:
-    def __init__(self, house: House) -> None:
-        self._house = house
-        self._starts = max(LEAST_STARTS, STARTS_A_CORE * house.machine.cores)
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._starts = max(LEAST_STARTS, STARTS_A_CORE * context.machine.cores)
         self._starting: dict[str, float] = {}
         """Runs that were given a place on this machine lately, by when; lost with this process, which harms nothing."""
 
     def turn(self) -> None:
         """Gives every run that can have one its place, and brings every cluster to its size."""
-        for compute in self._house.store.computes.list():
-            engine = self._house.engines.get(compute.engine)
+        for compute in self._context.store.computes.list():
+            engine = self._context.engines.get(compute.engine)
             if compute.kind is ComputeKind.LOCAL:
                 self._fill(compute)
             elif engine is None:  # nothing moves while the engine is not there
@@ -48,33 +48,33 @@ class ComputeControl:
 
     def _hand_over(self, compute: Compute) -> None:
         """Every queued run to its engine, whose own queue decides when it starts."""
-        house = self._house
-        queued, _ = house.store.computes.queue(compute)
+        context = self._context
+        queued, _ = context.store.computes.queue(compute)
         for run_id in queued:
-            event = _given(f"Was given to engine {compute.engine}, which has a queue of its own.", house.clock())
+            event = _given(f"Was given to engine {compute.engine}, which has a queue of its own.", context.clock())
             try:
-                house.store.runs.apply(run_id, event)
+                context.store.runs.apply(run_id, event)
             except (Conflict, NotFound):  # it was cancelled or deleted since the look
                 continue
-            house.signals.ring(run_topic(run_id))
+            context.signals.notify(run_topic(run_id))
 
     def _fill(self, compute: Compute) -> None:
         """The oldest first, as long as there is room."""
-        house = self._house
+        context = self._context
 
         def given(run: Run) -> RunEvent:
             count = run.spec.node_count
             what = "a place" if count == 1 else f"{count} places"
-            return _given(f"Was given {what} on {run.spec.target}.", house.clock())
+            return _given(f"Was given {what} on {run.spec.target}.", context.clock())
 
-        while self._may_start() and (run := house.store.runs.claim(compute.name, compute.max_nodes, event=given)):
-            self._starting[run.id] = house.clock()
-            house.signals.ring(run_topic(run.id))
+        while self._may_start() and (run := context.store.runs.claim(compute.name, compute.max_nodes, event=given)):
+            self._starting[run.id] = context.clock()
+            context.signals.notify(run_topic(run.id))
 
     def _may_start(self) -> bool:
         """Whether few enough of those that were given a place are still about to start. One that starts wakes the loop."""
         if len(self._starting) >= self._starts:
-            since = self._house.clock() - START_SECONDS
+            since = self._context.clock() - START_SECONDS
             self._starting = {
                 run_id: at for run_id, at in self._starting.items() if at > since and self._is_starting(run_id)
             }
@@ -82,12 +82,12 @@ class ComputeControl:
 
     def _is_starting(self, run_id: str) -> bool:
         try:
-            return self._house.store.runs.get(run_id).status is RunStatus.PROVISIONING
+            return self._context.store.runs.get(run_id).status is RunStatus.PROVISIONING
         except NotFound:
             return False
 
     def _scale(self, compute: Compute, engine: Abilities) -> None:
-        store, now = self._house.store.computes, self._house.clock()
+        store, now = self._context.store.computes, self._context.clock()
 
         def decide(current: Compute, load: Load) -> Adjustment:
             change = adjust(current, load.nodes, load.held, load.asked, now)
@@ -109,22 +109,22 @@ class ComputeControl:
             changed = bool(self._hand_out(compute)) or changed
         if changed:
             # Nodes that were added are ready at the next look.
-            self._house.signals.ring(CONTROL, compute_topic(compute.workspace, compute.name))
+            self._context.signals.notify(CONTROL, compute_topic(compute.workspace, compute.name))
 
     def _hand_out(self, compute: Compute) -> Sequence[Run]:
         """Idle nodes to those whose turn it is."""
-        house = self._house
+        context = self._context
         handed = []
 
         def given(run: Run, nodes: Sequence[Node]) -> RunEvent:
             what = "node" if len(nodes) == 1 else "nodes"
             words = f"Was given {what} {', '.join(node.id for node in nodes)} of {run.spec.target}."
-            return _given(words, house.clock())
+            return _given(words, context.clock())
 
-        while found := house.store.computes.claim(compute, at=house.clock(), event=given):
+        while found := context.store.computes.claim(compute, at=context.clock(), event=given):
             run, _ = found
             handed.append(run)
-            house.signals.ring(run_topic(run.id))
+            context.signals.notify(run_topic(run.id))
         return handed
 
 

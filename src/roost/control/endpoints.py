@@ -14,7 +14,7 @@ from roost.control.replicas import Failure, Seats, group_of
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Version, scaled
 from roost.domain.errors import EndpointNotFound, RoostError
 from roost.services import endpoints, fronts, replicas
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import endpoint_topic
 from roost.serving import keys
 from roost.serving.configuration import FrontConfig, FrontReplica, FrontVersion
@@ -51,8 +51,8 @@ class EndpointsControl:
     limit = 50
     in_order = False
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._dismissed: dict[str, dict[str, float]] = {}
         """When a replica was first seen leaving, by run; of each endpoint, which one thread at a time looks at."""
         self._calm: dict[tuple[str, str], float] = {}
@@ -66,11 +66,11 @@ class EndpointsControl:
         found = {}
         for key in keys:
             with suppress(EndpointNotFound):
-                found[key] = self._house.store.endpoints.standing(*key.split("/"))
+                found[key] = self._context.store.endpoints.standing(*key.split("/"))
         return found
 
     def act(self, standing: Standing) -> Verdict:
-        seats = Seats(self._house, standing.endpoint)
+        seats = Seats(self._context, standing.endpoint)
         if standing.deleting:
             return self._end(standing, seats)
         if standing.endpoint.state is EndpointState.FAILED:
@@ -78,7 +78,7 @@ class EndpointsControl:
         return self._serve(standing, seats)
 
     def apply(self, lease: Lease, before: Standing, outcome: Verdict) -> float | None:
-        store, after = self._house.store.endpoints, outcome.after
+        store, after = self._context.store.endpoints, outcome.after
         workspace, name = before.endpoint.workspace, before.endpoint.name
         if outcome.gone:
             store.remove(workspace, name, lease=lease)
@@ -87,7 +87,7 @@ class EndpointsControl:
         elif after.endpoint.state is not before.endpoint.state:
             log.info("endpoint %s is %s %s", after.endpoint.id, after.endpoint.state.value, after.endpoint.error[:200])
         if outcome.gone or after != before:
-            self._house.signals.ring(endpoint_topic(workspace, name))
+            self._context.signals.notify(endpoint_topic(workspace, name))
         return None if outcome.gone else outcome.seconds
 
     # ---- one that should serve
@@ -143,7 +143,7 @@ class EndpointsControl:
         if status is not None or not is_alive(folder):
             self._dumb.pop(endpoint.id, None)
             return status or {}
-        now = self._house.clock()
+        now = self._context.clock()
         if now - self._dumb.setdefault(endpoint.id, now) > DUMB_SECONDS:
             log.warning("the front of endpoint %s has not answered for %.0f s: ended", endpoint.id, DUMB_SECONDS)
             fronts.kill(folder)
@@ -192,7 +192,7 @@ class EndpointsControl:
             return least
         busy = float(load.get("in_flight", 0)) + float(load.get("waiting", 0))
         wanted = scaled(limits, there, busy)
-        place, now = (endpoint.id, version.name), self._house.clock()
+        place, now = (endpoint.id, version.name), self._context.clock()
         if wanted >= least:
             self._calm.pop(place, None)
             return wanted
@@ -213,7 +213,7 @@ class EndpointsControl:
         """Replicas that the front has let go of are ended; whether some are still on their way out."""
         held = {*(status.get("ready") or ()), *(status.get("draining") or ())} if status else set()
         longest = max(version.limits.timeout_seconds for version in endpoint.spec.versions) + DRAIN_SECONDS
-        now = self._house.clock()
+        now = self._context.clock()
         leaving = seats.leaving()
         before = self._dismissed.pop(endpoint.id, {})
         if leaving:
@@ -243,7 +243,7 @@ class EndpointsControl:
         """What was asked for cannot be had: what served before goes on. Which replica showed it is kept, for its log."""
         endpoint, good = standing.endpoint, standing.good
         asked = [version for version in endpoint.spec.versions if good is None or version not in good.versions]
-        why = replicas.explained(self._house, endpoint.workspace, asked, failure.why)
+        why = replicas.explained(self._context, endpoint.workspace, asked, failure.why)
         if good is None:
             after = replace(endpoint, state=EndpointState.FAILED, error=why)
         else:
@@ -266,7 +266,7 @@ class EndpointsControl:
         fronts.tell(folder, self._config(endpoint, serving, versions))
 
     def _config(self, endpoint: Endpoint, serving: EndpointSpec, versions: Sequence[FrontVersion]) -> FrontConfig:
-        sealed = endpoints.sealed_keys(self._house, endpoint)
+        sealed = endpoints.sealed_keys(self._context, endpoint)
         by_key = serving.auth is not Auth.NONE
         return FrontConfig(
             workspace=endpoint.workspace,
@@ -299,7 +299,7 @@ class EndpointsControl:
 
     def _stop(self, endpoint: Endpoint, seats: Seats, folder: Path) -> bool:
         """Ends the front, which answers what it has begun, and then the replicas; whether something of them is left."""
-        now = self._house.clock()
+        now = self._context.clock()
         limits = [version.limits for version in endpoint.spec.versions]
         longest = max(each.timeout_seconds + each.queue_seconds for each in limits) + DRAIN_SECONDS
         gone = fronts.stop(folder)
@@ -314,7 +314,7 @@ class EndpointsControl:
         return left
 
     def _folder(self, endpoint: Endpoint) -> Path:
-        return fronts.folder_of(self._house.facts.home, endpoint.workspace, endpoint.name)
+        return fronts.folder_of(self._context.facts.home, endpoint.workspace, endpoint.name)
 
 
 def _front(version: Version, seats: Seats) -> FrontVersion:

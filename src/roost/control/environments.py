@@ -14,7 +14,7 @@ from roost.domain.plans import Errand, seat
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.engines.base import AgentState, Waiting
 from roost.services import environments
-from roost.services.house import House
+from roost.services.context import Context
 
 log = logging.getLogger("roost.control")
 
@@ -28,13 +28,13 @@ WAIT_SECONDS = 2.0
 """Between looks of those who wait for another's build; its end wakes them at once."""
 
 
-def first_step(house: House, run: Run) -> tuple[RunStatus, Reason, str]:
+def first_step(context: Context, run: Run) -> tuple[RunStatus, Reason, str]:
     """Where a new run goes: to the queue, or first to have its environment built."""
-    environments.renew(house, run)
-    standing = environments.standing(house, run)
+    environments.renew(context, run)
+    standing = environments.standing(context, run)
     if standing is None or standing.lock:
         if standing is not None:
-            environments.keep_lock(house, run, standing.lock)
+            environments.keep_lock(context, run, standing.lock)
         return RunStatus.QUEUED, Reason.WAITING_FOR_NODE, _waits_for_node(run)
     name = run.spec.environment.name if run.spec.environment else ""
     if run.spec.environment is not None and run.spec.environment.archive:
@@ -71,11 +71,11 @@ class BuildWatch(Watch):
         events = self._events(run)
         queued = [event.at for event in events if event.to is RunStatus.QUEUED]
         was_built = any(event.to is RunStatus.PREPARING for event in events)
-        return was_built and bool(queued) and self._house.clock() - queued[-1] < QUIET_SECONDS
+        return was_built and bool(queued) and self._context.clock() - queued[-1] < QUIET_SECONDS
 
     def build(self, run: Run) -> Finding:
         """A run that is Preparing."""
-        standing = environments.standing(self._house, run)
+        standing = environments.standing(self._context, run)
         if standing is None:
             return _to_queue(run)
         if standing.lock:
@@ -83,7 +83,7 @@ class BuildWatch(Watch):
         if standing.builder != run.id:
             if standing.message and standing.failed_at > self._since(run):
                 return _failed(standing)
-            standing = environments.claim(self._house, run, standing)
+            standing = environments.claim(self._context, run, standing)
             if standing.lock:
                 return Finding(seconds=0)
             if standing.builder != run.id:
@@ -113,7 +113,7 @@ class BuildWatch(Watch):
             time.sleep(LEAVING_SECONDS)
         if run.reason is Reason.WAITING_IN_QUEUE:
             self.stop(run, run.handle)  # another way to the lock was quicker than the engine's queue
-        environments.keep_lock(self._house, run, lock)
+        environments.keep_lock(self._context, run, lock)
         return _to_queue(run)
 
     def _begin_build(self, run: Run, reason: Reason = Reason.BUILDING_ENVIRONMENT) -> Finding:

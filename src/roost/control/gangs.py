@@ -28,8 +28,8 @@ class GangWatch(BuildWatch):
 
     def gang(self, run: Run) -> Finding:
         """Looks at every member that has not ended; in how many seconds to look again."""
-        members = self._house.store.gangs.members(run.id)
-        now = self._house.store.runs.get(run.id)
+        members = self._context.store.gangs.members(run.id)
+        now = self._context.store.runs.get(run.id)
         if now.attempt != run.attempt or not now.status.holds_node:
             return Finding(seconds=0)  # it waits again, or has begun again, since it was leased
         run = now
@@ -37,8 +37,8 @@ class GangWatch(BuildWatch):
             message = "The list of its nodes is missing."
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         pauses = [self._member(run, member) for member in members if member.phase is not Phase.ENDED]
-        now = gangs.settle(self._house, run.id)
-        silent = domain.silent(self._house.store.gangs.members(run.id), self._house.clock(), self._up_since)
+        now = gangs.settle(self._context, run.id)
+        silent = domain.silent(self._context.store.gangs.members(run.id), self._context.clock(), self._up_since)
         if silent and now.status in (RunStatus.RUNNING, RunStatus.FINALIZING) and not now.ending:
             names = ", ".join(member.name for member in silent)
             message = f"Nothing was received from {names} for {domain.SILENT_SECONDS:.0f} s."
@@ -55,7 +55,7 @@ class GangWatch(BuildWatch):
             if ending:
                 return self._give_up(run, member, "It was ended before its script started on this node.")
             return self._begin_member(run, member)
-        quiet = self._house.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
+        quiet = self._context.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
         if quiet < QUIET_SECONDS and not ending:  # it was heard: the engine need not be asked
             return QUIET_SECONDS - quiet + 0.1
         state = self._engine(run).status(member.handle) if member.handle else AgentState.GONE
@@ -87,7 +87,7 @@ class GangWatch(BuildWatch):
             self._attempts.pop(key, None)
             return self._give_up(run, member, f"Its agent could not be started: {words_of(error)}")
         self._attempts.pop(key, None)
-        self._house.store.gangs.update(run.id, member.node_rank, handle=handle, attempt=run.attempt)
+        self._context.store.gangs.update(run.id, member.node_rank, handle=handle, attempt=run.attempt)
         return QUIET_SECONDS
 
     def _member_lost(self, run: Run, member: Member) -> float:
@@ -110,8 +110,8 @@ class GangWatch(BuildWatch):
                 return self._later(key)
             words = f"Its agent ended unexpectedly, and its files could not be saved: {words_of(error)}"
             return self._give_up(run, member, words, Reason.AGENT_LOST)
-        now = self._house.clock()
-        self._house.store.gangs.update(
+        now = self._context.clock()
+        self._context.store.gangs.update(
             run.id, member.node_rank, handle=handle, salvaged=True, heard_at=now, attempt=run.attempt
         )
         return QUIET_SECONDS
@@ -124,7 +124,7 @@ class GangWatch(BuildWatch):
         elif run.ending:
             reason = run.ending if reason is Reason.START_FAILED else reason
         gangs.conclude(
-            self._house,
+            self._context,
             run.id,
             member.node_rank,
             MemberReport(to=to, reason=reason, message=words, attempt=run.attempt),

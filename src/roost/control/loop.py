@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from roost.services.signals import CONTROL, Bell, Signals
+from roost.services.signals import CONTROL, Listener, Signals
 from roost.store.base import Lease, Leases
 
 log = logging.getLogger("roost.control")
@@ -92,7 +92,7 @@ class Loop:
     def stop(self) -> None:
         """Takes no more work and waits a moment for what is under way. Safe to call twice."""
         self._stopping.set()
-        self._signals.ring(CONTROL)
+        self._signals.notify(CONTROL)
         for _ in range(self._workers):
             self._jobs.put(None)
         if self._thread is not None:
@@ -137,11 +137,11 @@ class Loop:
             if not self._stopping.is_set():
                 log.exception("the lease on %s could not be given back; it runs out by itself", job.lease.key)
         if seconds <= 0:
-            self._signals.ring(CONTROL)
+            self._signals.notify(CONTROL)
 
     def _run(self, make: Callable[[], Sequence[Part]]) -> None:
-        with self._signals.listen(CONTROL) as bell:
-            parts = self._made(make, bell)
+        with self._signals.listen(CONTROL) as listener:
+            parts = self._made(make, listener)
             if parts is None:
                 return
             workers = [
@@ -154,20 +154,20 @@ class Loop:
                 begun = time.monotonic()
                 self._pass(parts)
                 ended = time.monotonic()
-                bell.wait(TICK_SECONDS)
+                listener.wait(TICK_SECONDS)
                 # What comes in quick succession is worked on together: passes take half of the time at the most.
                 self._stopping.wait(max(0.0, ended + min(ended - begun, LONGEST_GAP) - time.monotonic()))
             for worker in workers:
                 worker.join(LAST_WORDS_SECONDS / self._workers)
 
-    def _made(self, make: Callable[[], Sequence[Part]], bell: Bell) -> Sequence[Part] | None:
+    def _made(self, make: Callable[[], Sequence[Part]], listener: Listener) -> Sequence[Part] | None:
         delay = FIRST_DELAY
         while not self._stopping.is_set():
             try:
                 return make()
             except Exception:
                 log.exception("the control loop cannot begin; again in %.1f s", delay)
-                bell.wait(delay)
+                listener.wait(delay)
                 delay = min(delay * 2, LONGEST_DELAY)
         return None
 
@@ -188,7 +188,7 @@ class Loop:
         if not leases:
             return []
         if len(leases) == noun.limit:
-            self._signals.ring(CONTROL)  # there may be more
+            self._signals.notify(CONTROL)  # there may be more
         loaded = noun.load([lease.key for lease in leases])
         for lease in leases:
             if lease.key not in loaded:

@@ -10,7 +10,7 @@ from roost.domain.endpoints import Endpoint, Replica, Version
 from roost.domain.errors import NotFound
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.services import fronts, replicas
-from roost.services.house import House
+from roost.services.context import Context
 
 log = logging.getLogger("roost.control")
 
@@ -65,18 +65,18 @@ class Failure:
 class Seats:
     """All replicas of an endpoint at one moment."""
 
-    def __init__(self, house: House, endpoint: Endpoint) -> None:
-        self._house = house
+    def __init__(self, context: Context, endpoint: Endpoint) -> None:
+        self._context = context
         self._endpoint = endpoint
         self.all: list[Seat] = []
         self.look()
 
     def look(self) -> None:
         found, gone = [], []
-        now = self._house.clock()
-        for replica in self._house.store.endpoints.replicas(self._endpoint.workspace, self._endpoint.name):
+        now = self._context.clock()
+        for replica in self._context.store.endpoints.replicas(self._endpoint.workspace, self._endpoint.name):
             try:
-                found.append(Seat(replica, self._house.store.runs.get(replica.run_id)))
+                found.append(Seat(replica, self._context.store.runs.get(replica.run_id)))
             except NotFound:
                 if now - replica.created_at > _NO_RUN_SECONDS:
                     gone.append(replica)
@@ -87,7 +87,7 @@ class Seats:
 
     def _forget(self, old: Sequence[Replica]) -> None:
         if old:
-            self._house.store.endpoints.forget([replica.run_id for replica in old])
+            self._context.store.endpoints.forget([replica.run_id for replica in old])
             for replica in old:
                 fronts.remove_socket(replica.socket)
 
@@ -116,7 +116,7 @@ class Seats:
 
     def slow(self, versions: Iterable[Version], ready: Iterable[str], since: float = 0.0) -> Failure | None:
         """A replica that takes longer to start than it may, from then on; None for none."""
-        known, now = set(ready), self._house.clock()
+        known, now = set(ready), self._context.clock()
         for version in versions:
             limit = version.limits.start_seconds
             for seat in self.serving(group_of(version)):
@@ -133,7 +133,7 @@ class Seats:
         for _ in range(count - len(there)):
             if not at_once and self._pause(group_of(version)) > 0:
                 break
-            replica = replicas.begin(self._house, self._endpoint, version)
+            replica = replicas.begin(self._context, self._endpoint, version)
             log.info("endpoint %s: replica %s of %s begins", self._endpoint.id, replica.run_id, version.name)
         known = set(ready)
         spare = sorted(there, key=lambda seat: (seat.replica.socket in known, -seat.replica.created_at))
@@ -141,18 +141,18 @@ class Seats:
 
     def dismiss(self, seats: Sequence[Seat]) -> None:
         if seats:
-            self._house.store.endpoints.dismiss([seat.replica.run_id for seat in seats])
+            self._context.store.endpoints.dismiss([seat.replica.run_id for seat in seats])
 
     def dismiss_all_but(self, groups: Iterable[Group]) -> None:
         kept = set(groups)
         self.dismiss([seat for seat in self.all if seat.serves and seat.group not in kept])
 
     def end(self, seat: Seat) -> None:
-        replicas.end(self._house, self._endpoint, seat.run)
+        replicas.end(self._context, self._endpoint, seat.run)
 
     def _pause(self, group: Group) -> float:
         """Seconds until the next replica of this group may begin."""
-        now = self._house.clock()
+        now = self._context.clock()
         ends = [
             seat.run.ended_at
             for seat in self.all

@@ -19,7 +19,7 @@ from roost.domain.plans import Access
 from roost.domain.runs import Reason, Run, RunKind, RunStatus
 from roost.engines.base import Engine
 from roost.services import runs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.store.base import NEW_RUNS, RUNS, Lease
 
 log = logging.getLogger("roost.control")
@@ -34,21 +34,21 @@ class NewRuns:
     in_order = True
     """Of submission, so that nobody is overtaken on the way into the queue."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Run]:
-        found = self._house.store.runs.many(keys)
+        found = self._context.store.runs.many(keys)
         return {run.id: run for run in found if run.status is RunStatus.NOT_STARTED}
 
     def act(self, run: Run) -> tuple[RunStatus, Reason, str]:
-        return first_step(self._house, run)
+        return first_step(self._context, run)
 
     def apply(self, lease: Lease, run: Run, step: tuple[RunStatus, Reason, str]) -> None:
         try:
-            runs.move(self._house, run.id, *step, lease=lease)
+            runs.move(self._context, run.id, *step, lease=lease)
         except Conflict:
-            if self._house.store.runs.get(run.id).status is RunStatus.NOT_STARTED:
+            if self._context.store.runs.get(run.id).status is RunStatus.NOT_STARTED:
                 raise
             log.info("run %s moved on by itself", run.id)  # it was cancelled just now
 
@@ -60,13 +60,13 @@ class RunsControl:
     limit = 200
     in_order = False
 
-    def __init__(self, house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
+    def __init__(self, context: Context, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
         """`engines` by name; `access` makes an agent's access from its token."""
-        self._house = house
-        self._watch = GangWatch(house, engines, access)
+        self._context = context
+        self._watch = GangWatch(context, engines, access)
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Run]:
-        return {run.id: run for run in self._house.store.runs.many(keys) if _is_watched(run)}
+        return {run.id: run for run in self._context.store.runs.many(keys) if _is_watched(run)}
 
     def act(self, run: Run) -> Finding:
         if run.spec.kind is RunKind.INTERACTIVE:
@@ -86,7 +86,7 @@ class RunsControl:
             self._remember(run, finding, lease)
         elif finding.to is not None:
             after, _ = runs.move(
-                self._house, run.id, finding.to, finding.reason, finding.message, lease=lease, attempt=run.attempt
+                self._context, run.id, finding.to, finding.reason, finding.message, lease=lease, attempt=run.attempt
             )
             return finding.seconds if _is_watched(after) else None
         return finding.seconds
@@ -94,7 +94,7 @@ class RunsControl:
     def _remember(self, run: Run, finding: Finding, lease: Lease) -> None:
         """Writes an agent's handle into its run, wherever the run stands by now: a fast agent has moved it already."""
         for _ in range(10):
-            now = runs.find(self._house, run.id)
+            now = runs.find(self._context, run.id)
             if now.status.is_terminal:
                 # Cancelled while its agent was started, or ended by it already: then there is nothing left to stop.
                 self._watch.stop(now, finding.handle)
@@ -103,7 +103,7 @@ class RunsControl:
             reason, message = (finding.reason, finding.message) if told else (now.reason, now.message)
             try:
                 runs.move(
-                    self._house,
+                    self._context,
                     run.id,
                     now.status,
                     reason,
@@ -114,14 +114,14 @@ class RunsControl:
                 )
                 return
             except Conflict:
-                if now.status is runs.find(self._house, run.id).status:
+                if now.status is runs.find(self._context, run.id).status:
                     raise
         raise Conflict(f"Run {run.id} changes too fast to write down its agent's handle.")
 
 
-def parts(house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> Sequence[Part]:
+def parts(context: Context, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> Sequence[Part]:
     """A pass of the runs' loop. One that was just queued finds its node in the same pass, and its agent starts."""
-    return NewRuns(house), ComputeControl(house).turn, RunsControl(house, engines, access)
+    return NewRuns(context), ComputeControl(context).turn, RunsControl(context, engines, access)
 
 
 def _is_watched(run: Run) -> bool:

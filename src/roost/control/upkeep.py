@@ -5,7 +5,7 @@ import threading
 
 from roost.domain.people import SYSTEM
 from roost.services import upkeep
-from roost.services.house import House
+from roost.services.context import Context
 
 log = logging.getLogger("roost.control")
 
@@ -17,8 +17,8 @@ LAST_WORDS_SECONDS = 0.2
 class Upkeep:
     """A thread of its own; a sweep that fails is tried again next time. Killed half-way, it leaves only less to do."""
 
-    def __init__(self, house: House, *, first: float = FIRST_SECONDS, every: float = EVERY_SECONDS) -> None:
-        self._house = house
+    def __init__(self, context: Context, *, first: float = FIRST_SECONDS, every: float = EVERY_SECONDS) -> None:
+        self._context = context
         self._first, self._every = first, every
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
@@ -37,7 +37,7 @@ class Upkeep:
         while not self._stopping.wait(pause):
             pause = self._every
             try:
-                swept = upkeep.sweep(self._house, SYSTEM)
+                swept = upkeep.sweep(self._context, SYSTEM)
             except Exception:
                 if not self._stopping.is_set():
                     log.exception("the sweep failed; again in %.0f s", self._every)

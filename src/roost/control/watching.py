@@ -17,7 +17,7 @@ from roost.domain.plans import LOOPBACK, Access, Errand, Plan, seat
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.engines.base import Abilities, AgentState, Engine, Waiting
 from roost.services import archives, environments, people
-from roost.services.house import House
+from roost.services.context import Context
 
 log = logging.getLogger("roost.control")
 
@@ -52,11 +52,11 @@ class Finding:
 
 
 class Watch:
-    def __init__(self, house: House, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
-        self._house = house
+    def __init__(self, context: Context, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> None:
+        self._context = context
         self._engines = engines
         self._access = access
-        self._up_since = house.clock()
+        self._up_since = context.clock()
         self._attempts: dict[str, int] = {}
         self._there: set[str] = set()
         """Runs whose node said that an agent is there already, though its handle was lost with an earlier control plane."""
@@ -89,7 +89,7 @@ class Watch:
     def queued(self, run: Run, reason: Reason = Reason.AGENT_STARTED, message: str = STARTED) -> Finding | None:
         """A run whose agent the engine's queue held back at the last look; these words when it does not any more. None when the
         agent is gone."""
-        state = AgentState.ALIVE if self._house.present.has(run.id) else self._state(run)
+        state = AgentState.ALIVE if self._context.present.has(run.id) else self._state(run)
         if isinstance(state, Waiting):
             return held(run.handle, state)
         if state is AgentState.GONE:
@@ -102,7 +102,7 @@ class Watch:
         """A run whose agent should be there."""
         if run.reason is Reason.WAITING_IN_QUEUE:
             return self.queued(run) or self._lost(run)
-        if self._house.present.has(run.id) and run.status is RunStatus.RUNNING:
+        if self._context.present.has(run.id) and run.status is RunStatus.RUNNING:
             return Finding(seconds=PRESENT_SECONDS)
         quiet = self._quiet(run)
         if quiet < QUIET_SECONDS:
@@ -151,7 +151,7 @@ class Watch:
             if event.to is RunStatus.CANCEL_REQUESTED
             or (run.ending and event.reason is run.ending and event.to is not RunStatus.QUEUED)
         ]
-        return self._house.clock() - (told[-1] if run.ending and told else told[0] if told else self._up_since)
+        return self._context.clock() - (told[-1] if run.ending and told else told[0] if told else self._up_since)
 
     def client(self, run: Run) -> Finding:
         """An interactive run: its process is the user's own, nobody can be asked about it."""
@@ -167,7 +167,7 @@ class Watch:
 
     def _lost(self, run: Run) -> Finding:
         """No process of the agent is left: one salvage pass, and when that is gone too, the end."""
-        run = self._house.store.runs.get(run.id)
+        run = self._context.store.runs.get(run.id)
         if not run.status.is_terminal and self._never_began(run):
             return self._end(run, "It left the queue of its engine before its agent started.")
         if run.status.is_terminal or self._quiet(run) < QUIET_SECONDS:
@@ -191,7 +191,7 @@ class Watch:
     def _never_began(self, run: Run) -> bool:
         """Whether all that is known of its agent is that the engine's queue held it back: then there is nothing to save."""
         times = [event.at for event in self._of_attempt(run) if event.reason is Reason.WAITING_IN_QUEUE]
-        return bool(times) and max(run.heard_at or 0.0, self._house.heard.get(run.id) or 0.0) < times[-1]
+        return bool(times) and max(run.heard_at or 0.0, self._context.heard.get(run.id) or 0.0) < times[-1]
 
     def _end(self, run: Run, message: str) -> Finding:
         if run.status is RunStatus.CANCEL_REQUESTED:
@@ -199,10 +199,10 @@ class Watch:
         return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.AGENT_LOST, message=message)
 
     def _start(self, run: Run, errand: Errand, member: Member | None = None) -> str:
-        token = people.mint_run_token(self._house, run.id, user=run.user)
-        nodes = {node.id: node for node in self._house.store.computes.nodes_of(run.id)}
+        token = people.mint_run_token(self._context, run.id, user=run.user)
+        nodes = {node.id: node for node in self._context.store.computes.nodes_of(run.id)}
         own = nodes.get(member.node) if member else next(iter(nodes.values()), None)
-        workspace = self._house.store.workspaces.get(run.workspace)
+        workspace = self._context.store.workspaces.get(run.workspace)
         compute, engine, abilities = self._compute(run), self._engine(run), self._abilities(run)
         shared = abilities.capacity.gpus if abilities.capacity else 0
         size = sizes.find(compute.vm_size) if compute.kind is ComputeKind.CLUSTER else None
@@ -214,10 +214,10 @@ class Watch:
             experiment=run.experiment,
             spec=run.spec,
             errand=errand,
-            lock=environments.lock_of(self._house, run) if errand is Errand.RUN else "",
-            index_lock=environments.index_lock(self._house, run) if errand is Errand.BUILD else "",
-            conda_packages=self._house.conda_packages,
-            archive=errand is Errand.BUILD and archives.is_wanted(self._house, run),
+            lock=environments.lock_of(self._context, run) if errand is Errand.RUN else "",
+            index_lock=environments.index_lock(self._context, run) if errand is Errand.BUILD else "",
+            conda_packages=self._context.conda_packages,
+            archive=errand is Errand.BUILD and archives.is_wanted(self._context, run),
             node_rank=member.node_rank if member else 0,
             attempt=run.attempt,
             preemptible=compute.priority is Priority.LOW,
@@ -231,10 +231,10 @@ class Watch:
         return engine.start(plan, access if abilities.shared_disk else replace(access, endpoint_file=""))
 
     def _compute(self, run: Run) -> Compute:
-        return self._house.store.computes.get(run.workspace, run.spec.target)
+        return self._context.store.computes.get(run.workspace, run.spec.target)
 
     def _abilities(self, run: Run) -> Abilities:
-        return self._house.engines[self._compute(run).engine]
+        return self._context.engines[self._compute(run).engine]
 
     def _state(self, run: Run) -> AgentState | Waiting:
         """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
@@ -251,15 +251,15 @@ class Watch:
 
     def _quiet(self, run: Run) -> float:
         """Seconds since something was heard of the run; the control plane's own start counts as such."""
-        if self._house.present.has(run.id):
+        if self._context.present.has(run.id):
             return 0.0
-        heard = max(run.heard_at or 0.0, self._house.heard.get(run.id) or 0.0, self._up_since)
-        if self._house.clock() - heard >= QUIET_SECONDS:
+        heard = max(run.heard_at or 0.0, self._context.heard.get(run.id) or 0.0, self._up_since)
+        if self._context.clock() - heard >= QUIET_SECONDS:
             heard = max(heard, self._events(run)[-1].at)
-        return self._house.clock() - heard
+        return self._context.clock() - heard
 
     def _events(self, run: Run) -> list[RunEvent]:
-        return list(self._house.store.runs.events(run.id))
+        return list(self._context.store.runs.events(run.id))
 
     def _of_attempt(self, run: Run) -> list[RunEvent]:
         """Since it last waited for nodes."""

@@ -18,18 +18,18 @@ from pathlib import Path
 from roost.blobs.copying import copy
 from roost.data import blocks
 from roost.data.addresses import Addresses, Again, Locate
+from roost.data.batches import AT_ONCE, Carter, packed
 from roost.data.blocks import BLOCK, Part
 from roost.data.cache import Cache
-from roost.data.crowd import SMALL, Crowd, Wanted
-from roost.data.lines import is_near
-from roost.data.parcels import AT_ONCE, Carter, packed
+from roost.data.small_files import SMALL, SmallFiles, Wanted
 from roost.data.transfers import NO_ROOM, Transfer, no_room
 from roost.data.web import Stopped, Web
+from roost.data.web_connections import is_near
 from roost.domain import names
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, InvalidInput, NotFound
 from roost.machine import locks, umasks
-from roost.transport.landing import held
+from roost.transport.guarded_files import held
 
 Progress = Callable[[int, int], None]
 """Told (bytes so far, bytes in all), by the caller's thread; what is cached already counts as come."""
@@ -225,7 +225,7 @@ class _Work:
         most = _CROWDS_NEAR if small and is_near(small[0][0].url) else _CROWDS
         crowds = min(most, -(-len(small) // _A_CROWD))
         for _ in range(crowds):
-            self.add(Crowd(self._transfer, small, self._otherwise).run, first=True)
+            self.add(SmallFiles(self._transfer, small, self._otherwise).run, first=True)
         return crowds
 
     def _send_for_parcels(self, relayed: deque[Wanted]) -> int:

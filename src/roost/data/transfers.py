@@ -19,8 +19,8 @@ from typing import Protocol
 from roost.blobs.copying import write_all
 from roost.data import blocks
 from roost.data.blocks import BLOCK, Claim, Part
-from roost.data.lines import BLOCK as PIECE
 from roost.data.web import Address, Answer, Broken, Refused, Stopped, Told, Web, changed
+from roost.data.web_connections import BLOCK as PIECE
 from roost.domain.datastores import Item
 from roost.domain.errors import DiskFull, Forbidden, RoostError
 

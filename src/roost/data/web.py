@@ -15,7 +15,7 @@ from http.client import HTTPException
 from typing import NoReturn, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from roost.data.lines import BLOCK, Head, Line, Reply, key
+from roost.data.web_connections import BLOCK, Head, Reply, WebConnection, key
 from roost.domain.datasets import masked
 from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound, RoostError, Unavailable
 from roost.transport.client import fail
@@ -99,8 +99,8 @@ class Web:
         self.silence = silence
         self._pause = pause
         self._lock = threading.Lock()
-        self._idle: dict[str, list[Line]] = {}
-        self._busy: set[Line] = set()
+        self._idle: dict[str, list[WebConnection]] = {}
+        self._busy: set[WebConnection] = set()
         self._stopping = threading.Event()
         self._pid = os.getpid()
 
@@ -171,7 +171,7 @@ class Web:
                     line.connection.close()
             self._idle.clear()
 
-    def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[Line, Reply]:
+    def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[WebConnection, Reply]:
         """An idle connection that the server had closed says nothing about the server: another is taken."""
         while True:
             line = self._take(url)
@@ -183,16 +183,16 @@ class Web:
                 if fresh or self._stopping.is_set() or isinstance(error, TimeoutError):
                     raise Broken(_reason(error)) from error
 
-    def _take(self, url: str) -> Line:
+    def _take(self, url: str) -> WebConnection:
         with self._lock:
             if self._pid != os.getpid():  # a fork: the parent still talks through those
                 self._idle, self._busy, self._pid = {}, set(), os.getpid()
             waiting = self._idle.get(key(url))
-            line = waiting.pop() if waiting else Line(url)
+            line = waiting.pop() if waiting else WebConnection(url)
             self._busy.add(line)
         return line
 
-    def _give_back(self, line: Line, reply: Reply | None) -> None:
+    def _give_back(self, line: WebConnection, reply: Reply | None) -> None:
         """A connection whose answer was read to its end serves the next."""
         whole = reply is not None and not reply.will_close and (reply.isclosed() or reply.length == 0)
         if reply is not None:

@@ -16,7 +16,7 @@ class Found:
     modified_at: float | None
 
 
-class Place(Protocol):
+class Storage(Protocol):
     """Errors are those of `domain.errors`, and no credential or signed address is ever in one."""
 
     def list(self, path: str) -> Iterator[Found]:

@@ -39,7 +39,7 @@ _PANIC = "PanicException"
 _QUERY = re.compile(r"\?[^\s\"'<>),]+")
 
 
-class CloudPlace:
+class CloudStorage:
     def __init__(self, name: str, store: Store, *, prefix: str = "", signs: bool, hidden: Iterable[str] = ()) -> None:
         """`name` is for errors, `hidden` what must never stand in one; `signs`: whether addresses are handed out."""
         self._name = name
@@ -173,7 +173,7 @@ def _quoted(etag: str | None) -> str:
 
 def open_place(
     name: str, kind: DatastoreKind, settings: Mapping[str, str], credential: Mapping[str, str]
-) -> CloudPlace:
+) -> CloudStorage:
     """The store that these settings describe; InvalidInput when they make no sense to the library."""
     makers: dict[DatastoreKind, Callable[[], Store]] = {
         DatastoreKind.AZURE_BLOB: lambda: _azure(settings, credential),
@@ -189,7 +189,7 @@ def open_place(
         ) from None
     signs = bool(credential) and "sas_token" not in credential and settings.get("relay") != "true"
     hidden = [value for value in credential.values() if len(value) >= 4]
-    return CloudPlace(name, store, prefix=settings.get("prefix", "").strip("/"), signs=signs, hidden=hidden)
+    return CloudStorage(name, store, prefix=settings.get("prefix", "").strip("/"), signs=signs, hidden=hidden)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ _LOOKS = 10
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-class FolderPlace:
+class FolderStorage:
     def __init__(
         self,
         root: Path,

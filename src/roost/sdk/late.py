@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from roost.sdk.models import no_code as no_code
     from roost.sdk.models import onnx_exports as onnx_exports
     from roost.sdk.models.models import Model as Model
-    from roost.sdk.models.models import ModelDesk as ModelDesk
+    from roost.sdk.models.models import ModelCalls as ModelCalls
     from roost.sdk.operations import archives as archives
     from roost.sdk.operations import building as building
     from roost.sdk.runs import composing as composing
@@ -115,7 +115,7 @@ _CLASSES = {
     "InferenceConfig": "roost.sdk.services.inference",
     "LocalWebservice": "roost.sdk.services.webservice_kinds",
     "Model": "roost.sdk.models.models",
-    "ModelDesk": "roost.sdk.models.models",
+    "ModelCalls": "roost.sdk.models.models",
     "RemoteCompute": "roost.sdk.compute.remote",
     "RemoteComputeAttachConfiguration": "roost.sdk.compute.remote",
     "Run": "roost.sdk.runs.runs",

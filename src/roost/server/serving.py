@@ -28,7 +28,7 @@ from roost.server.connections import Connection, State, room_for_connections
 from roost.server.protocol import Protocol
 from roost.server.settings import Settings
 from roost.server.starter import Starter
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.reserve import Reserve
 from roost.studio import pages
 
@@ -50,13 +50,13 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
     logs.begin(settings.log_file)
     instance = secrets.token_hex(8)
     address = home.url(settings, listener)
-    house = wiring.build(settings, instance)
-    control = Control(settings, house, address)
-    upkeep = Upkeep(house)
+    context = wiring.build(settings, instance)
+    control = Control(settings, context, address)
+    upkeep = Upkeep(context)
     hosts = host_headers((settings.host, *settings.allowed_hosts), listener.getsockname()[1])
 
     def listening() -> None:
-        home.announce(settings, address, instance, house.facts.started_at)
+        home.announce(settings, address, instance, context.facts.started_at)
         server.take_signals()
         starter.ready(address)
         log.info("listening on %s, home %s", address, settings.home)
@@ -64,7 +64,7 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
         upkeep.start()
         Reserve(settings.home).make()
 
-    server = Server(house, hosts, listening, ending.within)
+    server = Server(context, hosts, listening, ending.within)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(server.serve(sockets=[listener]))
@@ -73,7 +73,7 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
         _wait_for_threads()
         control.stop()
         upkeep.stop()
-        house.store.close()
+        context.store.close()
     log.info("ended")
     return 0
 
@@ -89,25 +89,25 @@ def _wait_for_threads() -> None:
 class Control:
     """The control loops, and the engines that runs are on; all are made after the server listens, so that they delay nobody."""
 
-    def __init__(self, settings: Settings, house: House, address: str) -> None:
+    def __init__(self, settings: Settings, context: Context, address: str) -> None:
         self._settings = settings
-        self._house = house
+        self._context = context
         self._address = address
-        self._loop = Loop(house.store.leases, house.signals, house.clock)
-        self._endpoints = Loop(house.store.leases, house.signals, house.clock, workers=4)
+        self._loop = Loop(context.store.leases, context.signals, context.clock)
+        self._endpoints = Loop(context.store.leases, context.signals, context.clock, workers=4)
         self._engines: dict[str, Engine] = {}
 
     def start(self) -> None:
         self._loop.start(self._make)
-        self._endpoints.start(lambda: [EndpointsControl(self._house)])
+        self._endpoints.start(lambda: [EndpointsControl(self._context)])
 
     def _make(self) -> Sequence[Part]:
-        self._engines = wiring.engines(self._settings, self._house.engines)
+        self._engines = wiring.engines(self._settings, self._context.engines)
 
         def access(token: str) -> Access:
             return Access(url=self._address, token=token, endpoint_file=str(self._settings.server_file))
 
-        return runs.parts(self._house, self._engines, access)
+        return runs.parts(self._context, self._engines, access)
 
     def stop(self) -> None:
         """Waits for engines a moment only: one that is busy ends with this process."""
@@ -127,13 +127,13 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        house: House,
+        context: Context,
         hosts: frozenset[str],
         listening: Callable[[], None],
         ends: Callable[[], None] = lambda: None,
     ) -> None:
         """`listening` is called once it listens, `ends` when it begins to end."""
-        app = create_app(house, hosts=hosts, stop=self.end, pages=(pages.desk,))
+        app = create_app(context, hosts=hosts, stop=self.end, pages=(pages.router,))
         super().__init__(
             uvicorn.Config(
                 app,
@@ -149,7 +149,7 @@ class Server(uvicorn.Server):
             )
         )
         self.server_state = State(room_for_connections())
-        self._house = house
+        self._context = context
         self._listening = listening
         self._ends = ends
 
@@ -186,5 +186,5 @@ class Server(uvicorn.Server):
     def end(self) -> None:
         """Wakes every long poll, then lets requests under way finish."""
         self._ends()
-        self._house.signals.close()
+        self._context.signals.close()
         self.should_exit = True

@@ -16,7 +16,7 @@ from roost.engines.base import Abilities, Engine
 from roost.server import home
 from roost.server.settings import Settings
 from roost.services import people
-from roost.services.house import Facts, House
+from roost.services.context import Context, Facts
 from roost.services.reserve import Reserve
 from roost.services.signals import Signals
 from roost.store import open_store
@@ -24,8 +24,8 @@ from roost.store import open_store
 log = logging.getLogger("roost.server")
 
 
-def build(settings: Settings, instance: str) -> House:
-    """The house of this server: store opened, the user's token known, the default workspace and target there."""
+def build(settings: Settings, instance: str) -> Context:
+    """The context of this server: store opened, the user's token known, the default workspace and target there."""
     started_at = time.time()
     token = home.token(settings)
     usable = offered(settings)
@@ -35,7 +35,7 @@ def build(settings: Settings, instance: str) -> House:
         store.leases.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
     store.computes.ensure(Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots))
     usable |= needed(settings, {compute.engine for compute in store.computes.list()} - usable.keys())
-    house = House(
+    context = Context(
         store=store,
         blobs=blobs,
         clock=time.time,
@@ -57,10 +57,10 @@ def build(settings: Settings, instance: str) -> House:
         ),
     )
     user = settings.user or current_user()
-    people.admit_person(house, token, user=user)
-    house.store.workspaces.ensure(Workspace(name=DEFAULT_WORKSPACE, user=user, created_at=started_at))
+    people.admit_person(context, token, user=user)
+    context.store.workspaces.ensure(Workspace(name=DEFAULT_WORKSPACE, user=user, created_at=started_at))
     home.sign_blobs(settings, instance)
-    return house
+    return context
 
 
 def offered(settings: Settings) -> dict[str, Abilities]:

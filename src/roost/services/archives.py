@@ -11,7 +11,7 @@ from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import Run, RunStatus
-from roost.services.house import House
+from roost.services.context import Context
 
 MAX_MISSING = 10_000
 MAX_WORDS = 1000
@@ -28,13 +28,13 @@ class Kept:
     missing: tuple[str, ...] = ()
 
 
-def is_wanted(house: House, run: Run) -> bool:
+def is_wanted(context: Context, run: Run) -> bool:
     """Whether the build agent of a run keeps what it builds."""
     use = run.spec.environment
-    return use is not None and not use.offline and (use.archive or house.archive_builds)
+    return use is not None and not use.offline and (use.archive or context.archive_builds)
 
 
-def check(house: House, use: EnvironmentUse) -> None:
+def check(context: Context, use: EnvironmentUse) -> None:
     """That a run can be submitted with it: what is to be installed offline is here, all of it."""
     if (use.archive or use.offline) and not use.lock:
         raise InvalidInput(
@@ -43,7 +43,7 @@ def check(house: House, use: EnvironmentUse) -> None:
         )
     if not use.offline:
         return
-    known = house.store.environments.archive(use.lock)
+    known = context.store.environments.archive(use.lock)
     if known is None:
         raise NotFound(f"Nothing is kept of environment {use.name!r} (lock {use.lock[:12]}).", hint=_HINT)
     if not known.complete:
@@ -55,23 +55,23 @@ def check(house: House, use: EnvironmentUse) -> None:
         )
 
 
-def put(house: House, caller: Caller, run_id: str, kept: Kept) -> Archive:
+def put(context: Context, caller: Caller, run_id: str, kept: Kept) -> Archive:
     """Notes down what the agent of a run that is being built has kept, in the place of what was known of that lock."""
     caller.require(Action.ARCHIVE_WRITE)
-    run = house.store.runs.get(names.run_id(run_id))
-    if run.status is not RunStatus.PREPARING or not is_wanted(house, run):
+    run = context.store.runs.get(names.run_id(run_id))
+    if run.status is not RunStatus.PREPARING or not is_wanted(context, run):
         raise Conflict(f"Run {run_id} is {run.status.value} and keeps no files of an environment.")
     if run.spec.environment and run.spec.environment.lock not in ("", kept.lock):
         raise InvalidInput(f"Run {run_id} is for the lock {run.spec.environment.lock}, not {kept.lock}.")
     for blob in (kept.lock, kept.manifest):
-        if house.blobs.keep(names.blob(blob)) is None:
+        if context.blobs.keep(names.blob(blob)) is None:
             raise InvalidInput(f"The blob {blob} is not here.", hint="Put it first.")
     if len(kept.missing) > MAX_MISSING:
         raise InvalidInput(f"{len(kept.missing)} files are said to be missing; at most {MAX_MISSING} are noted down.")
     entries = [
-        each for each in files.read_manifest(house.blobs.get(kept.manifest)) if each.kind is files.EntryKind.FILE
+        each for each in files.read_manifest(context.blobs.get(kept.manifest)) if each.kind is files.EntryKind.FILE
     ]
-    lost = house.blobs.missing(each.content for each in entries)
+    lost = context.blobs.missing(each.content for each in entries)
     if lost:
         raise InvalidInput(f"{len(lost)} of its {len(entries)} files are not here, the first is {lost[0]}.")
     archive = Archive(
@@ -81,27 +81,27 @@ def put(house: House, caller: Caller, run_id: str, kept: Kept) -> Archive:
         files=len(entries),
         bytes=sum({each.content: each.size for each in entries}.values()),
         missing=tuple(each[:MAX_WORDS] for each in kept.missing),
-        kept_at=house.clock(),
+        kept_at=context.clock(),
     )
-    house.store.environments.put_archive(archive)
+    context.store.environments.put_archive(archive)
     return archive
 
 
-def get(house: House, caller: Caller, lock: str) -> Archive:
+def get(context: Context, caller: Caller, lock: str) -> Archive:
     caller.require(Action.ARCHIVE_READ)
-    found = house.store.environments.archive(names.blob(lock))
+    found = context.store.environments.archive(names.blob(lock))
     if found is None:
         raise NotFound(f"Nothing is kept of the lock {lock}.", hint=_HINT)
     return found
 
 
-def listing(house: House, caller: Caller) -> Sequence[Archive]:
+def listing(context: Context, caller: Caller) -> Sequence[Archive]:
     caller.require(Action.ARCHIVE_LIST)
-    return house.store.environments.archives()
+    return context.store.environments.archives()
 
 
-def drop(house: House, caller: Caller, lock: str) -> None:
+def drop(context: Context, caller: Caller, lock: str) -> None:
     """Its files are freed by the next sweep, but those that another archive has too."""
     caller.require(Action.ARCHIVE_DELETE)
-    if not house.store.environments.drop_archive(names.blob(lock)):
+    if not context.store.environments.drop_archive(names.blob(lock)):
         raise NotFound(f"Nothing is kept of the lock {lock}.")

@@ -19,7 +19,7 @@ from blake3 import blake3
 from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.services import secrets, upkeep
-from roost.services.house import House
+from roost.services.context import Context
 from roost.version import VERSION
 
 FORMAT = 1
@@ -37,38 +37,38 @@ class Backup:
     (`turns.py`): then the next piece is a Conflict."""
 
 
-def make(house: House, caller: Caller) -> Backup:
+def make(context: Context, caller: Caller) -> Backup:
     """Copies the rows and lists the blobs, then hands the file out piece by piece."""
     caller.require(Action.BACKUP)
-    pieces = _pieces(house)
+    pieces = _pieces(context)
     size = int(next(pieces))  # it has begun now: whenever it is thrown away, it cleans up
     return Backup(size, pieces)
 
 
-def _pieces(house: House) -> Iterator[bytes]:
+def _pieces(context: Context) -> Iterator[bytes]:
     """First the whole size, as digits; then the file."""
-    with house.upkeep.taken() as turn, closing(_file(house)) as file:
+    with context.upkeep.taken() as turn, closing(_file(context)) as file:
         for piece in file:
             turn.rest()
             yield piece
             turn.go_on()
 
 
-def _file(house: House) -> Generator[bytes]:
-    home = Path(house.facts.home)
+def _file(context: Context) -> Generator[bytes]:
+    home = Path(context.facts.home)
     for left in home.glob(f"{_COPY}*"):  # by a control plane that was killed
         left.unlink(missing_ok=True)
     # A name of its own: one that was given up may still clean up after itself.
     database = home / f"{_COPY}{randomness.token_hex(4)}.db"
     try:
-        before = upkeep.referred(house)
-        house.store.upkeep.copy_to(database)
+        before = upkeep.referred(context)
+        context.store.upkeep.copy_to(database)
         database.chmod(0o600)
         # Rows of the copy that came or went around it are known before or afterwards.
-        blobs = sorted({*before, *upkeep.referred(house)})
+        blobs = sorted({*before, *upkeep.referred(context)})
         key_file = home / secrets.KEY_FILE
         key = key_file.read_bytes() if key_file.exists() else b""
-        head = _head(house, database, key, blobs)
+        head = _head(context, database, key, blobs)
         sizes = [len(head), database.stat().st_size, *([len(key)] if key else []), *(size for _, size in blobs)]
         yield b"%d" % (sum(_BLOCK + size + -size % _BLOCK for size in sizes) + 2 * _BLOCK)
         yield from _member("backup.json", len(head), iter((head,)))
@@ -77,20 +77,20 @@ def _file(house: House) -> Generator[bytes]:
         if key:
             yield from _member(secrets.KEY_FILE, len(key), iter((key,)))
         for name, size in blobs:
-            yield from _member(f"blobs/{name}", size, house.blobs.open(name))
+            yield from _member(f"blobs/{name}", size, context.blobs.open(name))
         yield bytes(2 * _BLOCK)
     finally:
         database.unlink(missing_ok=True)
 
 
-def _head(house: House, database: Path, key: bytes, blobs: list[tuple[str, int]]) -> bytes:
+def _head(context: Context, database: Path, key: bytes, blobs: list[tuple[str, int]]) -> bytes:
     head = {
         "format": FORMAT,
         "version": VERSION,
-        "made_at": house.clock(),
-        "home": house.facts.home,
-        "workspaces": [workspace.name for workspace in house.store.workspaces.list()],
-        "runs": sum(each.runs for each in house.store.upkeep.sizes()),
+        "made_at": context.clock(),
+        "home": context.facts.home,
+        "workspaces": [workspace.name for workspace in context.store.workspaces.list()],
+        "runs": sum(each.runs for each in context.store.upkeep.sizes()),
         "rows": {"bytes": database.stat().st_size, "blake3": _hash(database)},
         "vault": {"bytes": len(key), "blake3": blake3(key).hexdigest()} if key else None,
         "blobs": {"count": len(blobs), "bytes": sum(size for _, size in blobs)},

@@ -8,7 +8,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import Reason, Run, RunKind, RunStatus, Submission
 from roost.services import lineage, runs, submissions
-from roost.services.house import House
+from roost.services.context import Context
 
 MAX_CHILDREN = 1000
 
@@ -34,26 +34,26 @@ class Wanted:
     kind: RunKind | None = None
 
 
-def create(house: House, caller: Caller, run_id: str, asked: Newborn) -> list[Run]:
+def create(context: Context, caller: Caller, run_id: str, asked: Newborn) -> list[Run]:
     """Makes children; sent twice, they are the same ones. All are checked before the first is made."""
     caller.require(Action.RUN_CREATE_CHILD)
-    parent = runs.find(house, run_id)
+    parent = runs.find(context, run_id)
     if len(asked.children) > MAX_CHILDREN:
         raise InvalidInput(f"{len(asked.children)} children were asked for; at most {MAX_CHILDREN} are made at once.")
     if caller.is_run and _is_leaving(parent):
         raise Conflict(f"Run {parent.id} is {parent.status.value}; its script cannot make children any more.")
     wanted = [replace(child, parent_id=parent.id) for child in asked.children]
     for child in wanted:
-        submissions.check(house, parent.workspace, child)
-    made = [_create(house, caller, parent, child, asked.start) for child in wanted]
-    parent = runs.find(house, run_id)
+        submissions.check(context, parent.workspace, child)
+    made = [_create(context, caller, parent, child, asked.start) for child in wanted]
+    parent = runs.find(context, run_id)
     if caller.is_run and _is_leaving(parent):  # it was cancelled, or ended, while they were made
         for run in made:
             if parent.status is not RunStatus.COMPLETED and run.spec.kind is RunKind.SCRIPT:
-                runs.cancel(house, caller, run.id)
+                runs.cancel(context, caller, run.id)
         if parent.status.is_terminal:
-            runs.end_children(house, parent)
-        made = [runs.find(house, child.id) for child in made]
+            runs.end_children(context, parent)
+        made = [runs.find(context, child.id) for child in made]
     return made
 
 
@@ -61,18 +61,18 @@ def _is_leaving(run: Run) -> bool:
     return run.status.is_terminal or run.status is RunStatus.CANCEL_REQUESTED
 
 
-def _create(house: House, caller: Caller, parent: Run, child: Submission, start: bool) -> Run:
-    run, new = runs.add(house, caller, parent.workspace, child)
+def _create(context: Context, caller: Caller, parent: Run, child: Submission, start: bool) -> Run:
+    run, new = runs.add(context, caller, parent.workspace, child)
     if new and start and run.spec.kind is RunKind.INTERACTIVE:
-        run, _ = runs.move(house, run.id, RunStatus.RUNNING, Reason.LOGGING, "")
+        run, _ = runs.move(context, run.id, RunStatus.RUNNING, Reason.LOGGING, "")
     return run
 
 
-def listing(house: House, caller: Caller, run_id: str, wanted: Wanted) -> list[Run]:
+def listing(context: Context, caller: Caller, run_id: str, wanted: Wanted) -> list[Run]:
     """Those below a run that fit, newest first in each generation."""
     caller.require(Action.RUN_READ)
-    run = runs.find(house, run_id)
-    found = lineage.below(house, run) if wanted.recursive else lineage.children(house, run)
+    run = runs.find(context, run_id)
+    found = lineage.below(context, run) if wanted.recursive else lineage.children(context, run)
     return [each for each in found if _fits(each, wanted)]
 
 

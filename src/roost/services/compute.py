@@ -20,7 +20,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import submissions
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL, compute_topic, run_topic
 from roost.store.base import RUNS, Load, RunQuery
 
@@ -40,23 +40,23 @@ class ComputeChanges:
     description: str | None = None
 
 
-def create(house: House, caller: Caller, workspace: str, name: str, spec: ComputeSpec) -> tuple[Compute, bool]:
+def create(context: Context, caller: Caller, workspace: str, name: str, spec: ComputeSpec) -> tuple[Compute, bool]:
     """The cluster, and whether it is new: asked for twice, it is the same one."""
     caller.require(Action.COMPUTE_CREATE)
-    house.store.workspaces.get(names.workspace(workspace))
+    context.store.workspaces.get(names.workspace(workspace))
     names.compute(name)
     _check(spec)
-    engine = spec.engine or _engine_for(house, spec)
+    engine = spec.engine or _engine_for(context, spec)
     if HOST_TAG in spec.tags:
-        _check_host(house, engine, spec)
-    if engine not in house.engines:
+        _check_host(context, engine, spec)
+    if engine not in context.engines:
         raise InvalidCompute(
             f"Roost has no engine {engine!r}.",
-            hint=f"The engines that can be attached are: {', '.join(house.engines)}.",
+            hint=f"The engines that can be attached are: {', '.join(context.engines)}.",
         )
-    _check_hosts(house, engine, spec.max_nodes)
-    now = house.clock()
-    compute, new = house.store.computes.create(
+    _check_hosts(context, engine, spec.max_nodes)
+    now = context.clock()
+    compute, new = context.store.computes.create(
         Compute(
             workspace=workspace,
             name=name,
@@ -75,33 +75,33 @@ def create(house: House, caller: Caller, workspace: str, name: str, spec: Comput
             scaled_at=now,
         )
     )
-    _ring(house, compute)
+    _ring(context, compute)
     return compute, new
 
 
-def _find(house: House, workspace: str, name: str) -> Compute:
-    house.store.workspaces.get(names.workspace(workspace))
-    return house.store.computes.get(workspace, name)
+def _find(context: Context, workspace: str, name: str) -> Compute:
+    context.store.workspaces.get(names.workspace(workspace))
+    return context.store.computes.get(workspace, name)
 
 
-def status(house: House, caller: Caller, workspace: str, name: str) -> ComputeStatus:
+def status(context: Context, caller: Caller, workspace: str, name: str) -> ComputeStatus:
     caller.require(Action.COMPUTE_READ)
-    return _status(house, _find(house, workspace, name))
+    return _status(context, _find(context, workspace, name))
 
 
-def listing(house: House, caller: Caller, workspace: str) -> Sequence[ComputeStatus]:
+def listing(context: Context, caller: Caller, workspace: str) -> Sequence[ComputeStatus]:
     """The workspace's clusters, and `local`."""
     caller.require(Action.COMPUTE_READ)
-    house.store.workspaces.get(names.workspace(workspace))
-    return [_status(house, compute) for compute in house.store.computes.list(workspace)]
+    context.store.workspaces.get(names.workspace(workspace))
+    return [_status(context, compute) for compute in context.store.computes.list(workspace)]
 
 
-def update(house: House, caller: Caller, workspace: str, name: str, changes: ComputeChanges) -> Compute:
+def update(context: Context, caller: Caller, workspace: str, name: str, changes: ComputeChanges) -> Compute:
     """Busy nodes beyond a lowered limit leave when their runs have ended."""
     caller.require(Action.COMPUTE_CHANGE)
-    before = _cluster(_find(house, workspace, name), "changed")
+    before = _cluster(_find(context, workspace, name), "changed")
     given = {key: value for key, value in vars(changes).items() if value is not None}
-    after = replace(before, **given, modified_at=house.clock())
+    after = replace(before, **given, modified_at=context.clock())
     _check(
         ComputeSpec(
             max_nodes=after.max_nodes,
@@ -111,64 +111,64 @@ def update(house: House, caller: Caller, workspace: str, name: str, changes: Com
             description=after.description,
         )
     )
-    _check_hosts(house, after.engine, after.max_nodes)
-    compute = house.store.computes.update(after)
-    _ring(house, compute)
+    _check_hosts(context, after.engine, after.max_nodes)
+    compute = context.store.computes.update(after)
+    _ring(context, compute)
     return compute
 
 
-def delete(house: House, caller: Caller, workspace: str, name: str) -> None:
+def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
     """Refused while a run on it has not ended; its nodes go with it. One that is not there is deleted already."""
     caller.require(Action.COMPUTE_DELETE)
     try:
-        compute = _cluster(_find(house, workspace, name), "deleted")
+        compute = _cluster(_find(context, workspace, name), "deleted")
     except ComputeNotFound:
         return
-    house.store.computes.delete(compute.workspace, compute.name)
-    _ring(house, compute)
+    context.store.computes.delete(compute.workspace, compute.name)
+    _ring(context, compute)
 
 
-def preempt(house: House, caller: Caller, workspace: str, name: str, node_id: str) -> Node:
+def preempt(context: Context, caller: Caller, workspace: str, name: str, node_id: str) -> Node:
     """A node of low priority is taken away, as a cloud does when it needs it. The run on it is ended on all its nodes, with what
     it has made kept, and waits again; it goes on with its outputs when there are nodes for it."""
     caller.require(Action.COMPUTE_PREEMPT)
-    compute = _cluster(_find(house, workspace, name), "taken nodes from")
+    compute = _cluster(_find(context, workspace, name), "taken nodes from")
     if compute.priority is not Priority.LOW:
         raise InvalidCompute(
             f"The nodes of cluster {name!r} are dedicated: nobody takes them away.",
             hint="Make a cluster with vm_priority='lowpriority'.",
             cli_hint="Make a cluster with --priority lowpriority.",
         )
-    node = house.store.computes.preempt(compute, node_id, at=house.clock())
+    node = context.store.computes.preempt(compute, node_id, at=context.clock())
     if node.run_id:
-        _take_from(house, node)
-    _ring(house, compute)
+        _take_from(context, node)
+    _ring(context, compute)
     return node
 
 
-def _take_from(house: House, node: Node) -> None:
+def _take_from(context: Context, node: Node) -> None:
     """The run's agents hear of it as of a cancel."""
     for _ in range(_TRIES):
-        run = house.store.runs.get(node.run_id)
+        run = context.store.runs.get(node.run_id)
         if not run.status.holds_node or run.status is RunStatus.CANCEL_REQUESTED or run.ending:
             return
         words = f"Node {node.id} was taken away; it is ended there, and begins again on other nodes."
-        event = RunEvent(to=run.status, at=house.clock(), reason=Reason.PREEMPTED, message=words)
+        event = RunEvent(to=run.status, at=context.clock(), reason=Reason.PREEMPTED, message=words)
         try:
-            house.store.runs.apply(run.id, event)
+            context.store.runs.apply(run.id, event)
         except Conflict:  # it moved meanwhile
             continue
-        house.store.leases.touch(RUNS, run.id)
-        house.signals.ring(run_topic(run.id))
+        context.store.leases.touch(RUNS, run.id)
+        context.signals.notify(run_topic(run.id))
         return
 
 
-def why_queued(house: House, run: Run) -> str:
+def why_queued(context: Context, run: Run) -> str:
     """In words: what stands between a queued run and its node."""
     target = run.spec.target
-    compute = house.store.computes.get(run.workspace, target)
-    queue, running = house.store.computes.queue(compute)
-    engine = house.engines.get(compute.engine)
+    compute = context.store.computes.get(run.workspace, target)
+    queue, running = context.store.computes.queue(compute)
+    engine = context.engines.get(compute.engine)
     if engine is not None and engine.queues:
         return f"It is about to be put into the queue of engine {compute.engine}."
     ahead = queue.index(run.id) if run.id in queue else 0
@@ -185,7 +185,7 @@ def why_queued(house: House, run: Run) -> str:
             f"It asks for {run.spec.node_count} nodes, and cluster {target} has at most {compute.max_nodes} now; other "
             "runs go first until its limit is raised."
         )
-    load = house.store.computes.load(compute)
+    load = context.store.computes.load(compute)
     nodes, busy = len(load.nodes), _busy(load)
     towards = wanted(compute, busy, load.asked)
     if towards > nodes:
@@ -206,29 +206,29 @@ def why_queued(house: House, run: Run) -> str:
     return f"{words} ahead of it on cluster {target}, which has {nodes} of at most {compute.max_nodes} nodes."
 
 
-def _status(house: House, compute: Compute) -> ComputeStatus:
-    load, engine = house.store.computes.load(compute), house.engines.get(compute.engine)
+def _status(context: Context, compute: Compute) -> ComputeStatus:
+    load, engine = context.store.computes.load(compute), context.engines.get(compute.engine)
     makes_nodes, held = compute.kind is ComputeKind.CLUSTER, 0
-    running = len(load.held) if makes_nodes else house.store.runs.holding(compute.name)
+    running = len(load.held) if makes_nodes else context.store.runs.holding(compute.name)
     if engine is not None and engine.queues:
-        makes_nodes, held = False, _held(house, compute)
-        running = house.store.computes.queue(compute)[1] - held
+        makes_nodes, held = False, _held(context, compute)
+        running = context.store.computes.queue(compute)[1] - held
     return ComputeStatus(
         compute=compute,
         nodes=load.nodes,
         queued=load.waiting + held,
         running=running,
         wanted=wanted(compute, _busy(load), load.asked) if makes_nodes else 0,
-        machine=(engine and engine.capacity) or house.machine,
+        machine=(engine and engine.capacity) or context.machine,
     )
 
 
-def _held(house: House, compute: Compute) -> int:
+def _held(context: Context, compute: Compute) -> int:
     """Runs that the queue of the engine holds back."""
     query = RunQuery(
         workspace=compute.workspace, status=(RunStatus.PROVISIONING,), include_children=True, limit=_MOST_HELD
     )
-    runs = house.store.runs.list(query)
+    runs = context.store.runs.list(query)
     return sum(run.spec.target == compute.name and run.reason is Reason.WAITING_IN_QUEUE for run in runs)
 
 
@@ -242,30 +242,30 @@ def _check(spec: ComputeSpec) -> None:
     submissions.check_labels(spec.tags, {})
 
 
-def _engine_for(house: House, spec: ComputeSpec) -> str:
+def _engine_for(context: Context, spec: ComputeSpec) -> str:
     """The engine of a cluster that names none: the one that has its host, else the control plane's own."""
     host = spec.tags.get(HOST_TAG)
-    return next((name for name, engine in house.engines.items() if host in engine.hosts), house.engine)
+    return next((name for name, engine in context.engines.items() if host in engine.hosts), context.engine)
 
 
-def _hosts(house: House, engine: str) -> tuple[str, ...]:
-    return house.engines[engine].hosts if engine in house.engines else ()
+def _hosts(context: Context, engine: str) -> tuple[str, ...]:
+    return context.engines[engine].hosts if engine in context.engines else ()
 
 
-def _check_host(house: House, engine: str, spec: ComputeSpec) -> None:
+def _check_host(context: Context, engine: str, spec: ComputeSpec) -> None:
     """The one host that a target is to have is there."""
     if spec.max_nodes != 1:
         raise InvalidCompute(f"A target of one host has one node, got max_nodes={spec.max_nodes}.")
-    if spec.tags[HOST_TAG] not in _hosts(house, engine):
+    if spec.tags[HOST_TAG] not in _hosts(context, engine):
         raise ComputeNotFound(
             f"The control plane's file of hosts does not have {spec.tags[HOST_TAG]!r}.",
             hint="Add it there (docs/guides/compute.md), and start the control plane again: roost down; roost up.",
         )
 
 
-def _check_hosts(house: House, engine: str, max_nodes: int) -> None:
+def _check_hosts(context: Context, engine: str, max_nodes: int) -> None:
     """A node that is a host is one of those there are."""
-    hosts = _hosts(house, engine)
+    hosts = _hosts(context, engine)
     if hosts and max_nodes > len(hosts):
         raise InvalidCompute(
             f"The engine {engine!r} has {len(hosts)} host{'s' if len(hosts) != 1 else ''}, and the cluster is to have up to "
@@ -284,5 +284,5 @@ def _cluster(compute: Compute, deed: str) -> Compute:
     return compute
 
 
-def _ring(house: House, compute: Compute) -> None:
-    house.signals.ring(CONTROL, compute_topic(compute.workspace, compute.name))
+def _ring(context: Context, compute: Compute) -> None:
+    context.signals.notify(CONTROL, compute_topic(compute.workspace, compute.name))

@@ -13,7 +13,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Role
 from roost.domain.runs import Run
 from roost.services import datastores, scopes
-from roost.services.house import House
+from roost.services.context import Context
 
 
 class Reach:
@@ -58,29 +58,29 @@ class Reach:
         return path in self._plain
 
 
-def workspace_of(house: House, caller: Caller, workspace: str) -> str:
+def workspace_of(context: Context, caller: Caller, workspace: str) -> str:
     """The name of a workspace that is there. A run is told the same of one that is not there and of one that is not its own."""
-    scopes.require_workspace(house, caller, workspace)
-    return house.store.workspaces.get(names.workspace(workspace)).name
+    scopes.require_workspace(context, caller, workspace)
+    return context.store.workspaces.get(names.workspace(workspace)).name
 
 
-def datastore_of(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
-    return datastores.find(house, workspace_of(house, caller, workspace), name)
+def datastore_of(context: Context, caller: Caller, workspace: str, name: str) -> Datastore:
+    return datastores.find(context, workspace_of(context, caller, workspace), name)
 
 
-def reach(house: House, caller: Caller, datastore: Datastore) -> Reach:
+def reach(context: Context, caller: Caller, datastore: Datastore) -> Reach:
     """A person's is all of it."""
-    return Reach(caller, datastore, _declared(house, caller, datastore) if caller.is_run else [""])
+    return Reach(caller, datastore, _declared(context, caller, datastore) if caller.is_run else [""])
 
 
-def require_write(house: House, caller: Caller, datastore: Datastore, paths: Iterable[str]) -> None:
+def require_write(context: Context, caller: Caller, datastore: Datastore, paths: Iterable[str]) -> None:
     """A run writes below the places of its own outputs, and where its script said that it writes."""
     if not caller.is_run:
         return
-    run = scopes.run_in(house, caller, datastore.workspace)
-    filled = tuple(f"{each.path}/" for each in _filled(house, run) if each.datastore == datastore.name)
+    run = scopes.run_in(context, caller, datastore.workspace)
+    filled = tuple(f"{each.path}/" for each in _filled(context, run) if each.datastore == datastore.name)
     others = [path for path in paths if not path.startswith(filled)]
-    uses = house.store.datasets.uses_of_run(run.id) if others else ()
+    uses = context.store.datasets.uses_of_run(run.id) if others else ()
     for path in others:
         if not covers_writing(uses, datastore, path):
             Reach(caller, datastore, ()).refuse(path)
@@ -98,11 +98,11 @@ def covers_reading(run: Run, uses: Sequence[DataUse], datastore: Datastore, path
     return all(read.covers(path) for path in paths)
 
 
-def _declared(house: House, caller: Caller, datastore: Datastore) -> Iterator[str]:
-    run = scopes.run_in(house, caller, datastore.workspace)
-    uses = house.store.datasets.uses_of_run(run.id)
+def _declared(context: Context, caller: Caller, datastore: Datastore) -> Iterator[str]:
+    run = scopes.run_in(context, caller, datastore.workspace)
+    uses = context.store.datasets.uses_of_run(run.id)
     yield from _read(run, uses, datastore)
-    yield from (each.path for each in [*_filled(house, run), *_written(uses)] if each.datastore == datastore.name)
+    yield from (each.path for each in [*_filled(context, run), *_written(uses)] if each.datastore == datastore.name)
 
 
 def _read(run: Run, uses: Iterable[DataUse], datastore: Datastore) -> Iterator[str]:
@@ -120,8 +120,8 @@ def _written(uses: Iterable[DataUse]) -> Iterator[Source]:
             yield from use.definition.sources
 
 
-def _filled(house: House, run: Run) -> Iterator[Source]:
+def _filled(context: Context, run: Run) -> Iterator[Source]:
     """Where the run's outputs go."""
-    default = house.store.datastores.default(run.workspace) or DEFAULT
+    default = context.store.datastores.default(run.workspace) or DEFAULT
     for output in run.spec.outputs:
         yield Source(datastore=output.datastore or default, path=destination(output, run.id))

@@ -25,8 +25,8 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import Run, RunSpec
 from roost.services import data_access, datastores, stored_files, submissions
+from roost.services.context import Context
 from roost.services.data_access import Reach
-from roost.services.house import House
 from roost_job.data.dataset_types import is_saved
 
 MAX_DESCRIPTION = 20_000
@@ -73,20 +73,20 @@ class Declared:
     definition: Definition
 
 
-def register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
+def register(context: Context, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
     """The registered one and whether it is a new version. Its data is not looked at: it may come later. A run that registers one
     has it in its lineage as made."""
     caller.require(Action.DATASET_REGISTER)
-    dataset, is_new = _register(house, caller, workspace, name, new)
+    dataset, is_new = _register(context, caller, workspace, name, new)
     if caller.is_run:
-        _note(house, caller.run_id, Direction.OUTPUT, _label(dataset), dataset.definition, dataset.id)
+        _note(context, caller.run_id, Direction.OUTPUT, _label(dataset), dataset.definition, dataset.id)
     return dataset, is_new
 
 
-def _register(house: House, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
-    place = data_access.workspace_of(house, caller, workspace)
-    definition = _known(house, place, new.definition)
-    _require_sources(house, caller, place, definition)
+def _register(context: Context, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
+    place = data_access.workspace_of(context, caller, workspace)
+    definition = _known(context, place, new.definition)
+    _require_sources(context, caller, place, definition)
     submissions.check_labels(new.tags, {})
     _check_description(new.description)
     dataset = Dataset(
@@ -98,35 +98,35 @@ def _register(house: House, caller: Caller, workspace: str, name: str, new: NewD
         description=new.description,
         tags=dict(new.tags),
         user=caller.user,
-        created_at=house.clock(),
+        created_at=context.clock(),
     )
-    return house.store.datasets.register(dataset, new_version=new.create_new_version)
+    return context.store.datasets.register(dataset, new_version=new.create_new_version)
 
 
-def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Dataset:
+def get(context: Context, caller: Caller, workspace: str, name: str, version: int | None = None) -> Dataset:
     """The newest version when none is named. A run that asks has read it from then on, and may list it."""
     caller.require(Action.DATASET_READ)
-    place = data_access.workspace_of(house, caller, workspace)
-    return _read_by(house, caller, house.store.datasets.get(place, checked_name(name), version))
+    place = data_access.workspace_of(context, caller, workspace)
+    return _read_by(context, caller, context.store.datasets.get(place, checked_name(name), version))
 
 
-def by_id(house: House, caller: Caller, workspace: str, dataset_id: str) -> Dataset:
+def by_id(context: Context, caller: Caller, workspace: str, dataset_id: str) -> Dataset:
     caller.require(Action.DATASET_READ)
-    place = data_access.workspace_of(house, caller, workspace)
-    return _read_by(house, caller, house.store.datasets.by_id(place, dataset_id))
+    place = data_access.workspace_of(context, caller, workspace)
+    return _read_by(context, caller, context.store.datasets.by_id(place, dataset_id))
 
 
-def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
+def listing(context: Context, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
     """The newest of each by name, or all versions of one name, newest first. Those that were only saved have no name to list."""
     caller.require(Action.DATASET_READ)
-    place = data_access.workspace_of(house, caller, workspace)
+    place = data_access.workspace_of(context, caller, workspace)
     if name is not None:
-        return house.store.datasets.list(place, checked_name(name))
-    return [each for each in house.store.datasets.list(place) if not is_saved(each.name)]
+        return context.store.datasets.list(place, checked_name(name))
+    return [each for each in context.store.datasets.list(place) if not is_saved(each.name)]
 
 
 def annotate(
-    house: House,
+    context: Context,
     caller: Caller,
     workspace: str,
     dataset_id: str,
@@ -136,43 +136,45 @@ def annotate(
     description: str | None,
 ) -> Dataset:
     caller.require(Action.DATASET_CHANGE)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
+    place = context.store.workspaces.get(names.workspace(workspace)).name
     submissions.check_labels(tags, {})
     _check_description(description or "")
-    return house.store.datasets.annotate(place, dataset_id, tags=tags, remove_tags=remove_tags, description=description)
+    return context.store.datasets.annotate(
+        place, dataset_id, tags=tags, remove_tags=remove_tags, description=description
+    )
 
 
-def delete(house: House, caller: Caller, workspace: str, name: str) -> int:
+def delete(context: Context, caller: Caller, workspace: str, name: str) -> int:
     """All versions; how many. The data stays where it is, and what runs read of it stays with them."""
     caller.require(Action.DATASET_DELETE)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    return house.store.datasets.delete(place, checked_name(name))
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    return context.store.datasets.delete(place, checked_name(name))
 
 
 # ---- into files
 
 
 def items(
-    house: House, caller: Caller, workspace: str, definition: Definition, *, shared: bool, limit: int | None = None
+    context: Context, caller: Caller, workspace: str, definition: Definition, *, shared: bool, limit: int | None = None
 ) -> Listing:
     """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
     its sources are in; of several, below a folder of each datastore's name. InvalidInput where some of it is there and a path
     that it names is not: a part would be taken for the whole. With a `limit` only so many are handed out."""
     caller.require(Action.DATASET_READ)
-    place = data_access.workspace_of(house, caller, workspace)
-    wanted = _known(house, place, definition)
+    place = data_access.workspace_of(context, caller, workspace)
+    wanted = _known(context, place, definition)
     named = dict.fromkeys(source.datastore for source in wanted.sources if source.datastore)
-    stores = {name: datastores.find(house, place, name) for name in named}
+    stores = {name: datastores.find(context, place, name) for name in named}
     several = len(stores) > 1
     found: dict[int, Sequence[Item]] = {}
     odd: list[str] = []
     gone: list[str] = []
     for name, datastore in stores.items():
         paths = {at: source.path for at, source in enumerate(wanted.sources) if source.datastore == name}
-        reach = data_access.reach(house, caller, datastore)
-        below = _folder(house, reach, datastore, list(paths.values()))
+        reach = data_access.reach(context, caller, datastore)
+        below = _folder(context, reach, datastore, list(paths.values()))
         for at, path in paths.items():
-            some = stored_files.items_in(house, reach, datastore, path, shared=shared, below=below)
+            some = stored_files.items_in(context, reach, datastore, path, shared=shared, below=below)
             odd += some.odd
             gone += [] if some.items or some.odd or globs.is_pattern(path) else [f"{name}/{path}"]
             found[at] = [replace(each, name=f"{name}/{each.name}") for each in some.items] if several else some.items
@@ -188,28 +190,28 @@ def items(
     return Listing(items=tuple(shown), urls=urls, left_out=names.left_out(list(dict.fromkeys(odd))), count=len(once))
 
 
-def _folder(house: House, reach: Reach, datastore: Datastore, paths: Sequence[str]) -> str:
+def _folder(context: Context, reach: Reach, datastore: Datastore, paths: Sequence[str]) -> str:
     """The folder that all these are in: of a file the one that holds it."""
     folders = []
     for path in paths:
         base = globs.base(path)
-        if base and base == path and _is_file(house, reach, datastore, path):
+        if base and base == path and _is_file(context, reach, datastore, path):
             base = path.rpartition("/")[0]
         folders.append(base)
     return globs.common(folders)
 
 
-def _is_file(house: House, reach: Reach, datastore: Datastore, path: str) -> bool:
+def _is_file(context: Context, reach: Reach, datastore: Datastore, path: str) -> bool:
     if datastore.kind is DatastoreKind.HTTP:
         return True
     reach.require_listing(path)
-    return datastores.place_of(house, datastore).head(path) is not None
+    return datastores.place_of(context, datastore).head(path) is not None
 
 
 # ---- lineage
 
 
-def note_submitted(house: House, run: Run) -> None:
+def note_submitted(context: Context, run: Run) -> None:
     """What the run was submitted to read. Safe twice."""
     uses = [
         DataUse(
@@ -224,17 +226,17 @@ def note_submitted(house: House, run: Run) -> None:
         for each in run.spec.inputs
     ]
     if uses:
-        house.store.datasets.note(uses)
+        context.store.datasets.note(uses)
 
 
-def note_written(house: House, caller: Caller, run_id: str, name: str, written: Written) -> DataUse:
+def note_written(context: Context, caller: Caller, run_id: str, name: str, written: Written) -> DataUse:
     """An output is where it was to be: it is registered, when that was asked for, and stands in the run's lineage."""
     caller.require(Action.RUN_DECLARE_DATA)
-    run = house.store.runs.get(names.run_id(run_id))
+    run = context.store.runs.get(names.run_id(run_id))
     output = next((each for each in run.spec.outputs if each.name == name), None)
     if output is None:
         raise NotFound(f"Run {run_id} has no output {name!r}.")
-    store = datastores.find(house, run.workspace, output.datastore)
+    store = datastores.find(context, run.workspace, output.datastore)
     path = destination(output, run.id)
     given = globs.checked(written.path) or path
     if given != path and not given.startswith(f"{path}/"):
@@ -248,7 +250,7 @@ def note_written(house: House, caller: Caller, run_id: str, name: str, written: 
             tags=output.register_tags,
             create_new_version=True,
         )
-        dataset_id = _register(house, caller, run.workspace, output.register_as, new)[0].id
+        dataset_id = _register(context, caller, run.workspace, output.register_as, new)[0].id
     use = DataUse(
         run_id=run.id,
         direction=Direction.OUTPUT,
@@ -256,26 +258,26 @@ def note_written(house: House, caller: Caller, run_id: str, name: str, written: 
         definition=definition,
         mode=written.mode,
         dataset_id=dataset_id,
-        at=house.clock(),
+        at=context.clock(),
     )
-    house.store.datasets.note([use])
+    context.store.datasets.note([use])
     return use
 
 
-def declare(house: House, caller: Caller, run_id: str, declared: Declared) -> DataUse:
+def declare(context: Context, caller: Caller, run_id: str, declared: Declared) -> DataUse:
     """What a script asks for it declares by asking: its run reaches that from now on, and has it in its lineage. What it has
     declared already, or the folder of it, is not noted again. Safe twice."""
     caller.require(Action.RUN_DECLARE_DATA)
-    run = house.store.runs.get(names.run_id(run_id))
-    definition = _known(house, run.workspace, declared.definition)
+    run = context.store.runs.get(names.run_id(run_id))
+    definition = _known(context, run.workspace, declared.definition)
     paths: dict[str, list[str]] = {}
     for source in definition.sources:
         if source.datastore:
             paths.setdefault(source.datastore, []).append(source.path)
-    stores = [datastores.find(house, run.workspace, name) for name in paths]
+    stores = [datastores.find(context, run.workspace, name) for name in paths]
     if declared.direction is Direction.OUTPUT:
         _require_writable(definition, stores)
-    uses = house.store.datasets.uses_of_run(run.id)
+    uses = context.store.datasets.uses_of_run(run.id)
     if declared.direction is Direction.INPUT:
         known = all(data_access.covers_reading(run, uses, store, paths[store.name]) for store in stores)
     else:
@@ -285,7 +287,7 @@ def declare(house: House, caller: Caller, run_id: str, declared: Declared) -> Da
         direction=declared.direction,
         name=_places(definition),
         definition=definition,
-        at=house.clock(),
+        at=context.clock(),
     )
     if known and stores:
         return next((each for each in uses if (each.direction, each.name) == (use.direction, use.name)), use)
@@ -294,7 +296,7 @@ def declare(house: House, caller: Caller, run_id: str, declared: Declared) -> Da
             f"Run {run.id} has named {len(uses)} places in datastores one by one; {whereabouts(definition)} is one too many.",
             hint="Name a folder that they are in: it stands for all that is below it.",
         )
-    house.store.datasets.note([use])
+    context.store.datasets.note([use])
     return use
 
 
@@ -318,21 +320,21 @@ def _places(definition: Definition) -> str:
     return first
 
 
-def uses_of_run(house: House, caller: Caller, run_id: str) -> Sequence[DataUse]:
+def uses_of_run(context: Context, caller: Caller, run_id: str) -> Sequence[DataUse]:
     """Inputs first."""
     caller.require(Action.RUN_READ)
-    return house.store.datasets.uses_of_run(names.run_id(run_id))
+    return context.store.datasets.uses_of_run(names.run_id(run_id))
 
 
-def uses_of_dataset(house: House, caller: Caller, workspace: str, dataset_id: str) -> Sequence[DataUse]:
+def uses_of_dataset(context: Context, caller: Caller, workspace: str, dataset_id: str) -> Sequence[DataUse]:
     """Newest run first; of a version that is not registered any more too."""
     caller.require(Action.DATASET_TRACE)
-    house.store.workspaces.get(names.workspace(workspace))
-    found = house.store.datasets.uses_of_dataset(dataset_id, MAX_USES)
-    return [use for use in found if house.store.runs.get(use.run_id).workspace == workspace]
+    context.store.workspaces.get(names.workspace(workspace))
+    found = context.store.datasets.uses_of_dataset(dataset_id, MAX_USES)
+    return [use for use in found if context.store.runs.get(use.run_id).workspace == workspace]
 
 
-def check_run(house: House, caller: Caller, workspace: str, spec: RunSpec) -> None:
+def check_run(context: Context, caller: Caller, workspace: str, spec: RunSpec) -> None:
     """What a submission declares of data, before anything is made of it. A run's children reach no more than the run."""
     known: set[str] = set()
     for name in (*(each.name for each in spec.inputs), *(each.name for each in spec.outputs)):
@@ -345,45 +347,45 @@ def check_run(house: House, caller: Caller, workspace: str, spec: RunSpec) -> No
             raise InvalidInput(f"Two inputs or outputs of the run are named {name!r}.")
         known.add(name)
     for each in spec.inputs:
-        _require_sources(house, caller, workspace, _known(house, workspace, each.definition))
+        _require_sources(context, caller, workspace, _known(context, workspace, each.definition))
     for output in spec.outputs:
-        store = datastores.find(house, workspace, output.datastore)
+        store = datastores.find(context, workspace, output.datastore)
         if store.read_only:
             raise InvalidInput(f"Output {output.name!r} goes to datastore {output.datastore!r}, which is read only.")
         place = destination(output, "run")
         if output.path or not store.is_default:
-            data_access.require_write(house, caller, store, [f"{place}/"])
+            data_access.require_write(context, caller, store, [f"{place}/"])
         if output.register_as:
             checked_name(output.register_as)
 
 
-def _known(house: House, workspace: str, definition: Definition) -> Definition:
+def _known(context: Context, workspace: str, definition: Definition) -> Definition:
     """The definition, if it can be and its datastores are there."""
     made = checked(definition)
     for name in {source.datastore for source in made.sources if source.datastore}:
-        datastores.find(house, workspace, name)
+        datastores.find(context, workspace, name)
     return made
 
 
-def _require_sources(house: House, caller: Caller, workspace: str, definition: Definition) -> None:
+def _require_sources(context: Context, caller: Caller, workspace: str, definition: Definition) -> None:
     """A run hands on, by registering or to its children, only what it may read itself: of what it declared by a pattern single
     files, not a folder that the pattern's name is."""
     if not caller.is_run:
         return
     for name in {source.datastore for source in definition.sources if source.datastore}:
-        datastore = datastores.find(house, workspace, name)
-        reach = data_access.reach(house, caller, datastore)
+        datastore = datastores.find(context, workspace, name)
+        reach = data_access.reach(context, caller, datastore)
         for path in (source.path for source in definition.sources if source.datastore == name):
             reach.require_listing(path)
-            if not reach.covers(path) and not _is_file(house, reach, datastore, path):
+            if not reach.covers(path) and not _is_file(context, reach, datastore, path):
                 reach.refuse(path)
 
 
-def _read_by(house: House, caller: Caller, dataset: Dataset) -> Dataset:
+def _read_by(context: Context, caller: Caller, dataset: Dataset) -> Dataset:
     if caller.is_run:
-        known = house.store.datasets.uses_of_run(caller.run_id)
+        known = context.store.datasets.uses_of_run(caller.run_id)
         if not any(use.dataset_id == dataset.id and use.direction is Direction.INPUT for use in known):
-            _note(house, caller.run_id, Direction.INPUT, _label(dataset), dataset.definition, dataset.id)
+            _note(context, caller.run_id, Direction.INPUT, _label(dataset), dataset.definition, dataset.id)
     return dataset
 
 
@@ -391,16 +393,18 @@ def _label(dataset: Dataset) -> str:
     return f"{dataset.name}:{dataset.version}"
 
 
-def _note(house: House, run_id: str, direction: Direction, name: str, definition: Definition, dataset_id: str) -> None:
+def _note(
+    context: Context, run_id: str, direction: Direction, name: str, definition: Definition, dataset_id: str
+) -> None:
     use = DataUse(
         run_id=run_id,
         direction=direction,
         name=name,
         definition=definition,
         dataset_id=dataset_id,
-        at=house.clock(),
+        at=context.clock(),
     )
-    house.store.datasets.note([use])
+    context.store.datasets.note([use])
 
 
 def _check_description(text: str) -> None:

@@ -19,10 +19,10 @@ from roost.domain.datastores import (
 from roost.domain.errors import Forbidden, InvalidInput
 from roost.domain.people import Caller
 from roost.domain.permissions import Action
-from roost.objects.base import Place
-from roost.objects.folder import FolderPlace
+from roost.objects.base import Storage
+from roost.objects.folder import FolderStorage
 from roost.services import scopes, secrets, vault
-from roost.services.house import House
+from roost.services.context import Context
 
 DATA = "data"
 """In the home folder: what is in the datastores that every workspace has."""
@@ -37,16 +37,16 @@ class NewDatastore:
     overwrite: bool = False
 
 
-def register(house: House, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
+def register(context: Context, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
     """Nothing is asked of an object store: it may be out of reach today. A folder has to be there."""
     caller.require(Action.DATASTORE_REGISTER)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
+    place = context.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
         raise InvalidInput(f"{name!r} is the workspace's own datastore.", hint="Register it under another name.")
     settings = {key: value.strip() for key, value in new.settings.items() if value and value.strip()}
     credential = {key: value for key, value in new.credential.items() if value}
     checked_settings(new.kind, settings, credential)
-    settings = _checked_place(house, new.kind, settings)
+    settings = _checked_place(context, new.kind, settings)
     datastore = Datastore(
         workspace=place,
         name=name,
@@ -54,104 +54,104 @@ def register(house: House, caller: Caller, workspace: str, name: str, new: NewDa
         settings=settings,
         read_only=new.read_only or new.kind is DatastoreKind.HTTP,
         user=caller.user,
-        created_at=house.clock(),
+        created_at=context.clock(),
     )
-    _open(house, datastore, credential)  # settings that the library cannot make sense of are refused here
-    sealed = _seal(house, place, name, credential) if credential else None
-    made = house.store.datastores.put(datastore, sealed, overwrite=new.overwrite)
-    house.places.drop((place, name))
-    return _marked(house, made)
+    _open(context, datastore, credential)  # settings that the library cannot make sense of are refused here
+    sealed = _seal(context, place, name, credential) if credential else None
+    made = context.store.datastores.put(datastore, sealed, overwrite=new.overwrite)
+    context.places.drop((place, name))
+    return _marked(context, made)
 
 
-def get(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
+def get(context: Context, caller: Caller, workspace: str, name: str) -> Datastore:
     """With an empty name the workspace's default."""
     caller.require(Action.DATASTORE_READ)
-    scopes.require_workspace(house, caller, workspace)
-    return find(house, workspace, name)
+    scopes.require_workspace(context, caller, workspace)
+    return find(context, workspace, name)
 
 
-def find(house: House, workspace: str, name: str) -> Datastore:
+def find(context: Context, workspace: str, name: str) -> Datastore:
     """The same for other deeds, which have checked their own permission."""
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    wanted = checked_name(name) if name else house.store.datastores.default(place) or DEFAULT
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    wanted = checked_name(name) if name else context.store.datastores.default(place) or DEFAULT
     if wanted in OWN:
-        return _marked(house, _own(house, place, wanted))
-    return _marked(house, house.store.datastores.get(place, wanted))
+        return _marked(context, _own(context, place, wanted))
+    return _marked(context, context.store.datastores.get(place, wanted))
 
 
-def listing(house: House, caller: Caller, workspace: str) -> Sequence[Datastore]:
+def listing(context: Context, caller: Caller, workspace: str) -> Sequence[Datastore]:
     """Those that every workspace has, then by name."""
     caller.require(Action.DATASTORE_READ)
-    scopes.require_workspace(house, caller, workspace)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    found = [*(_own(house, place, name) for name in OWN), *house.store.datastores.list(place)]
-    return [_marked(house, each) for each in found]
+    scopes.require_workspace(context, caller, workspace)
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    found = [*(_own(context, place, name) for name in OWN), *context.store.datastores.list(place)]
+    return [_marked(context, each) for each in found]
 
 
-def unregister(house: House, caller: Caller, workspace: str, name: str) -> bool:
+def unregister(context: Context, caller: Caller, workspace: str, name: str) -> bool:
     """Whether it was there. What is in it stays where it is."""
     caller.require(Action.DATASTORE_DELETE)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
+    place = context.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
         raise InvalidInput(f"Datastore {name!r} is the workspace's own, and stays.")
-    house.places.drop((place, name))
-    return house.store.datastores.delete(place, name)
+    context.places.drop((place, name))
+    return context.store.datastores.delete(place, name)
 
 
-def set_default(house: House, caller: Caller, workspace: str, name: str) -> Datastore:
+def set_default(context: Context, caller: Caller, workspace: str, name: str) -> Datastore:
     caller.require(Action.DATASTORE_SET_DEFAULT)
-    found = find(house, workspace, checked_name(name))
+    found = find(context, workspace, checked_name(name))
     if found.read_only:
         raise InvalidInput(f"Datastore {name!r} is read only: what runs write could not be kept in it.")
-    house.store.datastores.set_default(found.workspace, name)
-    return _marked(house, found)
+    context.store.datastores.set_default(found.workspace, name)
+    return _marked(context, found)
 
 
 # ---- places
 
 
-def place_of(house: House, datastore: Datastore) -> Place:
+def place_of(context: Context, datastore: Datastore) -> Storage:
     """Kept open: a connection to an object store costs more to make than a question costs to ask."""
     key = (datastore.workspace, datastore.name)
-    known = house.places.get(key)
+    known = context.places.get(key)
     if known is not None and known[0] == datastore.created_at:
         return known[1]
-    place = _open(house, datastore, _credential(house, datastore))
-    house.places.put(key, (datastore.created_at, place))
+    place = _open(context, datastore, _credential(context, datastore))
+    context.places.put(key, (datastore.created_at, place))
     return place
 
 
-def _open(house: House, datastore: Datastore, credential: Mapping[str, str]) -> Place:
+def _open(context: Context, datastore: Datastore, credential: Mapping[str, str]) -> Storage:
     if datastore.kind is DatastoreKind.FOLDER:
-        home = Path(house.facts.home)
-        roots = None if house.data_roots is None else [home / DATA, *map(Path, house.data_roots)]
+        home = Path(context.facts.home)
+        roots = None if context.data_roots is None else [home / DATA, *map(Path, context.data_roots)]
         own, path = datastore.name in OWN, Path(datastore.settings["path"])
-        return FolderPlace(path, roots, home=home, own=own, read_only=datastore.read_only)
+        return FolderStorage(path, roots, home=home, own=own, read_only=datastore.read_only)
     if datastore.kind is DatastoreKind.HTTP:
-        return FolderPlace(Path(os.devnull), [])  # nothing is ever asked of it here
+        return FolderStorage(Path(os.devnull), [])  # nothing is ever asked of it here
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
 
     settings = dict(datastore.settings)
     if settings.get("endpoint"):  # again: an older version may have let it in, or the list have changed since
-        settings["endpoint"] = _checked_endpoint(house, settings["endpoint"])
+        settings["endpoint"] = _checked_endpoint(context, settings["endpoint"])
     return open_place(datastore.name, datastore.kind, settings, credential)
 
 
-def _own(house: House, workspace: str, name: str) -> Datastore:
-    folder = Path(house.facts.home) / DATA / workspace / name
+def _own(context: Context, workspace: str, name: str) -> Datastore:
+    folder = Path(context.facts.home) / DATA / workspace / name
     return Datastore(workspace=workspace, name=name, kind=DatastoreKind.FOLDER, settings={"path": str(folder)})
 
 
-def _marked(house: House, datastore: Datastore) -> Datastore:
-    default = house.store.datastores.default(datastore.workspace) or DEFAULT
+def _marked(context: Context, datastore: Datastore) -> Datastore:
+    default = context.store.datastores.default(datastore.workspace) or DEFAULT
     return replace(datastore, is_default=datastore.name == default)
 
 
-def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str]) -> dict[str, str]:
+def _checked_place(context: Context, kind: DatastoreKind, settings: Mapping[str, str]) -> dict[str, str]:
     """The settings, their addresses and folder such that this server may go there."""
     made = dict(settings)
     if kind is DatastoreKind.FOLDER:
-        made["path"] = _checked_folder(house, settings["path"])
+        made["path"] = _checked_folder(context, settings["path"])
     if kind is DatastoreKind.HTTP:
         made["url"] = _checked_web(settings["url"])
         if "?" in made["url"] or "#" in made["url"]:
@@ -159,7 +159,7 @@ def _checked_place(house: House, kind: DatastoreKind, settings: Mapping[str, str
     if settings.get("prefix"):
         made["prefix"] = names.path(settings["prefix"].strip("/"))
     if settings.get("endpoint"):
-        made["endpoint"] = _checked_endpoint(house, settings["endpoint"])
+        made["endpoint"] = _checked_endpoint(context, settings["endpoint"])
     return made
 
 
@@ -173,21 +173,21 @@ def _checked_web(url: str) -> str:
         raise InvalidInput(error.message.replace("the dataset", "the datastore"), hint=hint) from None
 
 
-def _checked_folder(house: House, path: str) -> str:
+def _checked_folder(context: Context, path: str) -> str:
     folder = os.path.normpath(os.path.expanduser(path))
     if not os.path.isabs(folder):
         raise InvalidInput(f"The folder of a datastore is an absolute path, got {path!r}.")
-    real, home = Path(os.path.realpath(folder)), Path(os.path.realpath(house.facts.home))
+    real, home = Path(os.path.realpath(folder)), Path(os.path.realpath(context.facts.home))
     if real.is_relative_to(home) or home.is_relative_to(real):
         where = "lies in" if real.is_relative_to(home) else "holds"
         raise Forbidden(
-            f"Folder {path!r} {where} the control plane's home {house.facts.home}, which has its token and its key.",
+            f"Folder {path!r} {where} the control plane's home {context.facts.home}, which has its token and its key.",
             hint="Give a folder of its own to the data.",
         )
-    if house.data_roots is None:
+    if context.data_roots is None:
         return _existing(folder)
-    if not any(real.is_relative_to(os.path.realpath(root)) for root in house.data_roots):
-        allowed = ", ".join(house.data_roots) or "none"
+    if not any(real.is_relative_to(os.path.realpath(root)) for root in context.data_roots):
+        allowed = ", ".join(context.data_roots) or "none"
         raise Forbidden(
             f"Folder {path!r} is outside those that this server may read.",
             hint=f"Folders under ROOST_DATA_ROOTS are allowed: {allowed}.",
@@ -204,10 +204,10 @@ def _existing(folder: str) -> str:
     return folder
 
 
-def _checked_endpoint(house: House, endpoint: str) -> str:
+def _checked_endpoint(context: Context, endpoint: str) -> str:
     """On a shared server only the providers' own and those that its settings name: it goes there with its own network."""
     address = object_hosts.read(endpoint)
-    known = house.data_endpoints
+    known = context.data_endpoints
     if known is None or address.of_a_provider or address.among(known):
         return str(address)
     raise Forbidden(
@@ -219,18 +219,18 @@ def _checked_endpoint(house: House, endpoint: str) -> str:
 # ---- credentials
 
 
-def _seal(house: House, workspace: str, name: str, credential: Mapping[str, str]) -> bytes:
-    first = secrets.nothing_sealed(house)
+def _seal(context: Context, workspace: str, name: str, credential: Mapping[str, str]) -> bytes:
+    first = secrets.nothing_sealed(context)
     return vault.seal(
-        secrets.key_file(house), workspace, _sealed_name(name), json.dumps(dict(credential)), may_make_key=first
+        secrets.key_file(context), workspace, _sealed_name(name), json.dumps(dict(credential)), may_make_key=first
     )
 
 
-def _credential(house: House, datastore: Datastore) -> dict[str, str]:
-    sealed = house.store.datastores.sealed(datastore.workspace, datastore.name)
+def _credential(context: Context, datastore: Datastore) -> dict[str, str]:
+    sealed = context.store.datastores.sealed(datastore.workspace, datastore.name)
     if sealed is None:
         return {}
-    opened = vault.unseal(secrets.key_file(house), datastore.workspace, _sealed_name(datastore.name), sealed)
+    opened = vault.unseal(secrets.key_file(context), datastore.workspace, _sealed_name(datastore.name), sealed)
     found: dict[str, str] = json.loads(opened)
     return found
 

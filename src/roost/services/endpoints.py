@@ -20,7 +20,7 @@ from roost.domain.permissions import Action
 from roost.domain.runs import RunStatus
 from roost.machine.ports import is_free
 from roost.services import files, fronts, replicas, secrets, submissions, vault
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL, endpoint_topic
 from roost.serving import keys as front_keys
 
@@ -66,22 +66,22 @@ class Log:
     """Whose it is, where it is not that of one that serves."""
 
 
-def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> tuple[Endpoint, bool]:
+def put(context: Context, caller: Caller, workspace: str, name: str, wish: Wish) -> tuple[Endpoint, bool]:
     """The endpoint, and whether it is new. Everything is checked before anything is changed; what serves goes on serving until
     what was asked for is ready."""
     caller.require(Action.ENDPOINT_DEPLOY)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    spec = _checked(house, place, checked_name(name), wish.spec)
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    spec = _checked(context, place, checked_name(name), wish.spec)
     for _ in range(_TRIES):
         try:
-            before = house.store.endpoints.standing(place, name)
+            before = context.store.endpoints.standing(place, name)
         except EndpointNotFound:
             if wish.update:
                 raise
             try:
-                return _create(house, caller, place, name, spec), True
+                return _create(context, caller, place, name, spec), True
             except EndpointConflict:
-                if wish.overwrite and is_there(house, place, name):
+                if wish.overwrite and is_there(context, place, name):
                     continue  # somebody else was quicker: theirs is replaced
                 raise
         if before.deleting:
@@ -101,20 +101,20 @@ def put(house: House, caller: Caller, workspace: str, name: str, wish: Wish) -> 
         former = [*([before.good] if before.good else []), *([] if failed else [before.endpoint.spec])]
         numbered, last = rules.numbered(spec, former, before.generations)
         with contextlib.suppress(EndpointConflict):  # somebody else was quicker: what counts is what is asked for last
-            after = house.store.endpoints.ask(
-                place, name, numbered, seen=before.asked, generations=last, at=house.clock()
+            after = context.store.endpoints.ask(
+                place, name, numbered, seen=before.asked, generations=last, at=context.clock()
             )
-            _ring(house, after)
+            _ring(context, after)
             return after, False
     raise EndpointConflict(f"Endpoint {name!r} is changed by others all the time.", hint="Try again in a moment.")
 
 
-def _create(house: House, caller: Caller, workspace: str, name: str, spec: EndpointSpec) -> Endpoint:
-    taken = house.store.endpoints.ports()
+def _create(context: Context, caller: Caller, workspace: str, name: str, spec: EndpointSpec) -> Endpoint:
+    taken = context.store.endpoints.ports()
     if spec.port and (spec.port in taken or not is_free(spec.port)):
         raise EndpointConflict(f"Port {spec.port} is taken.", hint="Give another, or none.")
     numbered, last = rules.numbered(spec, (), 0)
-    now = house.clock()
+    now = context.clock()
     endpoint = Endpoint(
         workspace=workspace,
         name=name,
@@ -124,86 +124,86 @@ def _create(house: House, caller: Caller, workspace: str, name: str, spec: Endpo
         created_at=now,
         updated_at=now,
     )
-    sealed = _seal(house, workspace, name, _Sealed.new())
-    made = house.store.endpoints.create(endpoint, sealed, generations=last)
-    _ring(house, made)
+    sealed = _seal(context, workspace, name, _Sealed.new())
+    made = context.store.endpoints.create(endpoint, sealed, generations=last)
+    _ring(context, made)
     return made
 
 
-def _checked(house: House, workspace: str, name: str, spec: EndpointSpec) -> EndpointSpec:
+def _checked(context: Context, workspace: str, name: str, spec: EndpointSpec) -> EndpointSpec:
     """With the full ids of its models; every version could be submitted as it is."""
     rules.checked(spec)
     submissions.check_labels(spec.tags, spec.properties)
     versions = []
     for version in spec.versions:
         submissions.check_labels(version.tags, {})
-        each_once = tuple(dict.fromkeys(replicas.full_ids(house, workspace, version.models)))
+        each_once = tuple(dict.fromkeys(replicas.full_ids(context, workspace, version.models)))
         full = replace(version, models=each_once)
-        replicas.check(house, workspace, name, full)
+        replicas.check(context, workspace, name, full)
         versions.append(full)
     return replace(spec, versions=tuple(versions))
 
 
-def get(house: House, caller: Caller, workspace: str, name: str) -> Endpoint:
+def get(context: Context, caller: Caller, workspace: str, name: str) -> Endpoint:
     caller.require(Action.ENDPOINT_READ)
-    return _find(house, workspace, name)
+    return _find(context, workspace, name)
 
 
-def _find(house: House, workspace: str, name: str) -> Endpoint:
+def _find(context: Context, workspace: str, name: str) -> Endpoint:
     """For other deeds, which have checked their own permission."""
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    return house.store.endpoints.get(place, checked_name(name))
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    return context.store.endpoints.get(place, checked_name(name))
 
 
-def listing(house: House, caller: Caller, workspace: str) -> Sequence[Endpoint]:
+def listing(context: Context, caller: Caller, workspace: str) -> Sequence[Endpoint]:
     """By name."""
     caller.require(Action.ENDPOINT_READ)
-    return house.store.endpoints.list(house.store.workspaces.get(names.workspace(workspace)).name)
+    return context.store.endpoints.list(context.store.workspaces.get(names.workspace(workspace)).name)
 
 
-def using(house: House, workspace: str, model_id: str) -> Sequence[str]:
+def using(context: Context, workspace: str, model_id: str) -> Sequence[str]:
     """Names of the endpoints that have the model."""
-    return house.store.endpoints.using(workspace, model_id)
+    return context.store.endpoints.using(workspace, model_id)
 
 
-def delete(house: House, caller: Caller, workspace: str, name: str) -> None:
+def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
     """It answers nothing from now on; its processes end, then its port and name are free again. Safe twice, until it is gone."""
     caller.require(Action.ENDPOINT_DELETE)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    standing = house.store.endpoints.standing(place, checked_name(name))
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    standing = context.store.endpoints.standing(place, checked_name(name))
     with contextlib.suppress(EndpointNotFound):  # it is on its way out already
-        house.store.endpoints.retire(place, name, at=house.clock())
-        _ring(house, standing.endpoint)
+        context.store.endpoints.retire(place, name, at=context.clock())
+        _ring(context, standing.endpoint)
 
 
-def is_there(house: House, workspace: str, name: str) -> bool:
+def is_there(context: Context, workspace: str, name: str) -> bool:
     try:
-        return bool(house.store.endpoints.standing(workspace, name))
+        return bool(context.store.endpoints.standing(workspace, name))
     except EndpointNotFound:
         return False
 
 
-def is_gone(house: House, caller: Caller, workspace: str, name: str) -> bool:
+def is_gone(context: Context, caller: Caller, workspace: str, name: str) -> bool:
     caller.require(Action.ENDPOINT_READ)
     try:
-        return not house.store.endpoints.standing(workspace, name).deleting
+        return not context.store.endpoints.standing(workspace, name).deleting
     except EndpointNotFound:
         return True
 
 
-def replicas_of(house: House, caller: Caller, workspace: str, name: str) -> list[Replica]:
+def replicas_of(context: Context, caller: Caller, workspace: str, name: str) -> list[Replica]:
     """Oldest first, with where their runs stand."""
     caller.require(Action.ENDPOINT_READ)
-    return _replicas(house, workspace, name)
+    return _replicas(context, workspace, name)
 
 
-def _replicas(house: House, workspace: str, name: str) -> list[Replica]:
-    endpoint = _find(house, workspace, name)
-    ready = _ready(house, endpoint)
+def _replicas(context: Context, workspace: str, name: str) -> list[Replica]:
+    endpoint = _find(context, workspace, name)
+    ready = _ready(context, endpoint)
     found = []
-    for replica in house.store.endpoints.replicas(endpoint.workspace, endpoint.name):
+    for replica in context.store.endpoints.replicas(endpoint.workspace, endpoint.name):
         with contextlib.suppress(NotFound):  # its run is about to be made
-            run = house.store.runs.get(replica.run_id)
+            run = context.store.runs.get(replica.run_id)
             shown = run.message if run.status.is_terminal else replicas.waits_for(run)
             is_ready = replica.socket in ready and not run.status.is_terminal
             words = "" if is_ready else shown
@@ -211,36 +211,38 @@ def _replicas(house: House, workspace: str, name: str) -> list[Replica]:
     return found
 
 
-def status(house: House, caller: Caller, workspace: str, name: str) -> dict[str, Any]:
+def status(context: Context, caller: Caller, workspace: str, name: str) -> dict[str, Any]:
     """What the front says of itself."""
     caller.require(Action.ENDPOINT_READ)
-    endpoint = _find(house, workspace, name)
-    said = fronts.status(_folder(house, endpoint))
+    endpoint = _find(context, workspace, name)
+    said = fronts.status(_folder(context, endpoint))
     return {"running": said is not None, **(said or {})}
 
 
-def logs(house: House, caller: Caller, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
+def logs(context: Context, caller: Caller, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
     """The last lines that a replica printed: the one that is named, else the one with which the last change failed, else each
     that serves, below its name where they are several, else the newest."""
     caller.require(Action.ENDPOINT_READ)
-    endpoint = _find(house, workspace, name)
+    endpoint = _find(context, workspace, name)
     if not 1 <= lines <= MAX_LINES:
         raise InvalidEndpoint(f"lines is 1 to {MAX_LINES}, got {lines}.")
-    found = _replicas(house, workspace, name)
+    found = _replicas(context, workspace, name)
     tellers = _tellers(endpoint, found, replica)
     if not tellers:
         return Log(text="", run_id="")
-    said = {each.run_id: _said(house, caller, endpoint, each, lines, MAX_LOG_BYTES // len(tellers)) for each in tellers}
+    said = {
+        each.run_id: _said(context, caller, endpoint, each, lines, MAX_LOG_BYTES // len(tellers)) for each in tellers
+    }
     note = "" if replica else _note(endpoint, tellers[-1], found)
     whole = "\n".join(f"Replica {run_id}:\n{text}" for run_id, text in said.items())
     run_id = tellers[-1].run_id
     return Log(text=whole if len(said) > 1 else said[run_id], run_id=run_id, note=note)
 
 
-def writes(house: House, caller: Caller, workspace: str, name: str, *, replica: str = "") -> list[str]:
+def writes(context: Context, caller: Caller, workspace: str, name: str, *, replica: str = "") -> list[str]:
     """The runs whose log `logs` would show, while they go on: they may have written what is not here yet."""
     caller.require(Action.ENDPOINT_READ)
-    tellers = _tellers(_find(house, workspace, name), _replicas(house, workspace, name), replica)
+    tellers = _tellers(_find(context, workspace, name), _replicas(context, workspace, name), replica)
     return [each.run_id for each in tellers if each.ready or each.status == RunStatus.RUNNING]
 
 
@@ -256,14 +258,14 @@ def _tellers(endpoint: Endpoint, found: Sequence[Replica], replica: str) -> list
     return named or sorted(serving or found, key=_telling)[0 if serving else -1 :]
 
 
-def _said(house: House, caller: Caller, endpoint: Endpoint, replica: Replica, lines: int, most: int) -> str:
+def _said(context: Context, caller: Caller, endpoint: Endpoint, replica: Replica, lines: int, most: int) -> str:
     try:
-        offset = max(0, files.size(house, caller, replica.run_id, STD_LOG) - most)
-        text = b"".join(files.read(house, caller, replica.run_id, STD_LOG, offset)).decode("utf-8", "replace")
+        offset = max(0, files.size(context, caller, replica.run_id, STD_LOG) - most)
+        text = b"".join(files.read(context, caller, replica.run_id, STD_LOG, offset)).decode("utf-8", "replace")
     except NotFound:
         text = ""
     if not text and not replica.ready:
-        text = f"{replica.message or endpoint.error}\n{_build_log(house, caller, replica.run_id)}".strip()
+        text = f"{replica.message or endpoint.error}\n{_build_log(context, caller, replica.run_id)}".strip()
     return "".join(text.splitlines(keepends=True)[-lines:])
 
 
@@ -278,11 +280,11 @@ def _note(endpoint: Endpoint, chosen: Replica, found: Sequence[Replica]) -> str:
     )
 
 
-def _build_log(house: House, caller: Caller, run_id: str) -> str:
+def _build_log(context: Context, caller: Caller, run_id: str) -> str:
     """What the build of a replica's environment has said; nothing when there is none."""
     with contextlib.suppress(NotFound):
-        offset = max(0, files.size(house, caller, run_id, BUILD_LOG) - MAX_LOG_BYTES)
-        return b"".join(files.read(house, caller, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
+        offset = max(0, files.size(context, caller, run_id, BUILD_LOG) - MAX_LOG_BYTES)
+        return b"".join(files.read(context, caller, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
     return ""
 
 
@@ -291,13 +293,13 @@ def _telling(replica: Replica) -> tuple[bool, float]:
 
 
 def records(
-    house: House, caller: Caller, workspace: str, name: str, *, limit: int, before: float | None = None
+    context: Context, caller: Caller, workspace: str, name: str, *, limit: int, before: float | None = None
 ) -> list[dict[str, Any]]:
     """The newest that were recorded, up to a time."""
     caller.require(Action.ENDPOINT_RECORD_READ)
     if not 1 <= limit <= MAX_RECORDS:
         raise InvalidEndpoint(f"limit is 1 to {MAX_RECORDS}, got {limit}.")
-    return fronts.records(_folder(house, _find(house, workspace, name)), limit, before)
+    return fronts.records(_folder(context, _find(context, workspace, name)), limit, before)
 
 
 # ---- keys
@@ -315,58 +317,58 @@ class _Sealed:
         return cls(primary=front_keys.new_key(), secondary=front_keys.new_key(), secret=front_keys.new_secret())
 
 
-def keys(house: House, caller: Caller, workspace: str, name: str) -> Keys:
+def keys(context: Context, caller: Caller, workspace: str, name: str) -> Keys:
     caller.require(Action.ENDPOINT_KEY_READ)
-    return _keys(house, _find(house, workspace, name))
+    return _keys(context, _find(context, workspace, name))
 
 
-def _keys(house: House, endpoint: Endpoint) -> Keys:
-    sealed = sealed_keys(house, endpoint)
+def _keys(context: Context, endpoint: Endpoint) -> Keys:
+    sealed = sealed_keys(context, endpoint)
     return Keys(primary=sealed.primary, secondary=sealed.secondary)
 
 
-def regenerate(house: House, caller: Caller, workspace: str, name: str, which: Which, key: str = "") -> Keys:
+def regenerate(context: Context, caller: Caller, workspace: str, name: str, which: Which, key: str = "") -> Keys:
     """Another key instead of this one: a given one, or a new one. The other stays good."""
     caller.require(Action.ENDPOINT_KEY_CHANGE)
-    endpoint = _find(house, workspace, name)
+    endpoint = _find(context, workspace, name)
     chosen = checked_key(key) if key else front_keys.new_key()
-    key_file = secrets.key_file(house)
+    key_file = secrets.key_file(context)
     about = endpoint.workspace, _sealed_name(endpoint.name)
 
     def renewed(sealed: bytes) -> bytes:
         opened = {**json.loads(vault.unseal(key_file, *about, sealed)), which.value.lower(): chosen}
         return vault.seal(key_file, *about, json.dumps(opened), may_make_key=False)
 
-    _ring(house, house.store.endpoints.annotate(endpoint.workspace, endpoint.name, renewed))
-    return _keys(house, endpoint)
+    _ring(context, context.store.endpoints.annotate(endpoint.workspace, endpoint.name, renewed))
+    return _keys(context, endpoint)
 
 
-def token(house: House, caller: Caller, workspace: str, name: str) -> Token:
+def token(context: Context, caller: Caller, workspace: str, name: str) -> Token:
     """For an endpoint that asks for tokens: one that is good for twelve hours."""
     caller.require(Action.ENDPOINT_TOKEN_CREATE)
-    endpoint = _find(house, workspace, name)
+    endpoint = _find(context, workspace, name)
     if endpoint.spec.auth is not Auth.TOKEN:
         raise InvalidEndpoint(
             f"Endpoint {name!r} takes no tokens.", hint="Deploy it with token_auth_enabled=True, or use its keys."
         )
-    now = house.clock()
-    minted = front_keys.mint(sealed_keys(house, endpoint).secret, endpoint.id, now + TOKEN_SECONDS)
+    now = context.clock()
+    minted = front_keys.mint(sealed_keys(context, endpoint).secret, endpoint.id, now + TOKEN_SECONDS)
     return Token(token=minted, expires_at=now + TOKEN_SECONDS, refresh_at=now + REFRESH_SECONDS)
 
 
-def sealed_keys(house: House, endpoint: Endpoint) -> _Sealed:
-    sealed = house.store.endpoints.standing(endpoint.workspace, endpoint.name).sealed
-    opened = vault.unseal(secrets.key_file(house), endpoint.workspace, _sealed_name(endpoint.name), sealed)
+def sealed_keys(context: Context, endpoint: Endpoint) -> _Sealed:
+    sealed = context.store.endpoints.standing(endpoint.workspace, endpoint.name).sealed
+    opened = vault.unseal(secrets.key_file(context), endpoint.workspace, _sealed_name(endpoint.name), sealed)
     return _Sealed(**json.loads(opened))
 
 
-def _seal(house: House, workspace: str, name: str, opened: _Sealed) -> bytes:
+def _seal(context: Context, workspace: str, name: str, opened: _Sealed) -> bytes:
     return vault.seal(
-        secrets.key_file(house),
+        secrets.key_file(context),
         workspace,
         _sealed_name(name),
         json.dumps(asdict(opened)),
-        may_make_key=secrets.nothing_sealed(house),
+        may_make_key=secrets.nothing_sealed(context),
     )
 
 
@@ -375,14 +377,14 @@ def _sealed_name(name: str) -> str:
     return f"endpoint/{name}"
 
 
-def _ready(house: House, endpoint: Endpoint) -> set[str]:
-    said = fronts.status(_folder(house, endpoint)) or {}
+def _ready(context: Context, endpoint: Endpoint) -> set[str]:
+    said = fronts.status(_folder(context, endpoint)) or {}
     return set(said.get("ready", ()))
 
 
-def _folder(house: House, endpoint: Endpoint) -> Path:
-    return fronts.folder_of(house.facts.home, endpoint.workspace, endpoint.name)
+def _folder(context: Context, endpoint: Endpoint) -> Path:
+    return fronts.folder_of(context.facts.home, endpoint.workspace, endpoint.name)
 
 
-def _ring(house: House, endpoint: Endpoint) -> None:
-    house.signals.ring(CONTROL, endpoint_topic(endpoint.workspace, endpoint.name))
+def _ring(context: Context, endpoint: Endpoint) -> None:
+    context.signals.notify(CONTROL, endpoint_topic(endpoint.workspace, endpoint.name))

@@ -16,7 +16,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import Reason, Run, RunStatus
 from roost.services import runs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL
 
 BUILDS_AT_ONCE = 2
@@ -38,28 +38,28 @@ class Outcome:
 
 
 def register(
-    house: House, caller: Caller, workspace: str, name: str, definition: Mapping[str, Any]
+    context: Context, caller: Caller, workspace: str, name: str, definition: Mapping[str, Any]
 ) -> tuple[Environment, bool]:
     """With its version, and whether that is new. What it asks for is looked at when it is used, not here; but a credential in
     the clear is not kept."""
     caller.require(Action.ENVIRONMENT_REGISTER)
-    house.store.workspaces.get(names.workspace(workspace))
+    context.store.workspaces.get(names.workspace(workspace))
     environments.own_name(name)
     if len(str(definition)) > MAX_DEFINITION:
         raise InvalidInput(f"The definition of {name!r} is larger than {MAX_DEFINITION} characters.")
     recipes.refuse_credentials(definition)
     kept = {key: value for key, value in definition.items() if key not in ("name", "version")}
     made = Environment(
-        workspace=workspace, name=name, version="", definition=kept, user=caller.user, created_at=house.clock()
+        workspace=workspace, name=name, version="", definition=kept, user=caller.user, created_at=context.clock()
     )
-    return house.store.environments.register(made)
+    return context.store.environments.register(made)
 
 
-def get(house: House, caller: Caller, workspace: str, name: str, version: str | None = None) -> Environment:
+def get(context: Context, caller: Caller, workspace: str, name: str, version: str | None = None) -> Environment:
     caller.require(Action.ENVIRONMENT_READ)
-    house.store.workspaces.get(names.workspace(workspace))
+    context.store.workspaces.get(names.workspace(workspace))
     try:
-        return house.store.environments.get(workspace, environments.name(name), version)
+        return context.store.environments.get(workspace, environments.name(name), version)
     except NotFound as missing:
         if name.lower().startswith(environments.RESERVED):
             hint = (
@@ -69,11 +69,11 @@ def get(house: House, caller: Caller, workspace: str, name: str, version: str | 
         raise
 
 
-def listing(house: House, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Environment]:
+def listing(context: Context, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Environment]:
     """The newest of each name; of one name every version, newest first."""
     caller.require(Action.ENVIRONMENT_READ)
-    house.store.workspaces.get(names.workspace(workspace))
-    return house.store.environments.list(workspace, environments.name(name) if name is not None else None)
+    context.store.workspaces.get(names.workspace(workspace))
+    return context.store.environments.list(workspace, environments.name(name) if name is not None else None)
 
 
 def recipe_of(run: Run) -> recipes.Recipe | None:
@@ -82,51 +82,51 @@ def recipe_of(run: Run) -> recipes.Recipe | None:
     return recipes.recipe(use.definition, run.spec.docker) if use is not None else None
 
 
-def standing(house: House, run: Run) -> Build | None:
+def standing(context: Context, run: Run) -> Build | None:
     """Where the build of a run's environment stands; None when there is nothing to build. One that was submitted with a lock is
     installed from it, and that build stands by itself."""
     recipe = recipe_of(run)
     if recipe is None:
         return None
     if run.spec.environment is not None and run.spec.environment.archive:
-        return house.store.environments.build(_key(house, run, recipe), _platform())
-    known = _known(house, recipe)
+        return context.store.environments.build(_key(context, run, recipe), _platform())
+    known = _known(context, recipe)
     own = run.spec.environment.lock if run.spec.environment is not None else ""
-    return known if own in ("", known.lock) else _build(house, own)
+    return known if own in ("", known.lock) else _build(context, own)
 
 
-def index_lock(house: House, run: Run) -> str:
+def index_lock(context: Context, run: Run) -> str:
     """Blob of the lock that a package index gave for the conda packages of a run's environment, however long ago; empty for
     none."""
     recipe = recipe_of(run)
-    return _build(house, recipe.index_key).lock if recipe is not None and recipe.packages else ""
+    return _build(context, recipe.index_key).lock if recipe is not None and recipe.packages else ""
 
 
-def _key(house: House, run: Run, recipe: recipes.Recipe) -> str:
+def _key(context: Context, run: Run, recipe: recipes.Recipe) -> str:
     """What a run's build is known by: its recipe, or the lock that it was submitted with; one that keeps the files of a lock
     stands beside it."""
     if run.spec.environment is not None and run.spec.environment.archive:
         return f"{_ARCHIVE}{run.spec.environment.lock}"
-    return (run.spec.environment.lock if run.spec.environment is not None else "") or _recipe_key(house, recipe)
+    return (run.spec.environment.lock if run.spec.environment is not None else "") or _recipe_key(context, recipe)
 
 
-def _recipe_key(house: House, recipe: recipes.Recipe) -> str:
-    return recipe.index_key if recipe.packages and house.conda_packages == INDEX_FIRST else recipe.key
+def _recipe_key(context: Context, recipe: recipes.Recipe) -> str:
+    return recipe.index_key if recipe.packages and context.conda_packages == INDEX_FIRST else recipe.key
 
 
-def _known(house: House, recipe: recipes.Recipe, *, however_old: bool = False) -> Build:
+def _known(context: Context, recipe: recipes.Recipe, *, however_old: bool = False) -> Build:
     """Where the build of a recipe stands. A lock whose conda packages are from a package index counts for as long as its channels
     are taken to be out of reach; after that an agent asks them again."""
-    build = _build(house, _recipe_key(house, recipe))
-    if build.lock or not recipe.packages or house.conda_packages != INDEX_IF_UNREACHABLE:
+    build = _build(context, _recipe_key(context, recipe))
+    if build.lock or not recipe.packages or context.conda_packages != INDEX_IF_UNREACHABLE:
         return build
-    instead = _build(house, recipe.index_key)
-    out_of_reach = not build.message and house.clock() - build.failed_at < AWAY_SECONDS
+    instead = _build(context, recipe.index_key)
+    out_of_reach = not build.message and context.clock() - build.failed_at < AWAY_SECONDS
     return instead if instead.lock and (out_of_reach or however_old) else build
 
 
 def look_up(
-    house: House,
+    context: Context,
     caller: Caller,
     workspace: str,
     definition: Mapping[str, Any],
@@ -137,76 +137,76 @@ def look_up(
     """Where the build of a definition stands. With `forget` its lock is not known any more: whoever needs it next has it
     resolved anew. Runs that were installed from it keep it."""
     caller.require(Action.BUILD_LOOK_UP)
-    house.store.workspaces.get(names.workspace(workspace))
+    context.store.workspaces.get(names.workspace(workspace))
     recipe = recipes.recipe(definition, docker)
     if recipe is None:
         raise InvalidInput("There is nothing to build: its packages are managed by the user.")
     if forget:
         for key in (recipe.key, recipe.index_key):
-            house.store.environments.forget_lock(key, _platform())
-    return _known(house, recipe, however_old=True)
+            context.store.environments.forget_lock(key, _platform())
+    return _known(context, recipe, however_old=True)
 
 
-def renew(house: House, run: Run) -> None:
+def renew(context: Context, run: Run) -> None:
     """A new run that keeps the files of a lock looks after them once more, whatever an earlier one has found."""
     if run.spec.environment is not None and run.spec.environment.archive and (recipe := recipe_of(run)) is not None:
-        house.store.environments.forget_lock(_key(house, run, recipe), _platform())
+        context.store.environments.forget_lock(_key(context, run, recipe), _platform())
 
 
-def claim(house: House, run: Run, build: Build) -> Build:
+def claim(context: Context, run: Run, build: Build) -> Build:
     """Lets this run's agent build it, if nobody does; either way where it stands then."""
-    known = house.store.environments.build(build.key, build.platform).lock
-    lost = known if known and house.blobs.size(known) is None else ""
-    return house.store.environments.claim_build(build.key, build.platform, run.id, BUILDS_AT_ONCE, lost=lost)
+    known = context.store.environments.build(build.key, build.platform).lock
+    lost = known if known and context.blobs.size(known) is None else ""
+    return context.store.environments.claim_build(build.key, build.platform, run.id, BUILDS_AT_ONCE, lost=lost)
 
 
-def keep_lock(house: House, run: Run, lock: str) -> None:
+def keep_lock(context: Context, run: Run, lock: str) -> None:
     """The lock becomes a file of the run: what it is installed from, now and when it is repeated."""
-    size = house.blobs.size(lock) or 0
-    house.store.files.put(run.id, [RunFile(path=LOCK_FILE, blob=lock, size=size, modified_at=house.clock())])
+    size = context.blobs.size(lock) or 0
+    context.store.files.put(run.id, [RunFile(path=LOCK_FILE, blob=lock, size=size, modified_at=context.clock())])
 
 
-def lock_of(house: House, run: Run) -> str:
+def lock_of(context: Context, run: Run) -> str:
     """The lock that this run is installed from; empty for none."""
     if recipe_of(run) is None:
         return ""
-    return house.store.files.get(run.id, LOCK_FILE).blob
+    return context.store.files.get(run.id, LOCK_FILE).blob
 
 
-def end_build(house: House, caller: Caller, run_id: str, said: Outcome) -> Run:
+def end_build(context: Context, caller: Caller, run_id: str, said: Outcome) -> Run:
     """A build agent has built what its run needs, or could not. All who waited for it are looked at again."""
     caller.require(Action.BUILD_REPORT)
-    run = house.store.runs.get(names.run_id(run_id))
+    run = context.store.runs.get(names.run_id(run_id))
     recipe = recipe_of(run)
     if recipe is None or run.status is not RunStatus.PREPARING:
         raise Conflict(f"Run {run_id} is {run.status.value} and has no environment to be built.")
     if said.lock:
-        if house.blobs.size(names.blob(said.lock)) is None:
+        if context.blobs.size(names.blob(said.lock)) is None:
             raise InvalidInput(f"The lock {said.lock} is not here.", hint="Put the blob first.")
-        _keep(house, _key(house, run, recipe), recipe, said)
+        _keep(context, _key(context, run, recipe), recipe, said)
     else:
         words = said.message[-MAX_WORDS:] or "The environment could not be built."
-        house.store.environments.end_build(_key(house, run, recipe), _platform(), at=house.clock(), message=words)
-        run, _ = runs.move(house, run_id, RunStatus.FAILED, Reason.ENVIRONMENT_FAILED, words)
-    house.store.runs.touch_all(RunStatus.PREPARING)
-    house.signals.ring(CONTROL)
+        context.store.environments.end_build(_key(context, run, recipe), _platform(), at=context.clock(), message=words)
+        run, _ = runs.move(context, run_id, RunStatus.FAILED, Reason.ENVIRONMENT_FAILED, words)
+    context.store.runs.touch_all(RunStatus.PREPARING)
+    context.signals.notify(CONTROL)
     return run
 
 
-def _keep(house: House, key: str, recipe: recipes.Recipe, said: Outcome) -> None:
+def _keep(context: Context, key: str, recipe: recipes.Recipe, said: Outcome) -> None:
     """The lock is known from now on, by how it was made: one from a package index stands beside the place of one from channels,
     which is noted as tried without success."""
     if said.from_index and key == recipe.key:
-        house.store.environments.end_build(recipe.index_key, _platform(), lock=said.lock)
-        house.store.environments.end_build(key, _platform(), at=house.clock())
+        context.store.environments.end_build(recipe.index_key, _platform(), lock=said.lock)
+        context.store.environments.end_build(key, _platform(), at=context.clock())
     else:
-        house.store.environments.end_build(key, _platform(), lock=said.lock)
+        context.store.environments.end_build(key, _platform(), lock=said.lock)
 
 
-def _build(house: House, key: str) -> Build:
+def _build(context: Context, key: str) -> Build:
     """A lock whose blob is gone is as good as none: it is made again."""
-    build = house.store.environments.build(key, _platform())
-    if build.lock and house.blobs.size(build.lock) is None:
+    build = context.store.environments.build(key, _platform())
+    if build.lock and context.blobs.size(build.lock) is None:
         return Build(key=build.key, platform=build.platform)
     return build
 

@@ -9,7 +9,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.workspaces import Experiment
 from roost.services import submissions
-from roost.services.house import House
+from roost.services.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,49 +21,49 @@ class Changes:
     archived: bool | None = None
 
 
-def ensure(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+def ensure(context: Context, caller: Caller, workspace: str, name: str) -> Experiment:
     caller.require(Action.EXPERIMENT_CREATE)
-    return _ensure(house, caller, workspace, name)
+    return _ensure(context, caller, workspace, name)
 
 
-def _ensure(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+def _ensure(context: Context, caller: Caller, workspace: str, name: str) -> Experiment:
     names.experiment(name)
-    house.store.workspaces.get(names.workspace(workspace))
-    return house.store.experiments.ensure(
-        Experiment(id=str(uuid.uuid4()), workspace=workspace, name=name, user=caller.user, created_at=house.clock())
+    context.store.workspaces.get(names.workspace(workspace))
+    return context.store.experiments.ensure(
+        Experiment(id=str(uuid.uuid4()), workspace=workspace, name=name, user=caller.user, created_at=context.clock())
     )
 
 
-def active(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+def active(context: Context, caller: Caller, workspace: str, name: str) -> Experiment:
     """The experiment that a new run goes to: made if there is none, taken out again if it was put away."""
-    found = _ensure(house, caller, workspace, name)
-    return house.store.experiments.archive(workspace, name, None) if found.archived_at is not None else found
+    found = _ensure(context, caller, workspace, name)
+    return context.store.experiments.archive(workspace, name, None) if found.archived_at is not None else found
 
 
-def get(house: House, caller: Caller, workspace: str, name: str) -> Experiment:
+def get(context: Context, caller: Caller, workspace: str, name: str) -> Experiment:
     caller.require(Action.EXPERIMENT_READ)
-    return house.store.experiments.get(names.workspace(workspace), names.experiment(name))
+    return context.store.experiments.get(names.workspace(workspace), names.experiment(name))
 
 
-def listing(house: House, caller: Caller, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
+def listing(context: Context, caller: Caller, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
     """By name; with `replicas` also those that never held anything but an endpoint's replicas."""
     caller.require(Action.EXPERIMENT_READ)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    return house.store.experiments.list(place, replicas=replicas)
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    return context.store.experiments.list(place, replicas=replicas)
 
 
-def change(house: House, caller: Caller, workspace: str, name: str, changes: Changes) -> Experiment:
+def change(context: Context, caller: Caller, workspace: str, name: str, changes: Changes) -> Experiment:
     caller.require(Action.EXPERIMENT_CHANGE)
-    found = house.store.experiments.get(names.workspace(workspace), names.experiment(name))
+    found = context.store.experiments.get(names.workspace(workspace), names.experiment(name))
     submissions.check_labels(changes.tags, {})
     if changes.tags or changes.remove_tags:
-        found = house.store.experiments.annotate(workspace, name, tags=changes.tags, remove_tags=changes.remove_tags)
+        found = context.store.experiments.annotate(workspace, name, tags=changes.tags, remove_tags=changes.remove_tags)
     if changes.archived is not None and changes.archived != (found.archived_at is not None):
-        found = house.store.experiments.archive(workspace, name, house.clock() if changes.archived else None)
+        found = context.store.experiments.archive(workspace, name, context.clock() if changes.archived else None)
     return found
 
 
-def delete(house: House, caller: Caller, workspace: str, name: str) -> None:
+def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
     """One that has runs is refused: deleting it would lose them."""
     caller.require(Action.EXPERIMENT_DELETE)
-    house.store.experiments.delete(names.workspace(workspace), names.experiment(name))
+    context.store.experiments.delete(names.workspace(workspace), names.experiment(name))

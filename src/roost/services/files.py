@@ -10,7 +10,7 @@ from roost.domain.files import ALIASES, RunFile
 from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.services import rank_logs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import run_topic
 from roost_job.listing import some
 
@@ -23,22 +23,22 @@ def real_path(path: str) -> str:
     return ALIASES.get(checked, checked)
 
 
-def listing(house: House, caller: Caller, run_id: str, prefix: str = "") -> list[RunFile]:
+def listing(context: Context, caller: Caller, run_id: str, prefix: str = "") -> list[RunFile]:
     """By path; live streams have an empty blob."""
     caller.require(Action.FILE_READ)
-    return _listing(house, run_id, prefix)
+    return _listing(context, run_id, prefix)
 
 
-def _listing(house: House, run_id: str, prefix: str = "") -> list[RunFile]:
-    house.store.runs.get(names.run_id(run_id))
+def _listing(context: Context, run_id: str, prefix: str = "") -> list[RunFile]:
+    context.store.runs.get(names.run_id(run_id))
     folder = names.path(prefix) if prefix else ""
     # Streams are read first: one that is sealed in between is then found among the files, and stands there once.
-    live = [name for name in house.store.streams.names(run_id) if _under(name, folder)]
-    sealed = house.store.files.list(run_id, folder)
+    live = [name for name in context.store.streams.names(run_id) if _under(name, folder)]
+    sealed = context.store.files.list(run_id, folder)
     known = {file.path for file in sealed}
-    now = house.clock()
+    now = context.clock()
     streams = [
-        RunFile(path=name, blob="", size=house.store.streams.size(run_id, name) or 0, modified_at=now)
+        RunFile(path=name, blob="", size=context.store.streams.size(run_id, name) or 0, modified_at=now)
         for name in live
         if name not in known
     ]
@@ -49,71 +49,71 @@ def _under(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(folder + "/")
 
 
-def put(house: House, caller: Caller, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> int:
+def put(context: Context, caller: Caller, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> int:
     """Adds files whose blobs are here. Streams of the same names are sealed by it: their rows go once the files stand. Where two
     nodes of a run have other content under one path, both are kept, and the run's log says where."""
     caller.require(Action.FILE_WRITE)
-    house.store.runs.get(names.run_id(run_id))
-    checked = [_checked(house, file) for file in files]
-    for path, place in house.store.files.put(run_id, checked, node_rank=node_rank).items():
-        rank_logs.say(house, run_id, f"Two nodes have made {path!r}; the later one's is kept as {place!r}.")
-    sealed = sorted({file.path for file in checked} & set(house.store.streams.names(run_id)))
+    context.store.runs.get(names.run_id(run_id))
+    checked = [_checked(context, file) for file in files]
+    for path, place in context.store.files.put(run_id, checked, node_rank=node_rank).items():
+        rank_logs.say(context, run_id, f"Two nodes have made {path!r}; the later one's is kept as {place!r}.")
+    sealed = sorted({file.path for file in checked} & set(context.store.streams.names(run_id)))
     if sealed:
         for path in sealed:
-            rank_logs.merge_rest(house, run_id, path)
-        house.store.streams.drop(run_id, sealed)
-    house.signals.ring(run_topic(run_id))
+            rank_logs.merge_rest(context, run_id, path)
+        context.store.streams.drop(run_id, sealed)
+    context.signals.notify(run_topic(run_id))
     return len(checked)
 
 
-def _checked(house: House, file: RunFile) -> RunFile:
+def _checked(context: Context, file: RunFile) -> RunFile:
     path = names.path(file.path)
     if path in ALIASES:
         raise InvalidInput(f"Path {path!r} is another name of {ALIASES[path]!r}.", hint="Put the file under that name.")
     if not math.isfinite(file.modified_at):
         raise InvalidInput(f"The time of file {path!r} must be a number of seconds, got {file.modified_at}.")
-    size = house.blobs.keep(names.blob(file.blob))
+    size = context.blobs.keep(names.blob(file.blob))
     if size is None:
         raise InvalidInput(f"File {path!r} names blob {file.blob}, which is not here.", hint="Put the blob first.")
     return replace(file, path=path, size=size)
 
 
-def size(house: House, caller: Caller, run_id: str, path: str) -> int:
+def size(context: Context, caller: Caller, run_id: str, path: str) -> int:
     """Bytes of a file, a live stream's so far; NotFound when there is no such file."""
     caller.require(Action.FILE_READ)
-    house.store.runs.get(names.run_id(run_id))
+    context.store.runs.get(names.run_id(run_id))
     place = real_path(path)
-    live = house.store.streams.size(run_id, place)
-    return live if live is not None else _file(house, run_id, place).size
+    live = context.store.streams.size(run_id, place)
+    return live if live is not None else _file(context, run_id, place).size
 
 
 def read(
-    house: House, caller: Caller, run_id: str, path: str, offset: int = 0, limit: int | None = None
+    context: Context, caller: Caller, run_id: str, path: str, offset: int = 0, limit: int | None = None
 ) -> Iterator[bytes]:
     """The bytes, piece by piece; of a live stream those that are there now."""
     caller.require(Action.FILE_READ)
     place = real_path(path)
-    live = house.store.streams.size(run_id, place)
+    live = context.store.streams.size(run_id, place)
     if live is None:
-        return house.blobs.open(_file(house, run_id, place).blob, offset, limit)
+        return context.blobs.open(_file(context, run_id, place).blob, offset, limit)
     end = live if limit is None else min(live, offset + limit)
-    return _read_live(house, run_id, place, offset, end)
+    return _read_live(context, run_id, place, offset, end)
 
 
-def _read_live(house: House, run_id: str, path: str, offset: int, end: int) -> Iterator[bytes]:
+def _read_live(context: Context, run_id: str, path: str, offset: int, end: int) -> Iterator[bytes]:
     while offset < end:
-        piece = house.store.streams.read(run_id, path, offset, min(PIECE, end - offset))
+        piece = context.store.streams.read(run_id, path, offset, min(PIECE, end - offset))
         if not piece:  # sealed while we read: the rest is in the blob, byte for byte
-            yield from house.blobs.open(_file(house, run_id, path).blob, offset, end - offset)
+            yield from context.blobs.open(_file(context, run_id, path).blob, offset, end - offset)
             return
         offset += len(piece)
         yield piece
 
 
-def _file(house: House, run_id: str, path: str) -> RunFile:
+def _file(context: Context, run_id: str, path: str) -> RunFile:
     try:
-        return house.store.files.get(run_id, path)
+        return context.store.files.get(run_id, path)
     except NotFound:
-        there = [file.path for file in _listing(house, run_id)]
+        there = [file.path for file in _listing(context, run_id)]
         hint = f"It has: {some(there, 20)}." if there else "It has no files yet."
         raise NotFound(f"Run {run_id} has no file {path!r}.", hint=hint) from None

@@ -1,5 +1,5 @@
 """Wishes that an agent send what its run has written by now, at once: made by who reads the log, heard in the agent's heartbeat,
-answered in its next one. They live in this process, as the bells do; one that nobody answers is given up by who made it.
+answered in its next one. They live in this process, as the listeners do; one that nobody answers is given up by who made it.
 """
 
 import secrets
@@ -7,7 +7,7 @@ import threading
 
 
 class Flushes:
-    """Safe from any thread. Who makes a wish or answers one rings the run's bell."""
+    """Safe from any thread. Who makes a wish or answers one rings the run's listener."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

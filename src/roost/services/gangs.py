@@ -14,7 +14,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import ENDINGS, Reason, Run, RunStatus
 from roost.services import runs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.runs import Report
 from roost.services.signals import CONTROL, gang_topic, run_topic
 from roost.store.base import RUNS, Command
@@ -45,102 +45,102 @@ class MemberReport(Report):
     """It runs, with no process that the run goes on for."""
 
 
-def members(house: House, caller: Caller, run_id: str) -> Sequence[Member]:
+def members(context: Context, caller: Caller, run_id: str) -> Sequence[Member]:
     caller.require(Action.GANG_READ)
-    runs.find(house, run_id)
-    return house.store.gangs.members(run_id)
+    runs.find(context, run_id)
+    return context.store.gangs.members(run_id)
 
 
-def meet(house: House, caller: Caller, run_id: str, node_rank: int, said: Meeting) -> Sequence[Member]:
+def meet(context: Context, caller: Caller, run_id: str, node_rank: int, said: Meeting) -> Sequence[Member]:
     """A member is ready; all of them, to see who else is."""
     caller.require(Action.RUN_REPORT)
     if len(said.ports) > MAX_PORTS or not all(1 <= port <= 65535 for port in said.ports):
         raise InvalidInput(f"At most {MAX_PORTS} ports of 1 to 65535 can be brought, got {list(said.ports)[:20]}.")
-    now = house.clock()
-    there = _member(house, run_id, node_rank)
+    now = context.clock()
+    there = _member(context, run_id, node_rank)
     if there.phase in (Phase.GIVEN, Phase.PREPARING):
-        everyone = house.store.gangs.update(
+        everyone = context.store.gangs.update(
             run_id, node_rank, phase=Phase.MET, ports=said.ports, heard_at=now, attempt=said.attempt
         )
-        house.signals.ring(gang_topic(run_id))
+        context.signals.notify(gang_topic(run_id))
         return everyone
-    return house.store.gangs.members(run_id)
+    return context.store.gangs.members(run_id)
 
 
-def heartbeat(house: House, caller: Caller, run_id: str, node_rank: int, attempt: int = 0) -> Run:
+def heartbeat(context: Context, caller: Caller, run_id: str, node_rank: int, attempt: int = 0) -> Run:
     """A member lives. A run that was given up as silent goes on where it was. One of an earlier attempt counts for nothing."""
     caller.require(Action.RUN_REPORT)
-    run = runs.find(house, run_id)
+    run = runs.find(context, run_id)
     if attempt and attempt != run.attempt:
         return run
-    first = _member(house, run_id, node_rank).phase is Phase.GIVEN
-    now = house.clock()
+    first = _member(context, run_id, node_rank).phase is Phase.GIVEN
+    now = context.clock()
     if first:
-        house.store.gangs.update(run_id, node_rank, heard_at=now, phase=Phase.PREPARING, attempt=attempt)
+        context.store.gangs.update(run_id, node_rank, heard_at=now, phase=Phase.PREPARING, attempt=attempt)
     else:
-        house.store.gangs.update(run_id, node_rank, heard_at=now, attempt=attempt)
-    if run.status is RunStatus.NOT_RESPONDING and gangs.silent(house.store.gangs.members(run_id), now):
-        return house.store.runs.heard(run_id, now)  # another is the silent one
-    return runs.heartbeat(house, caller, run_id)
+        context.store.gangs.update(run_id, node_rank, heard_at=now, attempt=attempt)
+    if run.status is RunStatus.NOT_RESPONDING and gangs.silent(context.store.gangs.members(run_id), now):
+        return context.store.runs.heard(run_id, now)  # another is the silent one
+    return runs.heartbeat(context, caller, run_id)
 
 
 def report(
-    house: House, caller: Caller, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None
+    context: Context, caller: Caller, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None
 ) -> Run:
     """A member tells what happened on its node, perhaps long after; `clock` is that of its node when it says so."""
     caller.require(Action.RUN_REPORT)
     said = runs.bounded(said)
-    run = runs.find(house, run_id)
+    run = runs.find(context, run_id)
     if said.attempt and said.attempt != run.attempt:
         return run
-    _member(house, run_id, node_rank)
-    now = house.clock()
+    _member(context, run_id, node_rank)
+    now = context.clock()
     if said.to.is_terminal:
-        return conclude(house, run_id, node_rank, said, clock)
+        return conclude(context, run_id, node_rank, said, clock)
     if said.to not in _PHASES:
         raise Conflict(f"{said.to.value} is not a member's to report.")
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
     # It has failed, and still ships what it made: the others need not wait for that.
-    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": runs.happened(house, run, said, clock)} if failed else {}
-    everyone = house.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
-    house.signals.ring(gang_topic(run_id))
+    end = {"to": RunStatus.FAILED, **_how(said), "ended_at": runs.happened(context, run, said, clock)} if failed else {}
+    everyone = context.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
+    context.signals.notify(gang_topic(run_id))
     last = all(member.phase in (Phase.FINALIZING, Phase.ENDED) for member in everyone)
     begins = said.to is RunStatus.RUNNING and run.status is not RunStatus.RUNNING
     if begins or last:
         reason = Reason.SCRIPT_ENDED if last else said.reason
-        runs.report(house, caller, run_id, Report(to=said.to, reason=reason, at=said.at), clock)
+        runs.report(context, caller, run_id, Report(to=said.to, reason=reason, at=said.at), clock)
     else:
-        house.signals.ring(run_topic(run_id))
-    return settle(house, run_id)
+        context.signals.notify(run_topic(run_id))
+    return settle(context, run_id)
 
 
-def conclude(house: House, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None) -> Run:
+def conclude(context: Context, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None) -> Run:
     """How a member ended; said again it changes nothing."""
-    now = house.clock()
-    house.store.gangs.update(
+    now = context.clock()
+    context.store.gangs.update(
         run_id,
         node_rank,
         attempt=said.attempt,
         phase=Phase.ENDED,
         to=said.to,
         **_how(runs.bounded(said)),
-        ended_at=runs.happened(house, runs.find(house, run_id), said, clock),
+        ended_at=runs.happened(context, runs.find(context, run_id), said, clock),
         heard_at=now,
     )
-    house.signals.ring(gang_topic(run_id))
-    return settle(house, run_id)
+    context.signals.notify(gang_topic(run_id))
+    return settle(context, run_id)
 
 
 def _how(said: MemberReport) -> dict[str, object]:
     return {"reason": said.reason, "message": said.message, "exit_code": said.exit_code}
 
 
-def settle(house: House, run_id: str) -> Run:
+def settle(context: Context, run_id: str) -> Run:
     """Writes what follows from where the members stand. Safe to call at any time, and twice."""
     for _ in range(_TRIES):
-        run = runs.find(house, run_id)
-        everyone = house.store.gangs.members(run_id)
+        run = runs.find(context, run_id)
+        everyone = context.store.gangs.members(run_id)
         if run.status.is_terminal or not everyone:
             return run
         over = gangs.end(everyone, canceled=run.status is RunStatus.CANCEL_REQUESTED)
@@ -148,20 +148,20 @@ def settle(house: House, run_id: str) -> Run:
             if over is not None:
                 end = (over.to, over.reason, over.message)
                 ended = max([run.started_at or run.created_at, *(each.ended_at or 0.0 for each in everyone)])
-                return runs.move(house, run.id, *end, exit_code=over.exit_code, attempt=run.attempt, at=ended)[0]
-            return _tell(house, run, gangs.ending(everyone))
+                return runs.move(context, run.id, *end, exit_code=over.exit_code, attempt=run.attempt, at=ended)[0]
+            return _tell(context, run, gangs.ending(everyone))
         except Conflict:  # it moved between the look and the word
             continue
     raise Conflict(f"Run {run_id} changes too fast to be settled.")
 
 
-def _tell(house: House, run: Run, why: End | None) -> Run:
+def _tell(context: Context, run: Run, why: End | None) -> Run:
     """Those that still run are told to end; a run that is being ended already is told nothing new."""
     if why is None or run.ending in ENDINGS or run.status is RunStatus.CANCEL_REQUESTED:
         return run
-    told, _ = runs.move(house, run.id, run.status, why.reason, why.message)
-    house.store.leases.touch(RUNS, run.id)
-    house.signals.ring(CONTROL)
+    told, _ = runs.move(context, run.id, run.status, why.reason, why.message)
+    context.store.leases.touch(RUNS, run.id)
+    context.signals.notify(CONTROL)
     return told
 
 
@@ -176,7 +176,7 @@ class Order:
     """As in `Report`."""
 
 
-def send(house: House, caller: Caller, run_id: str, node_rank: int, order: Order) -> int:
+def send(context: Context, caller: Caller, run_id: str, node_rank: int, order: Order) -> int:
     """A command for the agent of a node; its number."""
     caller.require(Action.GANG_COMMAND)
     argv = order.argv
@@ -184,42 +184,42 @@ def send(house: House, caller: Caller, run_id: str, node_rank: int, order: Order
         raise InvalidInput(f"A command's key has at most {MAX_KEY} characters, got {len(order.key)}.")
     if not argv or sum(map(len, argv)) > MAX_ARGV or any("\0" in word for word in argv):
         raise InvalidInput(f"A command has words of together 1 to {MAX_ARGV} characters, without zero bytes.")
-    member = _member(house, run_id, node_rank)
+    member = _member(context, run_id, node_rank)
     if member.phase is Phase.ENDED:
         raise Conflict(f"Nothing is executed on {member.name} any more: it has ended.")
-    number = house.store.gangs.send(run_id, node_rank, argv, key=order.key, attempt=order.attempt)
-    house.signals.ring(gang_topic(run_id))
+    number = context.store.gangs.send(run_id, node_rank, argv, key=order.key, attempt=order.attempt)
+    context.signals.notify(gang_topic(run_id))
     return number
 
 
-def commands(house: House, caller: Caller, run_id: str, after: int = 0) -> Sequence[Command]:
+def commands(context: Context, caller: Caller, run_id: str, after: int = 0) -> Sequence[Command]:
     caller.require(Action.GANG_READ)
-    return house.store.gangs.commands(names.run_id(run_id), after)
+    return context.store.gangs.commands(names.run_id(run_id), after)
 
 
-def command(house: House, caller: Caller, run_id: str, number: int) -> Command | None:
+def command(context: Context, caller: Caller, run_id: str, number: int) -> Command | None:
     """That one; None when there is none of this number. What its node did not come to before it ended has ended too."""
     caller.require(Action.GANG_READ)
-    found = next((each for each in commands(house, caller, run_id, number - 1) if each.number == number), None)
+    found = next((each for each in commands(context, caller, run_id, number - 1) if each.number == number), None)
     if found is None or found.exit_code is not None:
         return found
-    there = house.store.gangs.members(run_id)
+    there = context.store.gangs.members(run_id)
     ends = not there or there[found.node_rank].phase in (Phase.FINALIZING, Phase.ENDED)
     return replace(found, exit_code=NOT_EXECUTED) if ends else found
 
 
-def end_command(house: House, caller: Caller, run_id: str, number: int, exit_code: int, attempt: int = 0) -> None:
+def end_command(context: Context, caller: Caller, run_id: str, number: int, exit_code: int, attempt: int = 0) -> None:
     """Said by an agent of an earlier attempt it counts for nothing: the number may be another command's by now."""
     caller.require(Action.GANG_COMMAND)
-    if attempt and attempt != runs.find(house, run_id).attempt:
+    if attempt and attempt != runs.find(context, run_id).attempt:
         return
-    house.store.gangs.end_command(names.run_id(run_id), number, exit_code)
-    house.signals.ring(gang_topic(run_id))
+    context.store.gangs.end_command(names.run_id(run_id), number, exit_code)
+    context.signals.notify(gang_topic(run_id))
 
 
-def _member(house: House, run_id: str, node_rank: int) -> Member:
-    runs.find(house, run_id)
-    there = house.store.gangs.members(run_id)
+def _member(context: Context, run_id: str, node_rank: int) -> Member:
+    runs.find(context, run_id)
+    there = context.store.gangs.members(run_id)
     if not 0 <= node_rank < len(there):
         raise NotFound(f"Run {run_id} has no node {node_rank} now.")
     return there[node_rank]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from roost.domain.errors import NotFound
 from roost.domain.runs import Run
-from roost.services.house import House
+from roost.services.context import Context
 from roost.store.base import RunQuery
 
 _PAGE = 1000
@@ -12,17 +12,17 @@ _DEEPEST = 100
 """Generations that are looked through: a circle cannot be made, but need not be trusted not to be."""
 
 
-def above(house: House, run_id: str) -> tuple[str, ...]:
+def above(context: Context, run_id: str) -> tuple[str, ...]:
     """The ids of the runs above this one, its parent first; none for a run that is not there."""
     found: list[str] = []
     while len(found) < _DEEPEST:
-        parent = house.parents.get(run_id)
+        parent = context.parents.get(run_id)
         if parent is None:
             try:
-                parent = house.store.runs.get(run_id).parent_id or ""
+                parent = context.store.runs.get(run_id).parent_id or ""
             except NotFound:
                 return ()
-            house.parents.put(run_id, parent)
+            context.parents.put(run_id, parent)
         if not parent:
             break
         found.append(parent)
@@ -30,11 +30,11 @@ def above(house: House, run_id: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def children(house: House, run: Run) -> Iterator[Run]:
+def children(context: Context, run: Run) -> Iterator[Run]:
     """Those directly below it, newest first."""
     before: str | None = None
     while True:
-        page = house.store.runs.list(
+        page = context.store.runs.list(
             RunQuery(workspace=run.workspace, parent_id=run.id, include_children=True, limit=_PAGE, before=before)
         )
         yield from page
@@ -43,11 +43,11 @@ def children(house: House, run: Run) -> Iterator[Run]:
         before = page[-1].id
 
 
-def below(house: House, run: Run, depth: int = _DEEPEST) -> Iterator[Run]:
+def below(context: Context, run: Run, depth: int = _DEEPEST) -> Iterator[Run]:
     """All those below it, generation by generation."""
     generation = [run]
     for _ in range(depth):
-        generation = [child for each in generation for child in children(house, each)]
+        generation = [child for each in generation for child in children(context, each)]
         if not generation:
             return
         yield from generation

@@ -13,7 +13,7 @@ from roost.domain.permissions import Action
 from roost.domain.runs import RunKind
 from roost.domain.spools import Batch, decode
 from roost.services import lineage
-from roost.services.house import House
+from roost.services.context import Context
 from roost.store.base import MetricSummary, SpoolState
 
 MAX_BUCKETS = 20_000
@@ -28,33 +28,33 @@ class Mark:
     """Nothing after this offset can be read; the shipper stops."""
 
 
-def take_in(house: House, caller: Caller, run_id: str, spool: str, offset: int, data: bytes) -> Mark:
+def take_in(context: Context, caller: Caller, run_id: str, spool: str, offset: int, data: bytes) -> Mark:
     """Takes whole frames in if `offset` is the mark; either way says where the mark is.
 
     Two who ship one spool at once are harmless: the store moves the mark for one of them, the other hears where it is.
     """
     caller.require(Action.METRIC_WRITE)
-    state = _state_at(house, run_id, names.spool(spool), offset)
+    state = _state_at(context, run_id, names.spool(spool), offset)
     if offset != state.offset or state.damaged:
         return Mark(offset=state.offset, damaged=state.damaged)
     batch = decode(data, state.names)
     if not batch.consumed and not batch.damaged:
         return Mark(offset=offset)
-    mark = house.store.metrics.append(run_id, spool, offset, batch)
+    mark = context.store.metrics.append(run_id, spool, offset, batch)
     if mark == offset + batch.consumed:
-        house.spools.put((run_id, spool), _after(state, batch, mark))
+        context.spools.put((run_id, spool), _after(state, batch, mark))
         return Mark(offset=mark, damaged=batch.damaged)
-    house.spools.drop((run_id, spool))
-    return Mark(offset=mark, damaged=house.store.metrics.spool(run_id, spool).damaged)
+    context.spools.drop((run_id, spool))
+    return Mark(offset=mark, damaged=context.store.metrics.spool(run_id, spool).damaged)
 
 
-def _state_at(house: House, run_id: str, spool: str, offset: int) -> SpoolState:
+def _state_at(context: Context, run_id: str, spool: str, offset: int) -> SpoolState:
     """The remembered state while the shipper is in step with it; else what the store says."""
-    kept = house.spools.get((run_id, spool))
+    kept = context.spools.get((run_id, spool))
     if kept is not None and kept.offset == offset:
         return kept
-    house.store.runs.get(names.run_id(run_id))
-    return house.store.metrics.spool(run_id, spool)
+    context.store.runs.get(names.run_id(run_id))
+    return context.store.metrics.spool(run_id, spool)
 
 
 def _after(state: SpoolState, batch: Batch, mark: int) -> SpoolState:
@@ -62,23 +62,23 @@ def _after(state: SpoolState, batch: Batch, mark: int) -> SpoolState:
     return SpoolState(mark, table, batch.space or state.space, batch.damaged)
 
 
-def read_back(house: House, caller: Caller, run_id: str, name: str | None = None) -> Mapping[str, Any]:
+def read_back(context: Context, caller: Caller, run_id: str, name: str | None = None) -> Mapping[str, Any]:
     """What `get_metrics` shows: every metric of the run, or the one named (nothing when there is none)."""
     caller.require(Action.METRIC_READ)
-    house.store.runs.get(names.run_id(run_id))
-    store = house.store.metrics
+    context.store.runs.get(names.run_id(run_id))
+    store = context.store.metrics
     every = store.every_series(run_id) if name is None else {name: store.series(run_id, name)}
     return {each: _values(by_spool) for each, by_spool in every.items() if any(by_spool)}
 
 
 def read_back_all(
-    house: House, caller: Caller, run_id: str, name: str | None = None, kind: RunKind | None = None
+    context: Context, caller: Caller, run_id: str, name: str | None = None, kind: RunKind | None = None
 ) -> Mapping[str, Mapping[str, Any]]:
     """The same of a run and of all those below it, or of those of a kind, by run."""
     caller.require(Action.METRIC_READ)
-    run = house.store.runs.get(names.run_id(run_id))
-    family = [run, *lineage.below(house, run)]
-    return {each.id: read_back(house, caller, each.id, name) for each in family if kind in (None, each.spec.kind)}
+    run = context.store.runs.get(names.run_id(run_id))
+    family = [run, *lineage.below(context, run)]
+    return {each.id: read_back(context, caller, each.id, name) for each in family if kind in (None, each.spec.kind)}
 
 
 def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
@@ -94,22 +94,22 @@ def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def summaries(house: House, caller: Caller, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
+def summaries(context: Context, caller: Caller, run_id: str, space: Space = Space.USER) -> Sequence[MetricSummary]:
     caller.require(Action.METRIC_READ)
-    house.store.runs.get(names.run_id(run_id))
-    return house.store.metrics.summaries(run_id, space)
+    context.store.runs.get(names.run_id(run_id))
+    return context.store.metrics.summaries(run_id, space)
 
 
 def summaries_of(
-    house: House, caller: Caller, run_ids: Sequence[str], wanted: Sequence[str]
+    context: Context, caller: Caller, run_ids: Sequence[str], wanted: Sequence[str]
 ) -> Mapping[str, Sequence[MetricSummary]]:
     """The summaries of many runs, of the metrics named or, with `*` among the names, of all."""
     caller.require(Action.METRIC_READ)
-    return house.store.metrics.summaries_of(run_ids, () if EVERY in wanted else wanted) if wanted else {}
+    return context.store.metrics.summaries_of(run_ids, () if EVERY in wanted else wanted) if wanted else {}
 
 
-def chart(house: House, caller: Caller, run_id: str, name: str, buckets: int, space: Space = Space.USER) -> Chart:
+def chart(context: Context, caller: Caller, run_id: str, name: str, buckets: int, space: Space = Space.USER) -> Chart:
     """One metric thinned for drawing; no points when there is no such metric."""
     caller.require(Action.METRIC_READ)
-    house.store.runs.get(names.run_id(run_id))
-    return meaning.chart(house.store.metrics.series(run_id, name, space), min(buckets, MAX_BUCKETS))
+    context.store.runs.get(names.run_id(run_id))
+    return meaning.chart(context.store.metrics.series(run_id, name, space), min(buckets, MAX_BUCKETS))

@@ -22,7 +22,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.services import data_access, lineage, submissions
 from roost.services import files as run_files
-from roost.services.house import House
+from roost.services.context import Context
 
 MAX_DESCRIPTION = 20_000
 MAX_WORD = 255
@@ -88,32 +88,32 @@ class ModelQuery:
     limit: int | None = None
 
 
-def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tuple[Model, bool]:
+def register(context: Context, caller: Caller, workspace: str, new: NewModel) -> tuple[Model, bool]:
     """The registered version and whether it is new."""
     caller.require(Action.MODEL_REGISTER)
-    place = data_access.workspace_of(house, caller, workspace)
+    place = data_access.workspace_of(context, caller, workspace)
     name = checked_name(new.name)
     _check_words(new)
     submissions.check_labels(new.tags, new.properties)
-    _check_datasets(house, place, new.datasets, (new.sample_input, new.sample_output))
+    _check_datasets(context, place, new.datasets, (new.sample_input, new.sample_output))
     _check_resources(new.resources)
-    parent = resolve(house, place, new.parent).id if new.parent else ""
+    parent = resolve(context, place, new.parent).id if new.parent else ""
     run_id = new.run_id or caller.run_id
     if run_id:  # before it is looked for: a run is not told which others there are
-        caller.require_run(names.run_id(run_id), lineage.above(house, run_id))
-    run = house.store.runs.get(names.run_id(run_id)) if run_id else None
+        caller.require_run(names.run_id(run_id), lineage.above(context, run_id))
+    run = context.store.runs.get(names.run_id(run_id)) if run_id else None
     if run is not None and run.workspace != place:
         raise InvalidModel(f"Run {run.id} is in workspace {run.workspace!r}, not in {place!r}.")
     if bool(new.manifest) == bool(new.run_path):
         raise InvalidModel("A model is made of files that were put, or of a run's: one of the two.")
     if new.run_path and run is None:
         raise InvalidModel(f"{new.run_path!r} is a path among the files of a run, but no run is named.")
-    entries = _put(house, new.manifest) if new.manifest else _of_run(house, caller, run_id, new.run_path)
+    entries = _put(context, new.manifest) if new.manifest else _of_run(context, caller, run_id, new.run_path)
     model = Model(
         workspace=place,
         name=name,
         version=0,
-        manifest=new.manifest or house.blobs.put(write_manifest(entries)),
+        manifest=new.manifest or context.blobs.put(write_manifest(entries)),
         path=_segment(entries),
         size=sum(entry.size for entry in entries),
         framework=new.framework or "Custom",
@@ -129,44 +129,44 @@ def register(house: House, caller: Caller, workspace: str, new: NewModel) -> tup
         sample_output=new.sample_output,
         resources=new.resources,
         user=caller.user,
-        created_at=house.clock(),
-        modified_at=house.clock(),
+        created_at=context.clock(),
+        modified_at=context.clock(),
     )
-    return house.store.models.register(model, new.key)
+    return context.store.models.register(model, new.key)
 
 
-def get(house: House, caller: Caller, workspace: str, name: str, version: int | None = None) -> Model:
+def get(context: Context, caller: Caller, workspace: str, name: str, version: int | None = None) -> Model:
     """The newest version when none is named. A run that asks has used it from then on."""
     caller.require(Action.MODEL_READ)
-    place = data_access.workspace_of(house, caller, workspace)
-    model = house.store.models.get(place, checked_name(name), None if version is None else _version(version))
+    place = data_access.workspace_of(context, caller, workspace)
+    model = context.store.models.get(place, checked_name(name), None if version is None else _version(version))
     if caller.is_run and caller.run_id != model.run_id:
-        _note_use(house, caller.run_id, model.id)
+        _note_use(context, caller.run_id, model.id)
     return model
 
 
-def _note_use(house: House, run_id: str, model_id: str) -> None:
+def _note_use(context: Context, run_id: str, model_id: str) -> None:
     """Looks first: most who ask have asked before, and reading takes nobody's turn to write."""
-    if model_id not in house.store.models.used_by_run(run_id):
-        house.store.models.note_use(run_id, model_id, house.clock())
+    if model_id not in context.store.models.used_by_run(run_id):
+        context.store.models.note_use(run_id, model_id, context.clock())
 
 
-def resolve(house: House, workspace: str, model_id: str) -> Model:
+def resolve(context: Context, workspace: str, model_id: str) -> Model:
     """The model of an id, `name:version`, or the newest of a name."""
     name, version = parse_id(model_id)
-    return house.store.models.get(names.workspace(workspace), name, version)
+    return context.store.models.get(names.workspace(workspace), name, version)
 
 
-def files(house: House, workspace: str, model_id: str) -> list[Entry]:
+def files(context: Context, workspace: str, model_id: str) -> list[Entry]:
     """What it is made of, by path."""
-    return read_manifest(house.blobs.get(resolve(house, workspace, model_id).manifest))
+    return read_manifest(context.blobs.get(resolve(context, workspace, model_id).manifest))
 
 
-def listing(house: House, caller: Caller, workspace: str, query: ModelQuery) -> list[Model]:
+def listing(context: Context, caller: Caller, workspace: str, query: ModelQuery) -> list[Model]:
     caller.require(Action.MODEL_READ)
-    place = data_access.workspace_of(house, caller, workspace)
+    place = data_access.workspace_of(context, caller, workspace)
     name = None if query.name is None else checked_name(query.name)
-    found = house.store.models.list(
+    found = context.store.models.list(
         place, name=name, run_id=query.run_id, framework=query.framework, latest=query.latest
     )
     matching = [model for model in found if _fits(model, query)]
@@ -181,26 +181,26 @@ def _fits(model: Model, query: ModelQuery) -> bool:
     return query.dataset_id is None or query.dataset_id in given
 
 
-def change(house: House, caller: Caller, workspace: str, name: str, version: int, changes: ModelChanges) -> Model:
+def change(context: Context, caller: Caller, workspace: str, name: str, version: int, changes: ModelChanges) -> Model:
     """A run may change what it, or one below it, has registered."""
     caller.require(Action.MODEL_CHANGE)
-    place = data_access.workspace_of(house, caller, workspace)
+    place = data_access.workspace_of(context, caller, workspace)
     _version(version)
     submissions.check_labels(changes.tags, changes.properties)
     _check_description(changes.description or "")
-    _check_datasets(house, place, changes.datasets, (changes.sample_input or "", changes.sample_output or ""))
+    _check_datasets(context, place, changes.datasets, (changes.sample_input or "", changes.sample_output or ""))
     if changes.resources is not None:
         _check_resources(changes.resources)
     if caller.is_run:
-        _require_own(house, caller, house.store.models.get(place, checked_name(name), version))
-    now = house.clock()
-    return house.store.models.change(place, checked_name(name), version, lambda model: _changed(model, changes, now))
+        _require_own(context, caller, context.store.models.get(place, checked_name(name), version))
+    now = context.clock()
+    return context.store.models.change(place, checked_name(name), version, lambda model: _changed(model, changes, now))
 
 
-def _require_own(house: House, caller: Caller, model: Model) -> None:
+def _require_own(context: Context, caller: Caller, model: Model) -> None:
     if not model.run_id:
         raise Forbidden(f"Run {caller.run_id} did not register model {model.id}.")
-    caller.require_run(model.run_id, lineage.above(house, model.run_id))
+    caller.require_run(model.run_id, lineage.above(context, model.run_id))
 
 
 def _changed(model: Model, changes: ModelChanges, now: float) -> Model:
@@ -225,42 +225,44 @@ def _changed(model: Model, changes: ModelChanges, now: float) -> Model:
     return replace(model, tags=tags, properties=properties, datasets=datasets, modified_at=now, **given)
 
 
-def delete(house: House, caller: Caller, workspace: str, name: str, version: int) -> bool:
+def delete(context: Context, caller: Caller, workspace: str, name: str, version: int) -> bool:
     """Whether it was there; ModelConflict while a service uses it. Its content is freed by the next sweep, unless something else
     has it too."""
     caller.require(Action.MODEL_DELETE)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
-    services = house.store.endpoints.using(place, f"{checked_name(name)}:{_version(version)}")
+    place = context.store.workspaces.get(names.workspace(workspace)).name
+    services = context.store.endpoints.using(place, f"{checked_name(name)}:{_version(version)}")
     if services:
         raise ModelConflict(
             f"Model {name}:{version} is deployed: {', '.join(services[:_SHOWN])}.",
             hint="Delete the service first, or deploy another model there: Webservice(workspace, name).delete().",
             cli_hint=f"Delete the service first: roost endpoint delete {services[0]}",
         )
-    return house.store.models.delete(place, checked_name(name), _version(version))
+    return context.store.models.delete(place, checked_name(name), _version(version))
 
 
-def users(house: House, caller: Caller, workspace: str, name: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
+def users(
+    context: Context, caller: Caller, workspace: str, name: str, version: int
+) -> tuple[Sequence[str], Sequence[str]]:
     """The runs that asked for it, newest first, and the services that it is deployed to."""
     caller.require(Action.MODEL_TRACE)
-    place = house.store.workspaces.get(names.workspace(workspace)).name
+    place = context.store.workspaces.get(names.workspace(workspace)).name
     model_id = f"{checked_name(name)}:{_version(version)}"
-    return house.store.models.users(place, model_id, MAX_USERS), house.store.endpoints.using(place, model_id)
+    return context.store.models.users(place, model_id, MAX_USERS), context.store.endpoints.using(place, model_id)
 
 
-def of_run(house: House, caller: Caller, run_id: str) -> tuple[Sequence[Model], Sequence[str]]:
+def of_run(context: Context, caller: Caller, run_id: str) -> tuple[Sequence[Model], Sequence[str]]:
     """The models that a run registered, newest first, and the ids of those that it used."""
     caller.require(Action.RUN_READ)
-    run = house.store.runs.get(names.run_id(run_id))
-    return house.store.models.list(run.workspace, run_id=run.id), house.store.models.used_by_run(run.id)
+    run = context.store.runs.get(names.run_id(run_id))
+    return context.store.models.list(run.workspace, run_id=run.id), context.store.models.used_by_run(run.id)
 
 
 # ---- what a model is made of
 
 
-def _put(house: House, manifest: str) -> list[Entry]:
+def _put(context: Context, manifest: str) -> list[Entry]:
     """The entries of a manifest that was put, if all that it lists is here and of that size."""
-    size = house.blobs.keep(names.blob(manifest))
+    size = context.blobs.keep(names.blob(manifest))
     if size is None:
         raise InvalidModel(f"Manifest {manifest} is not here.", hint="Put the manifest and its blobs first.")
     if size > submissions.MAX_MANIFEST:
@@ -268,7 +270,7 @@ def _put(house: House, manifest: str) -> list[Entry]:
             f"The model's manifest has {size} bytes; at most {submissions.MAX_MANIFEST} are read.",
             hint="A model of so many files is better one archive.",
         )
-    entries = read_manifest(house.blobs.get(manifest))
+    entries = read_manifest(context.blobs.get(manifest))
     if not any(entry.kind is EntryKind.FILE for entry in entries):
         raise InvalidModel("The model has no files.", hint="Give the path of a file, or of a folder with files.")
     seen: set[str] = set()
@@ -276,16 +278,16 @@ def _put(house: House, manifest: str) -> list[Entry]:
         if entry.path in seen:
             raise InvalidModel(f"The model has {entry.path!r} twice.")
         seen.add(entry.path)
-        if entry.kind is EntryKind.FILE and (there := house.blobs.keep(entry.content)) != entry.size:
+        if entry.kind is EntryKind.FILE and (there := context.blobs.keep(entry.content)) != entry.size:
             fact = "is not here" if there is None else f"has {there} bytes, not {entry.size}"
             raise InvalidModel(f"Blob {entry.content} of {entry.path!r} {fact}.", hint="Put the blobs first.")
     return entries
 
 
-def _of_run(house: House, caller: Caller, run_id: str, run_path: str) -> list[Entry]:
+def _of_run(context: Context, caller: Caller, run_id: str, run_path: str) -> list[Entry]:
     """A run's file or folder, else all whose names begin so; each below the last segment of the path."""
     path = run_files.real_path(run_path)
-    every = [file for file in run_files.listing(house, caller, run_id) if file.blob]
+    every = [file for file in run_files.listing(context, caller, run_id) if file.blob]
     found = [file for file in every if file.path == path or file.path.startswith(f"{path}/")]
     found = found or [file for file in every if file.path.startswith(path)]
     if not found:
@@ -298,7 +300,7 @@ def _of_run(house: House, caller: Caller, run_id: str, run_path: str) -> list[En
         )
     cut = len(path.rpartition("/")[0]) + 1 if "/" in path else 0
     for file in found:
-        if house.blobs.keep(file.blob) is None:
+        if context.blobs.keep(file.blob) is None:
             raise InvalidInput(f"The content of {file.path!r} of run {run_id} is not here any more.")
     return [Entry(path=file.path[cut:], size=file.size, content=file.blob) for file in found]
 
@@ -338,7 +340,9 @@ def _check_description(text: str) -> None:
         raise InvalidModel(f"The description has {len(text)} characters; at most {MAX_DESCRIPTION} are kept.")
 
 
-def _check_datasets(house: House, workspace: str, datasets: Sequence[tuple[str, str]], samples: Sequence[str]) -> None:
+def _check_datasets(
+    context: Context, workspace: str, datasets: Sequence[tuple[str, str]], samples: Sequence[str]
+) -> None:
     if len(datasets) > MAX_DATASETS:
         raise InvalidModel(f"{len(datasets)} datasets were given; at most {MAX_DATASETS} are kept.")
     for pair in datasets:
@@ -346,7 +350,7 @@ def _check_datasets(house: House, workspace: str, datasets: Sequence[tuple[str, 
             raise InvalidModel(f"A dataset is given as what for and its id, got {list(pair)!r}.")
     for dataset_id in (*(pair[1] for pair in datasets), *samples):
         if dataset_id:
-            house.store.datasets.by_id(workspace, dataset_id)
+            context.store.datasets.by_id(workspace, dataset_id)
 
 
 def _check_resources(resources: Resources) -> None:

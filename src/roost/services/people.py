@@ -6,7 +6,7 @@ import secrets
 from roost.domain.errors import Unauthorized
 from roost.domain.people import Caller, Token, TokenKind
 from roost.domain.permissions import Action, Role
-from roost.services.house import House
+from roost.services.context import Context
 
 REMEMBERED_SECONDS = 30.0
 """How long a token that was looked up is trusted without looking again."""
@@ -26,75 +26,75 @@ def new_token() -> str:
     return f"roost_{secrets.token_urlsafe(32)}"
 
 
-def admit_person(house: House, token: str, *, user: str) -> None:
+def admit_person(context: Context, token: str, *, user: str) -> None:
     """Makes a person's token known; nothing happens when it is."""
-    if house.store.people.find_token(digest(token)) is None:
-        house.store.people.add_token(
-            Token(digest=digest(token), user=user, run_id="", created_at=house.clock(), expires_at=None)
+    if context.store.people.find_token(digest(token)) is None:
+        context.store.people.add_token(
+            Token(digest=digest(token), user=user, run_id="", created_at=context.clock(), expires_at=None)
         )
 
 
-def mint_run_token(house: House, run_id: str, *, user: str) -> str:
+def mint_run_token(context: Context, run_id: str, *, user: str) -> str:
     """A token for the agent of one run, valid until a week after the run's end."""
     token = new_token()
-    house.store.people.add_token(
-        Token(digest=digest(token), user=user, run_id=run_id, created_at=house.clock(), expires_at=None)
+    context.store.people.add_token(
+        Token(digest=digest(token), user=user, run_id=run_id, created_at=context.clock(), expires_at=None)
     )
     return token
 
 
-def expire_run_tokens(house: House, run_id: str) -> None:
+def expire_run_tokens(context: Context, run_id: str) -> None:
     """The run has ended: its tokens are good for a week more."""
-    house.store.people.expire_run_tokens(run_id, house.clock() + AFTER_END_SECONDS)
+    context.store.people.expire_run_tokens(run_id, context.clock() + AFTER_END_SECONDS)
 
 
-def new_code(house: House, caller: Caller) -> str:
+def new_code(context: Context, caller: Caller) -> str:
     """A code that a browser can exchange for a session, once and within a minute."""
     caller.require(Action.SESSION_INVITE)
-    house.store.people.forget_expired((TokenKind.CODE, TokenKind.SESSION), house.clock())
-    return _lend(house, TokenKind.CODE, caller.user, CODE_SECONDS)
+    context.store.people.forget_expired((TokenKind.CODE, TokenKind.SESSION), context.clock())
+    return _lend(context, TokenKind.CODE, caller.user, CODE_SECONDS)
 
 
-def begin_session(house: House, code: str) -> str | None:
+def begin_session(context: Context, code: str) -> str | None:
     """The session's token in exchange for a code; None for a code that is unknown, was used or is too old."""
-    found = house.store.people.find_token(digest(code))
+    found = context.store.people.find_token(digest(code))
     if found is None or found.kind is not TokenKind.CODE:
         return None
-    taken = house.store.people.take_token(found.digest)
-    if taken is None or taken.expires_at is None or taken.expires_at <= house.clock():
+    taken = context.store.people.take_token(found.digest)
+    if taken is None or taken.expires_at is None or taken.expires_at <= context.clock():
         return None
-    return _lend(house, TokenKind.SESSION, taken.user, SESSION_SECONDS)
+    return _lend(context, TokenKind.SESSION, taken.user, SESSION_SECONDS)
 
 
-def _lend(house: House, kind: TokenKind, user: str, seconds: float) -> str:
-    token, now = new_token(), house.clock()
-    house.store.people.add_token(
+def _lend(context: Context, kind: TokenKind, user: str, seconds: float) -> str:
+    token, now = new_token(), context.clock()
+    context.store.people.add_token(
         Token(digest=digest(token), user=user, run_id="", created_at=now, expires_at=now + seconds, kind=kind)
     )
     return token
 
 
-def remembered(house: House, token: str, kind: TokenKind = TokenKind.KEY) -> Caller | None:
+def remembered(context: Context, token: str, kind: TokenKind = TokenKind.KEY) -> Caller | None:
     """Who holds this token, if it was looked up lately; never touches the store."""
-    kept = house.tokens.get(digest(token))
-    if kept is None or house.clock() - kept[1] > REMEMBERED_SECONDS:
+    kept = context.tokens.get(digest(token))
+    if kept is None or context.clock() - kept[1] > REMEMBERED_SECONDS:
         return None
-    return _caller(house, kept[0], kind)
+    return _caller(context, kept[0], kind)
 
 
-def caller(house: House, token: str, kind: TokenKind = TokenKind.KEY) -> Caller:
+def caller(context: Context, token: str, kind: TokenKind = TokenKind.KEY) -> Caller:
     """Who holds this token, which came in the way of its kind; Unauthorized when nobody does."""
-    found = house.store.people.find_token(digest(token))
+    found = context.store.people.find_token(digest(token))
     if found is None:
         raise Unauthorized("The token is not known here.", hint=_HINT)
-    house.tokens.put(found.digest, (found, house.clock()))
-    return _caller(house, found, kind)
+    context.tokens.put(found.digest, (found, context.clock()))
+    return _caller(context, found, kind)
 
 
-def _caller(house: House, token: Token, kind: TokenKind) -> Caller:
+def _caller(context: Context, token: Token, kind: TokenKind) -> Caller:
     if token.kind is not kind:
         raise Unauthorized("The token is not known here.", hint=_HINT)
-    if token.expires_at is not None and token.expires_at <= house.clock():
+    if token.expires_at is not None and token.expires_at <= context.clock():
         raise Unauthorized("The token has expired.", hint=_HINT)
     return Caller(user=token.user, role=_role(token), run_id=token.run_id)
 

@@ -9,7 +9,7 @@ import blake3
 
 from roost.domain.files import STD_LOG, RunFile, of_attempt, speaker
 from roost.domain.runs import Run
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import run_topic
 from roost.store.base import Merge
 
@@ -23,55 +23,55 @@ def merge(path: str) -> Merge | None:
     return Merge(STD_LOG, f"[{who}] ".encode()) if who else None
 
 
-def merge_rest(house: House, run_id: str, path: str) -> None:
+def merge_rest(context: Context, run_id: str, path: str) -> None:
     """A rank's log is complete: its last line too, if no line break ended it."""
     into = merge(path)
     if into is not None:
-        house.store.streams.merge_rest(run_id, path, into)
+        context.store.streams.merge_rest(run_id, path, into)
 
 
-def say(house: House, run_id: str, words: str) -> None:
+def say(context: Context, run_id: str, words: str) -> None:
     """A line of Roost's own in the run's log."""
     line = f"[roost] {words}\n".encode()
     for _ in range(_TRIES):  # ranks may add theirs meanwhile
-        mark = house.store.streams.size(run_id, STD_LOG) or 0
-        if house.store.streams.append(run_id, STD_LOG, mark, line) == mark + len(line):
+        mark = context.store.streams.size(run_id, STD_LOG) or 0
+        if context.store.streams.append(run_id, STD_LOG, mark, line) == mark + len(line):
             break
-    house.signals.ring(run_topic(run_id))
+    context.signals.notify(run_topic(run_id))
 
 
-def seal(house: House, run_id: str, name: str = STD_LOG) -> None:
+def seal(context: Context, run_id: str, name: str = STD_LOG) -> None:
     """The merged log becomes a file of the run, of this name; nothing happens when there is none. Its stream goes. For whoever
     has moved the run to where nothing more is added, alone."""
-    live = house.store.streams.size(run_id, STD_LOG)
+    live = context.store.streams.size(run_id, STD_LOG)
     if live is None:
         return
     hashed, size = blake3.blake3(), 0
-    for piece in _pieces(house, run_id):
+    for piece in _pieces(context, run_id):
         hashed.update(piece)
         size += len(piece)
     if size < live:  # somebody has put a file of that name meanwhile
         return
     blob = hashed.hexdigest()
-    house.blobs.put_stream(_pieces(house, run_id, size), expected=blob)
-    file = RunFile(path=name, blob=blob, size=size, modified_at=house.clock())
-    house.store.files.put(run_id, [file])
-    house.store.streams.drop(run_id, [STD_LOG])
+    context.blobs.put_stream(_pieces(context, run_id, size), expected=blob)
+    file = RunFile(path=name, blob=blob, size=size, modified_at=context.clock())
+    context.store.files.put(run_id, [file])
+    context.store.streams.drop(run_id, [STD_LOG])
 
 
-def put_aside(house: House, run: Run) -> None:
+def put_aside(context: Context, run: Run) -> None:
     """The run begins again: what it has printed so far stands under its last attempt, and the next one's logs are empty."""
     last = run.attempt - 1
-    seal(house, run.id, of_attempt(STD_LOG, last))
-    house.store.streams.drop(run.id, [name for name in house.store.streams.names(run.id) if speaker(name)])
-    kept = [file.path for file in house.store.files.list(run.id, "user_logs")]
+    seal(context, run.id, of_attempt(STD_LOG, last))
+    context.store.streams.drop(run.id, [name for name in context.store.streams.names(run.id) if speaker(name)])
+    kept = [file.path for file in context.store.files.list(run.id, "user_logs")]
     logs = {path: of_attempt(path, last) for path in kept if path == STD_LOG or speaker(path)}
-    house.store.files.rename(run.id, logs)
+    context.store.files.rename(run.id, logs)
 
 
-def _pieces(house: House, run_id: str, size: int | None = None) -> Iterator[bytes]:
+def _pieces(context: Context, run_id: str, size: int | None = None) -> Iterator[bytes]:
     offset = 0
-    while piece := house.store.streams.read(
+    while piece := context.store.streams.read(
         run_id, STD_LOG, offset, _PIECE if size is None else min(_PIECE, size - offset)
     ):
         yield piece

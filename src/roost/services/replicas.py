@@ -16,7 +16,7 @@ from roost.domain.runs import Run, RunKind, RunSpec, RunStatus, Submission
 from roost.domain.topology import LaunchKind
 from roost.services import experiments, fronts, models, submissions
 from roost.services import runs as all_runs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL, run_topic
 
 _PLACEHOLDER = "/nowhere"
@@ -40,21 +40,21 @@ def experiment_of(name: str) -> str:
     return f"endpoint-{name}"
 
 
-def full_ids(house: House, workspace: str, given: Sequence[str]) -> tuple[str, ...]:
+def full_ids(context: Context, workspace: str, given: Sequence[str]) -> tuple[str, ...]:
     """`name:version` of each, in their order; ModelNotFound."""
-    return tuple(models.resolve(house, workspace, each).id for each in given)
+    return tuple(models.resolve(context, workspace, each).id for each in given)
 
 
-def check(house: House, workspace: str, name: str, version: Version) -> None:
+def check(context: Context, workspace: str, name: str, version: Version) -> None:
     """Whether a replica of it could be submitted; nothing is changed."""
-    spec = spec_of(house, workspace, name, version, _PLACEHOLDER)
+    spec = spec_of(context, workspace, name, version, _PLACEHOLDER)
     submission = Submission(id=names.new_run_id(experiment_of(name), 0), experiment=experiment_of(name), spec=spec)
-    submissions.check(house, workspace, submission, replica=True)
+    submissions.check(context, workspace, submission, replica=True)
 
 
-def spec_of(house: House, workspace: str, name: str, version: Version, socket: str) -> RunSpec:
+def spec_of(context: Context, workspace: str, name: str, version: Version, socket: str) -> RunSpec:
     """The run of one replica."""
-    found = [models.resolve(house, workspace, each) for each in version.models]
+    found = [models.resolve(context, workspace, each) for each in version.models]
     return RunSpec(
         kind=RunKind.REPLICA,
         snapshot=version.snapshot,
@@ -78,14 +78,14 @@ def spec_of(house: House, workspace: str, name: str, version: Version, socket: s
     )
 
 
-def begin(house: House, endpoint: Endpoint, version: Version) -> Replica:
+def begin(context: Context, endpoint: Endpoint, version: Version) -> Replica:
     """Another replica of this version. Its row stands before its run does: one that was killed between the two has a row
     without a run, and is passed over."""
-    now = house.clock()
+    now = context.clock()
     run_id = names.new_run_id(experiment_of(endpoint.name), now)
-    folder = fronts.folder_of(house.facts.home, endpoint.workspace, endpoint.name)
+    folder = fronts.folder_of(context.facts.home, endpoint.workspace, endpoint.name)
     socket = fronts.socket_for(Path(folder), secrets.token_hex(4))
-    spec = spec_of(house, endpoint.workspace, endpoint.name, version, socket)
+    spec = spec_of(context, endpoint.workspace, endpoint.name, version, socket)
     replica = Replica(run_id=run_id, version=version.name, generation=version.generation, socket=socket, created_at=now)
     submission = Submission(
         id=run_id,
@@ -94,18 +94,18 @@ def begin(house: House, endpoint: Endpoint, version: Version) -> Replica:
         display_name=f"{endpoint.name} {version.name}.{version.generation}",
         properties={"endpoint": endpoint.name, "models": " ".join(version.models)},
     )
-    submissions.check(house, endpoint.workspace, submission, replica=True)
-    experiments.active(house, _system_for(endpoint), endpoint.workspace, submission.experiment)
-    house.store.endpoints.add_replica(endpoint.workspace, endpoint.name, replica)
-    house.store.runs.create(endpoint.workspace, submission, user=endpoint.user, at=now)
-    house.signals.ring(CONTROL, run_topic(run_id))
+    submissions.check(context, endpoint.workspace, submission, replica=True)
+    experiments.active(context, _system_for(endpoint), endpoint.workspace, submission.experiment)
+    context.store.endpoints.add_replica(endpoint.workspace, endpoint.name, replica)
+    context.store.runs.create(endpoint.workspace, submission, user=endpoint.user, at=now)
+    context.signals.notify(CONTROL, run_topic(run_id))
     return replica
 
 
-def end(house: House, endpoint: Endpoint, run: Run) -> None:
+def end(context: Context, endpoint: Endpoint, run: Run) -> None:
     """Asks a replica's run to end."""
     if not run.status.is_terminal and run.status is not RunStatus.CANCEL_REQUESTED:
-        all_runs.cancel(house, _system_for(endpoint), run.id)
+        all_runs.cancel(context, _system_for(endpoint), run.id)
 
 
 def _system_for(endpoint: Endpoint) -> Caller:
@@ -122,25 +122,25 @@ def waits_for(run: Run) -> str:
     return run.message
 
 
-def explained(house: House, workspace: str, versions: Sequence[Version], why: str) -> str:
+def explained(context: Context, workspace: str, versions: Sequence[Version], why: str) -> str:
     """Why a replica of these could not start, with where it ran and the next step, as far as the reason is known by sight."""
     first = why.partition("\n")[0]
     if (missing := _MISSING.search(first)) is not None:
-        more = [_lacking(house, workspace, each, missing[1]) for each in versions]
+        more = [_lacking(context, workspace, each, missing[1]) for each in versions]
     elif first.startswith(_UNREADABLE):
-        more = [_as_registered(house, workspace, each) for each in versions if each.handler != "script"]
+        more = [_as_registered(context, workspace, each) for each in versions if each.handler != "script"]
     else:
         more = []
     return "\n".join(filter(None, [why, *more]))
 
 
-def _lacking(house: House, workspace: str, version: Version, module: str) -> str:
+def _lacking(context: Context, workspace: str, version: Version, module: str) -> str:
     use = version.environment
     if "." in module and module.partition(".")[0] not in _SHARED:  # Python names the first part that is missing
-        return _another_version(house, workspace, version, module)
+        return _another_version(context, workspace, version, module)
     if use is not None:
         return f"It ran in environment {use.name!r}: add the package that has {module!r} to it."
-    made = [each for each in (_environment_of(house, workspace, each) for each in version.models) if each]
+    made = [each for each in (_environment_of(context, workspace, each) for each in version.models) if each]
     known = f", such as that of the model's run: {made[0]!r}" if made else ""
     return (
         f"It ran in {version.interpreter or sys.executable}, as there was no environment. Give one "
@@ -148,40 +148,40 @@ def _lacking(house: House, workspace: str, version: Version, module: str) -> str
     )
 
 
-def _another_version(house: House, workspace: str, version: Version, module: str) -> str:
+def _another_version(context: Context, workspace: str, version: Version, module: str) -> str:
     """The package is there, in a version that has no such module: the one that saved the model, or that its script was written
     for, is another."""
     use, package = version.environment, module.partition(".")[0]
     where = f"environment {use.name!r}" if use is not None else version.interpreter or sys.executable
     name = _PACKAGES.get(package, package)
-    said = [words for words in (_registered_with(house, workspace, each) for each in version.models) if words]
+    said = [words for words in (_registered_with(context, workspace, each) for each in version.models) if words]
     return (
         f"It ran in {where}, whose {package!r} has no {module!r}: what is loaded was made with another version of {name}. "
         f"Install that version there.{' ' if said else ''}{' '.join(said)}"
     )
 
 
-def _registered_with(house: House, workspace: str, model: str) -> str:
+def _registered_with(context: Context, workspace: str, model: str) -> str:
     """The framework's version that a model was registered with; empty when it says none."""
     with contextlib.suppress(NotFound):
-        found = models.resolve(house, workspace, model)
+        found = models.resolve(context, workspace, model)
         if found.framework_version:
             return f"Model {found.id} is registered with {found.framework} {found.framework_version}."
     return ""
 
 
-def _environment_of(house: House, workspace: str, model: str) -> str:
+def _environment_of(context: Context, workspace: str, model: str) -> str:
     """The name of what the run that made it ran in; empty when that is not known."""
     with contextlib.suppress(NotFound):
-        run_id = models.resolve(house, workspace, model).run_id
-        if run_id and (use := all_runs.find(house, run_id).spec.environment) is not None:
+        run_id = models.resolve(context, workspace, model).run_id
+        if run_id and (use := all_runs.find(context, run_id).spec.environment) is not None:
             return use.name
     return ""
 
 
-def _as_registered(house: House, workspace: str, version: Version) -> str:
+def _as_registered(context: Context, workspace: str, version: Version) -> str:
     with contextlib.suppress(NotFound):
-        model = models.resolve(house, workspace, version.models[0])
+        model = models.resolve(context, workspace, version.models[0])
         said = f"{model.framework} {model.framework_version or 'of no version'}"
         return (
             f"Model {model.id} is registered with {said}. If another version saved it, register it with that version."

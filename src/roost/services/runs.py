@@ -11,7 +11,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import MARKS, Reason, Run, RunEvent, RunKind, RunStatus, Submission
 from roost.services import compute, datasets, experiments, lineage, people, rank_logs, reserve, submissions, upkeep
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import CONTROL, run_topic
 from roost.store.base import RUNS, Lease, Order, RunColumns, RunQuery
 
@@ -60,89 +60,89 @@ class Changes:
     description: str | None = None
 
 
-def submit(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
+def submit(context: Context, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
     """The run, and whether it is new: sent twice, it is the same one."""
     caller.require(Action.RUN_SUBMIT)
-    return add(house, caller, workspace, submission)
+    return add(context, caller, workspace, submission)
 
 
-def add(house: House, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
+def add(context: Context, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
     """What `submit` does, for a run and for a child of one: the permission is checked by the deed that calls it."""
-    submissions.check(house, workspace, submission)
-    datasets.check_run(house, caller, workspace, submission.spec)
-    if submission.parent_id is None and not _is_known(house, submission.id):  # children belong to a run that goes on
-        upkeep.require_room(house)
-    experiments.active(house, caller, workspace, submission.experiment)
-    run, new = house.store.runs.create(workspace, submission, user=caller.user, at=house.clock())
-    datasets.note_submitted(house, run)
+    submissions.check(context, workspace, submission)
+    datasets.check_run(context, caller, workspace, submission.spec)
+    if submission.parent_id is None and not _is_known(context, submission.id):  # children belong to a run that goes on
+        upkeep.require_room(context)
+    experiments.active(context, caller, workspace, submission.experiment)
+    run, new = context.store.runs.create(workspace, submission, user=caller.user, at=context.clock())
+    datasets.note_submitted(context, run)
     if new:
-        house.signals.ring(CONTROL, run_topic(run.id))
+        context.signals.notify(CONTROL, run_topic(run.id))
     return run, new
 
 
-def _is_known(house: House, run_id: str) -> bool:
+def _is_known(context: Context, run_id: str) -> bool:
     try:
-        return bool(find(house, run_id).id)
+        return bool(find(context, run_id).id)
     except NotFound:
         return False
 
 
-def get(house: House, caller: Caller, run_id: str) -> Run:
+def get(context: Context, caller: Caller, run_id: str) -> Run:
     caller.require(Action.RUN_READ)
-    return find(house, run_id)
+    return find(context, run_id)
 
 
-def find(house: House, run_id: str) -> Run:
+def find(context: Context, run_id: str) -> Run:
     """For other deeds and the control loops, which have checked their own permission."""
-    return house.store.runs.get(names.run_id(run_id))
+    return context.store.runs.get(names.run_id(run_id))
 
 
-def listing(house: House, caller: Caller, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
+def listing(context: Context, caller: Caller, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
     """Newest first, or in an order that was asked for."""
     caller.require(Action.RUN_LIST)
-    _check(house, query)
-    return house.store.runs.list(query) if order is None else house.store.runs.ranked(query, order)
+    _check(context, query)
+    return context.store.runs.list(query) if order is None else context.store.runs.ranked(query, order)
 
 
-def texts(house: House, caller: Caller, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
+def texts(context: Context, caller: Caller, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
     """The same by id, as the JSON texts of runs."""
     caller.require(Action.RUN_LIST)
-    _check(house, query)
-    return house.store.runs.texts(query, order)
+    _check(context, query)
+    return context.store.runs.texts(query, order)
 
 
-def _check(house: House, query: RunQuery) -> None:
-    house.store.workspaces.get(names.workspace(query.workspace))
+def _check(context: Context, query: RunQuery) -> None:
+    context.store.workspaces.get(names.workspace(query.workspace))
     if not 1 <= query.limit <= MAX_LISTED:
         raise InvalidInput(f"limit must be 1 to {MAX_LISTED}, got {query.limit}.", hint="Page on with `before`.")
     if query.before is not None:
-        find(house, query.before)
+        find(context, query.before)
 
 
-def columns(house: House, caller: Caller, query: RunQuery) -> RunColumns:
+def columns(context: Context, caller: Caller, query: RunQuery) -> RunColumns:
     """Which arguments, metrics and tags the runs of a selection have."""
     caller.require(Action.RUN_LIST)
-    house.store.workspaces.get(names.workspace(query.workspace))
-    return house.store.runs.columns(query)
+    context.store.workspaces.get(names.workspace(query.workspace))
+    return context.store.runs.columns(query)
 
 
-def active(house: House, caller: Caller) -> int:
+def active(context: Context, caller: Caller) -> int:
     """How many runs hold a node."""
     caller.require(Action.SERVER_READ)
-    return house.store.runs.active()
+    return context.store.runs.active()
 
 
-def events(house: House, caller: Caller, run_id: str) -> Sequence[RunEvent]:
+def events(context: Context, caller: Caller, run_id: str) -> Sequence[RunEvent]:
     caller.require(Action.RUN_READ)
-    find(house, run_id)
-    return house.store.runs.events(run_id)
+    find(context, run_id)
+    return context.store.runs.events(run_id)
 
 
-def annotate(house: House, caller: Caller, run_id: str, changes: Changes) -> Run:
+def annotate(context: Context, caller: Caller, run_id: str, changes: Changes) -> Run:
     caller.require(Action.RUN_ANNOTATE)
-    find(house, run_id)
+    find(context, run_id)
     submissions.check_labels(changes.tags, changes.properties, changes.display_name, changes.description)
-    run = house.store.runs.annotate(
+    run = context.store.runs.annotate(
         run_id,
         tags=changes.tags or None,
         remove_tags=changes.remove_tags,
@@ -150,7 +150,7 @@ def annotate(house: House, caller: Caller, run_id: str, changes: Changes) -> Run
         display_name=changes.display_name,
         description=changes.description,
     )
-    house.signals.ring(run_topic(run_id))
+    context.signals.notify(run_topic(run_id))
     return run
 
 
@@ -164,74 +164,74 @@ class Mark:
     """Why, in the person's words."""
 
 
-def mark(house: House, caller: Caller, run_id: str, wanted: Mark) -> Run:
+def mark(context: Context, caller: Caller, run_id: str, wanted: Mark) -> Run:
     """Ends a run from outside, with the status that the caller wants. One that an agent has is asked to end, as by a cancel, and
     gets that status when its processes have ended; any other ends here. One that has ended stays as it is."""
     caller.require(Action.RUN_MARK)
-    run = find(house, run_id)
+    run = find(context, run_id)
     reason = next((reason for reason, to in MARKS.items() if to is wanted.to), None)
     if reason is None:
         choices = ", ".join(sorted(status.value for status in MARKS.values()))
         raise InvalidInput(f"A run cannot be marked as {wanted.to.value}.", hint=f"It can be marked as: {choices}.")
     message = wanted.message or f"It was marked as {wanted.to.value} by {caller.user}."
-    return run if run.status.is_terminal else _ask_to_end(house, run, wanted.to, reason, _bounded(message))
+    return run if run.status.is_terminal else _ask_to_end(context, run, wanted.to, reason, _bounded(message))
 
 
-def cancel(house: House, caller: Caller, run_id: str) -> Run:
+def cancel(context: Context, caller: Caller, run_id: str) -> Run:
     """A run that an agent has is asked to end, any other ends here, and so do all that were submitted below it: the others live
     in its process, and end with it. One that has ended stays as it is."""
     caller.require(Action.RUN_CANCEL)
-    run = find(house, run_id)
+    run = find(context, run_id)
     if run.status.is_terminal:
         return run
-    run = _cancel(house, caller, run)
-    for each in lineage.below(house, run):
+    run = _cancel(context, caller, run)
+    for each in lineage.below(context, run):
         if each.spec.kind is not RunKind.INTERACTIVE and not each.status.is_terminal:
-            _cancel(house, caller, each)
+            _cancel(context, caller, each)
     return run
 
 
-def _cancel(house: House, caller: Caller, run: Run) -> Run:
-    return _ask_to_end(house, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}.")
+def _cancel(context: Context, caller: Caller, run: Run) -> Run:
+    return _ask_to_end(context, run, RunStatus.CANCELED, Reason.CANCELED_BY_USER, f"It was canceled by {caller.user}.")
 
 
-def _ask_to_end(house: House, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
+def _ask_to_end(context: Context, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
     asks_agent = run.status.holds_node and run.spec.kind is not RunKind.INTERACTIVE
     to = RunStatus.CANCEL_REQUESTED if asks_agent else end
     # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
     try:
-        run, _ = move(house, run.id, to, reason, message)
+        run, _ = move(context, run.id, to, reason, message)
     except Conflict:  # it ended between the look and this: then there is nothing left to end
-        run = find(house, run.id)
+        run = find(context, run.id)
         if not run.status.is_terminal:
             raise
-    house.store.leases.touch(RUNS, run.id)
+    context.store.leases.touch(RUNS, run.id)
     return run
 
 
-def delete(house: House, caller: Caller, run_id: str) -> Sequence[str]:
+def delete(context: Context, caller: Caller, run_id: str) -> Sequence[str]:
     """Deletes a run that has ended, with those below it; the ids of what went, none when there was no such run. What they alone
     refer to is freed by the next sweep."""
     caller.require(Action.RUN_DELETE)
-    gone = reserve.spend(house.reserve, lambda: house.store.runs.delete(names.run_id(run_id)))
-    house.signals.ring(*(run_topic(each) for each in gone))
+    gone = reserve.spend(context.reserve, lambda: context.store.runs.delete(names.run_id(run_id)))
+    context.signals.notify(*(run_topic(each) for each in gone))
     return gone
 
 
-def happened(house: House, run: Run, said: Report, clock: float | None) -> float:
+def happened(context: Context, run: Run, said: Report, clock: float | None) -> float:
     """The time of what is said, by the control plane's own clock: as long ago as it is by the sender's, whose `clock` came with
     it. Never later than now, nor before the run began."""
-    now = house.clock()
+    now = context.clock()
     if said.at is None or not math.isfinite(said.at):
         return now
     at = min(now, now - (clock - said.at) if clock is not None and math.isfinite(clock) else said.at)
     return max(at, run.started_at or run.created_at)
 
 
-def report(house: House, caller: Caller, run_id: str, said: Report, clock: float | None = None) -> Run:
+def report(context: Context, caller: Caller, run_id: str, said: Report, clock: float | None = None) -> Run:
     """An agent or client tells what happened to its run, perhaps long after."""
     caller.require(Action.RUN_REPORT)
-    before = find(house, run_id)
+    before = find(context, run_id)
     if said.to not in REPORTED:
         raise Conflict(
             f"{said.to.value} is the control plane's to decide, it cannot be reported.",
@@ -240,9 +240,9 @@ def report(house: House, caller: Caller, run_id: str, said: Report, clock: float
     said = bounded(said)
     if said.attempt and said.attempt != before.attempt:
         return before
-    at = happened(house, before, said, clock)
+    at = happened(context, before, said, clock)
     run, _ = move(
-        house, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt, at=at
+        context, run_id, said.to, said.reason, said.message, exit_code=said.exit_code, attempt=said.attempt, at=at
     )
     return run
 
@@ -258,27 +258,27 @@ def _bounded(message: str) -> str:
     return message if len(message) <= MAX_MESSAGE else "…" + message[-MAX_MESSAGE:]
 
 
-def heartbeat(house: House, caller: Caller, run_id: str) -> Run:
+def heartbeat(context: Context, caller: Caller, run_id: str) -> Run:
     """An agent or client lives. A run that was given up as silent goes on where it was."""
     caller.require(Action.RUN_REPORT)
-    run = house.store.runs.heard(names.run_id(run_id), house.clock())
+    run = context.store.runs.heard(names.run_id(run_id), context.clock())
     if run.status is not RunStatus.NOT_RESPONDING:
         return run
-    before = [event for event in house.store.runs.events(run_id) if event.to is not RunStatus.NOT_RESPONDING]
+    before = [event for event in context.store.runs.events(run_id) if event.to is not RunStatus.NOT_RESPONDING]
     back = before[-1].to if before and before[-1].to in (RunStatus.RUNNING, RunStatus.FINALIZING) else RunStatus.RUNNING
-    run, _ = move(house, run_id, back, before[-1].reason if before else Reason.NONE, "Its agent reports again.")
+    run, _ = move(context, run_id, back, before[-1].reason if before else Reason.NONE, "Its agent reports again.")
     return run
 
 
-def missed(house: House, run: Run) -> None:
+def missed(context: Context, run: Run) -> None:
     """The connection of its agent broke: the control loop looks after it soon, not when it would have looked anyway."""
     if not run.status.is_terminal:
-        house.store.leases.touch(RUNS, run.id)
-        house.signals.ring(CONTROL)
+        context.store.leases.touch(RUNS, run.id)
+        context.signals.notify(CONTROL)
 
 
 def move(
-    house: House,
+    context: Context,
     run_id: str,
     to: RunStatus,
     reason: Reason,
@@ -291,37 +291,37 @@ def move(
     at: float | None = None,
 ) -> tuple[Run, bool]:
     """The one way to a new status: the store's `apply`, then everybody who waits for it is woken. `at` is when it happened."""
-    when = house.clock() if at is None else at
+    when = context.clock() if at is None else at
     event = RunEvent(to=to, at=when, reason=reason, message=message, exit_code=exit_code, handle=handle)
-    run, moved = house.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
+    run, moved = context.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
     if moved:
         if run.status.is_terminal:
-            rank_logs.seal(house, run_id)  # a log that was merged here is nobody else's to seal
-            people.expire_run_tokens(house, run_id)
-            end_children(house, run)
+            rank_logs.seal(context, run_id)  # a log that was merged here is nobody else's to seal
+            people.expire_run_tokens(context, run_id)
+            end_children(context, run)
         elif run.status is RunStatus.QUEUED and run.attempt > 1:
-            rank_logs.put_aside(house, run)
-        house.signals.ring(run_topic(run_id), CONTROL)
+            rank_logs.put_aside(context, run)
+        context.signals.notify(run_topic(run_id), CONTROL)
     return run, moved
 
 
-def end_children(house: House, run: Run) -> None:
+def end_children(context: Context, run: Run) -> None:
     """Those that lived in the process of a run that has ended, and did not end by themselves, end as it did; one that never
     began is Canceled. Children that were submitted have processes of their own, and go on."""
-    for child in lineage.children(house, run):
+    for child in lineage.children(context, run):
         if child.spec.kind is RunKind.INTERACTIVE and not child.status.is_terminal:
             began = child.status is not RunStatus.NOT_STARTED
             words = f"It ended with its parent, run {run.id}." if began else "It had not begun when its parent ended."
-            move(house, child.id, run.status if began else RunStatus.CANCELED, Reason.PARENT_ENDED, words)
+            move(context, child.id, run.status if began else RunStatus.CANCELED, Reason.PARENT_ENDED, words)
 
 
-def why(house: House, run: Run) -> str:
+def why(context: Context, run: Run) -> str:
     """In words: what the run waits for, or how it ended."""
     target = run.spec.target
     if run.status.is_terminal:
         return f"It has ended: {run.status.value}." + (f" {run.message}" if run.message else "")
     if run.status is RunStatus.QUEUED:
-        return compute.why_queued(house, run)
+        return compute.why_queued(context, run)
     if run.reason is Reason.WAITING_IN_QUEUE:
         return run.message
     if run.status is RunStatus.PROVISIONING and run.handle and run.spec.inputs:

@@ -1,6 +1,6 @@
-"""Wake-ups inside one process: whoever changes something rings a topic, whoever waits for it wakes at once.
+"""Wake-ups inside one process: a change notifies a topic, and everyone who waits for that topic wakes at once.
 
-Usable from threads (`Bell.wait`) and from asyncio (`Bell.wait_async`). Listen first, look second, wait third: then no
+Usable from threads (`Listener.wait`) and from asyncio (`Listener.wait_async`). Listen first, look second, wait third: then no
 change can fall between the look and the wait. `close` wakes everybody for good, so that a server can end promptly.
 """
 
@@ -14,42 +14,42 @@ CONTROL = "control"
 
 
 def run_topic(run_id: str) -> str:
-    """Rung when a run's revision or one of its streams changes."""
+    """Notified when a run's revision or one of its streams changes."""
     return f"run/{run_id}"
 
 
 def gang_topic(run_id: str) -> str:
-    """Rung when one of a run's agents is ready to start, or has a command for another."""
+    """Notified when one of a run's agents is ready to start, or has a command for another."""
     return f"gang/{run_id}"
 
 
 def compute_topic(workspace: str, name: str) -> str:
-    """Rung when a compute target's settings or one of its nodes changes."""
+    """Notified when a compute target's settings or one of its nodes changes."""
     return f"compute/{workspace}/{name}"
 
 
 def endpoint_topic(workspace: str, name: str) -> str:
-    """Rung when an endpoint's revision changes, and when it is gone."""
+    """Notified when an endpoint's revision changes, and when it is gone."""
     return f"endpoint/{workspace}/{name}"
 
 
-class Bell:
-    """One listener's own bell; rung before the wait, the wait returns at once."""
+class Listener:
+    """What one waiter waits on; notified before the wait, the wait returns at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._rung = False
+        self._notified = False
         self._wake: Callable[[], None] | None = None
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         with self._lock:
-            self._rung = True
+            self._notified = True
             wake, self._wake = self._wake, None
         if wake is not None:
             wake()
 
     def wait(self, seconds: float) -> bool:
-        """In a thread: until rung, or the time is over. Whether it was rung; it is silent again afterwards."""
+        """In a thread: until notified, or the time is over. True when it was notified; the next wait waits again."""
         event = threading.Event()
         if not self._arm(event.set):
             event.wait(max(seconds, 0))
@@ -76,25 +76,25 @@ class Bell:
         except TimeoutError:
             pass
         finally:
-            rung = self._disarm()
-        return rung
+            notified = self._disarm()
+        return notified
 
     def _arm(self, wake: Callable[[], None]) -> bool:
         with self._lock:
-            if not self._rung:
+            if not self._notified:
                 self._wake = wake
-            return self._rung
+            return self._notified
 
     def _disarm(self) -> bool:
         with self._lock:
-            rung, self._rung, self._wake = self._rung, False, None
-        return rung
+            notified, self._notified, self._wake = self._notified, False, None
+        return notified
 
 
 class Signals:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._bells: dict[str, set[Bell]] = {}
+        self._listeners: dict[str, set[Listener]] = {}
         self._closed = False
 
     @property
@@ -102,37 +102,37 @@ class Signals:
         return self._closed
 
     @contextmanager
-    def listen(self, topic: str) -> Iterator[Bell]:
-        bell = Bell()
+    def listen(self, topic: str) -> Iterator[Listener]:
+        listener = Listener()
         with self._lock:
-            self._bells.setdefault(topic, set()).add(bell)
+            self._listeners.setdefault(topic, set()).add(listener)
             closed = self._closed
         if closed:
-            bell.ring()
+            listener.notify()
         try:
-            yield bell
+            yield listener
         finally:
             with self._lock:
-                bells = self._bells[topic]
-                bells.discard(bell)
-                if not bells:
-                    del self._bells[topic]
+                listeners = self._listeners[topic]
+                listeners.discard(listener)
+                if not listeners:
+                    del self._listeners[topic]
 
-    def ring(self, *topics: str) -> None:
+    def notify(self, *topics: str) -> None:
         with self._lock:
-            bells = [bell for topic in topics for bell in self._bells.get(topic, ())]
-        for bell in bells:
-            bell.ring()
+            listeners = [listener for topic in topics for listener in self._listeners.get(topic, ())]
+        for listener in listeners:
+            listener.notify()
 
     def waiting(self, topic: str) -> int:
         """How many listen to a topic."""
         with self._lock:
-            return len(self._bells.get(topic, ()))
+            return len(self._listeners.get(topic, ()))
 
     def close(self) -> None:
         """Wakes everybody, now and from now on. Safe to call twice."""
         with self._lock:
             self._closed = True
-            bells = [bell for group in self._bells.values() for bell in group]
-        for bell in bells:
-            bell.ring()
+            listeners = [listener for group in self._listeners.values() for listener in group]
+        for listener in listeners:
+            listener.notify()

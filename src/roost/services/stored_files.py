@@ -16,10 +16,10 @@ from roost.domain.datastores import Datastore, DatastoreKind, Item, route_of
 from roost.domain.errors import Conflict, InvalidInput, NotFound
 from roost.domain.people import Caller
 from roost.domain.permissions import Action
-from roost.objects.base import Found, Place
+from roost.objects.base import Found, Storage
 from roost.services import data_access, datastores
+from roost.services.context import Context
 from roost.services.data_access import Reach
-from roost.services.house import House
 
 MAX_ITEMS = 500_000
 MAX_ASKED = 1000
@@ -36,21 +36,21 @@ class Listed:
     """Paths of files that are not among them, since no asker could have a file of that name."""
 
 
-def items(house: House, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> Listed:
+def items(context: Context, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> Listed:
     """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files."""
     caller.require(Action.STORED_FILE_READ)
-    datastore = data_access.datastore_of(house, caller, workspace, name)
-    return items_in(house, data_access.reach(house, caller, datastore), datastore, path, shared=shared)
+    datastore = data_access.datastore_of(context, caller, workspace, name)
+    return items_in(context, data_access.reach(context, caller, datastore), datastore, path, shared=shared)
 
 
 def items_in(
-    house: House, reach: Reach, datastore: Datastore, path: str, *, shared: bool, below: str | None = None
+    context: Context, reach: Reach, datastore: Datastore, path: str, *, shared: bool, below: str | None = None
 ) -> Listed:
     """For those who ask for many. `below`: the folder that names are relative to, their datastore's root when None."""
     reach.require_listing(path)
     if datastore.kind is DatastoreKind.HTTP:
         return Listed(items=[_web_item(datastore, globs.checked(path), below or "")], odd=[])
-    place = datastores.place_of(house, datastore)
+    place = datastores.place_of(context, datastore)
     found = matching(place, path)
     if not reach.covers(globs.checked(path)):
         for each in found:
@@ -78,7 +78,7 @@ def items_in(
     return Listed(items=made, odd=odd)
 
 
-def matching(place: Place, path: str) -> list[Found]:
+def matching(place: Storage, path: str) -> list[Found]:
     """Sorted by path."""
     meant = globs.matcher(globs.checked(path))
     found = []
@@ -92,35 +92,35 @@ def matching(place: Place, path: str) -> list[Found]:
     return sorted(found, key=lambda each: each.path)
 
 
-def head(house: House, caller: Caller, workspace: str, name: str, path: str) -> tuple[Place, Found]:
+def head(context: Context, caller: Caller, workspace: str, name: str, path: str) -> tuple[Storage, Found]:
     """A file that may be read, and the place it is in; NotFound."""
     caller.require(Action.STORED_FILE_READ)
-    datastore = data_access.datastore_of(house, caller, workspace, name)
+    datastore = data_access.datastore_of(context, caller, workspace, name)
     checked = names.path(path)
-    data_access.reach(house, caller, datastore).require_file(checked)
-    place = datastores.place_of(house, datastore)
+    data_access.reach(context, caller, datastore).require_file(checked)
+    place = datastores.place_of(context, datastore)
     found = place.head(checked)
     if found is None:
         raise NotFound(f"Datastore {datastore.name!r} has no file {checked!r}.")
     return place, found
 
 
-def read(place: Place, found: Found, offset: int, length: int) -> Iterator[bytes]:
+def read(place: Storage, found: Found, offset: int, length: int) -> Iterator[bytes]:
     return place.read(found, offset, length)
 
 
-def read_batch(house: House, caller: Caller, workspace: str, name: str, wanted: Mapping[str, str]) -> bytes:
+def read_batch(context: Context, caller: Caller, workspace: str, name: str, wanted: Mapping[str, str]) -> bytes:
     """Many small files in one body: those that are there in the version (ETag) that is asked for, of them as many as fit.
     Whoever misses one asks for it alone, and is told why."""
     caller.require(Action.STORED_FILE_FETCH)
     if len(wanted) > MAX_ASKED:
         raise InvalidInput(f"More than {MAX_ASKED} files are asked for.", hint="Ask for them in several requests.")
     wanted = {names.path(path): etag for path, etag in wanted.items()}
-    datastore = data_access.datastore_of(house, caller, workspace, name)
-    reach = data_access.reach(house, caller, datastore)
+    datastore = data_access.datastore_of(context, caller, workspace, name)
+    reach = data_access.reach(context, caller, datastore)
     for path in wanted:
         reach.require_file(path)
-    place = datastores.place_of(house, datastore)
+    place = datastores.place_of(context, datastore)
     with ThreadPoolExecutor(_READERS) if datastore.kind is not DatastoreKind.FOLDER else nullcontext() as pool:
         each = pool.map if pool else map
         found = (file for file in each(place.head, wanted) if file and wanted.get(file.path) in ("", file.etag))
@@ -136,7 +136,7 @@ def _fitting(found: Iterable[Found]) -> Iterator[Found]:
         yield file
 
 
-def _framed(place: Place, file: Found) -> bytes:
+def _framed(place: Storage, file: Found) -> bytes:
     """Nothing for one that is gone, or became another, meanwhile."""
     try:
         data = b"".join(place.read(file, 0, file.size))
@@ -146,16 +146,16 @@ def _framed(place: Place, file: Found) -> bytes:
 
 
 def may_write(
-    house: House, caller: Caller, workspace: str, name: str, paths: Sequence[str], *, overwrite: bool
-) -> Place:
+    context: Context, caller: Caller, workspace: str, name: str, paths: Sequence[str], *, overwrite: bool
+) -> Storage:
     """The place to write to; refused before a byte is written. Conflict when one is there and not to be replaced."""
     caller.require(Action.STORED_FILE_WRITE)
-    datastore = data_access.datastore_of(house, caller, workspace, name)
+    datastore = data_access.datastore_of(context, caller, workspace, name)
     checked = [names.path(path) for path in paths]
-    data_access.require_write(house, caller, datastore, checked)
+    data_access.require_write(context, caller, datastore, checked)
     if datastore.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Write to another one.")
-    place = datastores.place_of(house, datastore)
+    place = datastores.place_of(context, datastore)
     if not overwrite and (there := next((path for path in checked if place.head(path) is not None), None)):
         raise Conflict(
             f"Datastore {datastore.name!r} has a file {there!r} already.",
@@ -165,19 +165,19 @@ def may_write(
     return place
 
 
-def write(place: Place, path: str, pieces: Iterable[bytes | memoryview]) -> int:
+def write(place: Storage, path: str, pieces: Iterable[bytes | memoryview]) -> int:
     return place.write(names.path(path), pieces)
 
 
 def write_batch(
-    house: House, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
+    context: Context, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
 ) -> tuple[int, int]:
     """Many small files, each whole or not at all; how many, and their bytes. None is written when one may not be."""
     caller.require(Action.STORED_FILE_WRITE)
     files = list(islice(batches.read_named(body), batches.MAX_COUNT + 1))
     if len(files) > batches.MAX_COUNT:
         raise InvalidInput(f"The batch has more than {batches.MAX_COUNT} files.", hint="Send them in several.")
-    place = may_write(house, caller, workspace, name, [path for path, _ in files], overwrite=overwrite)
+    place = may_write(context, caller, workspace, name, [path for path, _ in files], overwrite=overwrite)
     return len(files), sum(write(place, path, [data]) for path, data in files)
 
 

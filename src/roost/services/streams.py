@@ -10,7 +10,7 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.runs import RunStatus
 from roost.services import files, rank_logs
-from roost.services.house import House
+from roost.services.context import Context
 from roost.services.signals import run_topic
 
 MAX_READ = 4 * 1024 * 1024
@@ -32,42 +32,42 @@ class Piece:
 
 
 def append(
-    house: House, caller: Caller, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False
+    context: Context, caller: Caller, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False
 ) -> int:
     """Takes bytes in if `offset` is the mark; either way returns the mark. A sealed stream takes nothing in."""
     caller.require(Action.LOG_WRITE)
     path = names.path(name)
     if path in ALIASES:
         raise InvalidInput(f"Stream {path!r} is another name of {ALIASES[path]!r}.", hint="Write to that one.")
-    if offset == 0 and house.store.streams.size(run_id, path) is None:
-        house.store.runs.get(names.run_id(run_id))
-        sealed = _sealed_size(house, run_id, path)
+    if offset == 0 and context.store.streams.size(run_id, path) is None:
+        context.store.runs.get(names.run_id(run_id))
+        sealed = _sealed_size(context, run_id, path)
         if sealed is not None:
             return sealed
-    mark = house.store.streams.append(run_id, path, offset, data, reset=reset, into=rank_logs.merge(path))
-    house.signals.ring(run_topic(run_id))
+    mark = context.store.streams.append(run_id, path, offset, data, reset=reset, into=rank_logs.merge(path))
+    context.signals.notify(run_topic(run_id))
     return mark
 
 
-def read(house: House, caller: Caller, run_id: str, name: str, offset: int, limit: int = MAX_READ) -> Piece:
+def read(context: Context, caller: Caller, run_id: str, name: str, offset: int, limit: int = MAX_READ) -> Piece:
     """Bytes from `offset`: of the live stream or of what it was sealed into; none when there is no such stream (yet)."""
     caller.require(Action.LOG_READ)
     path = files.real_path(name)
-    status = house.store.runs.get(names.run_id(run_id)).status
+    status = context.store.runs.get(names.run_id(run_id)).status
     limit = min(limit, MAX_READ)
     over = status.is_terminal or (path == BUILD_LOG and status not in _BEFORE_BUILT)
-    if house.store.streams.size(run_id, path) is not None:
-        data = house.store.streams.read(run_id, path, offset, limit)
+    if context.store.streams.size(run_id, path) is not None:
+        data = context.store.streams.read(run_id, path, offset, limit)
         return Piece(data=data, offset=offset + len(data), status=status, sealed=False, over=over)
-    size = _sealed_size(house, run_id, path)
+    size = _sealed_size(context, run_id, path)
     if size is None or offset >= size:
         return Piece(data=b"", offset=offset, status=status, sealed=size is not None, over=over)
-    data = b"".join(house.blobs.open(house.store.files.get(run_id, path).blob, offset, limit))
+    data = b"".join(context.blobs.open(context.store.files.get(run_id, path).blob, offset, limit))
     return Piece(data=data, offset=offset + len(data), status=status, sealed=True, over=over)
 
 
-def _sealed_size(house: House, run_id: str, path: str) -> int | None:
+def _sealed_size(context: Context, run_id: str, path: str) -> int | None:
     try:
-        return house.store.files.get(run_id, path).size
+        return context.store.files.get(run_id, path).size
     except NotFound:
         return None

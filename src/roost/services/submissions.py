@@ -9,7 +9,7 @@ from roost.domain.compute import Compute, ComputeKind
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunKind, RunSpec, Submission
 from roost.services import archives
-from roost.services.house import House
+from roost.services.context import Context
 
 MAX_DISPLAY_NAME = 255
 MAX_DESCRIPTION = 8192
@@ -19,7 +19,7 @@ MAX_TEXT = 128 * 1024
 MAX_MANIFEST = 256 * 1024 * 1024
 
 
-def check(house: House, workspace: str, submission: Submission, *, replica: bool = False) -> None:
+def check(context: Context, workspace: str, submission: Submission, *, replica: bool = False) -> None:
     """InvalidInput, NotFound or ComputeNotFound; nothing is changed. A `replica` is submitted by its endpoint alone."""
     if (submission.spec.kind is RunKind.REPLICA, submission.spec.serving is not None) != (replica, replica):
         raise InvalidInput(
@@ -27,19 +27,19 @@ def check(house: House, workspace: str, submission: Submission, *, replica: bool
         )
     names.run_id(submission.id)
     names.experiment(submission.experiment)
-    house.store.workspaces.get(names.workspace(workspace))
+    context.store.workspaces.get(names.workspace(workspace))
     check_labels(submission.tags, submission.properties, submission.display_name, submission.description)
     _check_limits(submission.spec)
     _check_texts(submission.spec)
-    _check_environment(house, submission.spec)
+    _check_environment(context, submission.spec)
     if submission.spec.kind is RunKind.SCRIPT:
-        _check_width(house, house.store.computes.get(workspace, submission.spec.target), submission.spec)
+        _check_width(context, context.store.computes.get(workspace, submission.spec.target), submission.spec)
         _check_program(submission.spec)
     elif replica:
         _check_interpreter(submission.spec)
-    _check_snapshot(house, submission.spec)
+    _check_snapshot(context, submission.spec)
     if submission.parent_id is not None:
-        parent = house.store.runs.get(names.run_id(submission.parent_id))
+        parent = context.store.runs.get(names.run_id(submission.parent_id))
         if parent.workspace != workspace:
             raise InvalidInput(f"Parent run {parent.id} is in workspace {parent.workspace!r}, not in {workspace!r}.")
 
@@ -81,9 +81,9 @@ def _check_interpreter(spec: RunSpec) -> None:
         raise InvalidInput(f"The interpreter of a script is the absolute path of a Python, got {spec.interpreter!r}.")
 
 
-def _check_width(house: House, compute: Compute, spec: RunSpec) -> None:
+def _check_width(context: Context, compute: Compute, spec: RunSpec) -> None:
     """That its nodes can be had at all. On `local` nodes are logical ones, and there may be more than places."""
-    engine = house.engines.get(compute.engine)
+    engine = context.engines.get(compute.engine)
     if spec.node_count > 1 and engine is not None and engine.queues:
         raise InvalidInput(
             f"The run asks for {spec.node_count} nodes, and engine {compute.engine!r} of cluster {compute.name!r}, which has a "
@@ -98,17 +98,17 @@ def _check_width(house: House, compute: Compute, spec: RunSpec) -> None:
         )
 
 
-def _check_environment(house: House, spec: RunSpec) -> None:
+def _check_environment(context: Context, spec: RunSpec) -> None:
     """That the environment can be had at all."""
     if spec.environment is None:
         return
     environments.name(spec.environment.name)
-    if spec.environment.lock and house.blobs.keep(names.blob(spec.environment.lock)) is None:
+    if spec.environment.lock and context.blobs.keep(names.blob(spec.environment.lock)) is None:
         raise InvalidInput(
             f"The lock {spec.environment.lock} of environment {spec.environment.name!r} is not here.",
             hint="It is of another control plane: submit without it, and the environment is resolved anew.",
         )
-    archives.check(house, spec.environment)
+    archives.check(context, spec.environment)
     recipes.check_python(spec.environment.name, recipes.recipe(spec.environment.definition, spec.docker))
 
 
@@ -134,18 +134,18 @@ def _check_texts(spec: RunSpec) -> None:
             raise InvalidInput(f"Argument {place} is longer than {MAX_TEXT} characters: {text[:80]!r}….")
 
 
-def _check_snapshot(house: House, spec: RunSpec) -> None:
+def _check_snapshot(context: Context, spec: RunSpec) -> None:
     if not spec.snapshot:
         if spec.script and spec.kind is not RunKind.INTERACTIVE:
             raise InvalidInput(f"Script {spec.script!r} was given without a snapshot of its folder.")
         return
-    size = house.blobs.keep(names.blob(spec.snapshot))
+    size = context.blobs.keep(names.blob(spec.snapshot))
     if size is None:
         raise InvalidInput(f"Snapshot {spec.snapshot} is not here.", hint="Put the manifest and its blobs first.")
     if size > MAX_MANIFEST:
         raise InvalidInput(f"The snapshot's manifest has {size} bytes; at most {MAX_MANIFEST} are read.")
     # One search instead of reading every line: a manifest of 10,000 files would cost more than all the rest.
-    if spec.script and f"\t{names.path(spec.script)}\n".encode() not in house.blobs.get(spec.snapshot):
+    if spec.script and f"\t{names.path(spec.script)}\n".encode() not in context.blobs.get(spec.snapshot):
         raise InvalidInput(
             f"Script {spec.script!r} is not in the snapshot.",
             hint="Give its path relative to the source directory, and see that the ignore file does not leave it out.",

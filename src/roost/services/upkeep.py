@@ -18,8 +18,8 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.objects import folder
 from roost.services import reserve
+from roost.services.context import Context
 from roost.services.datastores import DATA
-from roost.services.house import House
 from roost.services.submissions import MAX_MANIFEST
 from roost.store.base import ExperimentSize
 
@@ -80,95 +80,100 @@ class _Marked:
 
 
 def sweep(
-    house: House, caller: Caller, *, dry_run: bool = False, without: Sequence[str] = (), grace: float = GRACE_SECONDS
+    context: Context,
+    caller: Caller,
+    *,
+    dry_run: bool = False,
+    without: Sequence[str] = (),
+    grace: float = GRACE_SECONDS,
 ) -> Swept:
     """Frees what nothing refers to. A dry run says what would go, also if the runs `without` were deleted. One at a time."""
     caller.require(Action.SWEEP)
-    with house.upkeep.taken():
-        limit = house.clock() - grace
-        marked = _mark(house, without if dry_run else (), limit)
-        gone = [size for _, size in marked.dead] if dry_run else list(_discard(house, marked, limit))
+    with context.upkeep.taken():
+        limit = context.clock() - grace
+        marked = _mark(context, without if dry_run else (), limit)
+        gone = [size for _, size in marked.dead] if dry_run else list(_discard(context, marked, limit))
         swept = Swept(
             blobs=len(gone),
             bytes=sum(gone),
             young_blobs=len(marked.young),
             young_bytes=sum(marked.young),
-            part_bytes=sum(folder.left(_data(house), house.clock() - folder.LEFT_SECONDS, keep=dry_run)),
-            database_bytes=0 if dry_run else _compact(house),  # last: it alone needs room first
+            part_bytes=sum(folder.left(_data(context), context.clock() - folder.LEFT_SECONDS, keep=dry_run)),
+            database_bytes=0 if dry_run else _compact(context),  # last: it alone needs room first
         )
-        if house.reserve is not None and not dry_run:
-            house.reserve.make()
+        if context.reserve is not None and not dry_run:
+            context.reserve.make()
         return swept
 
 
-def _compact(house: House) -> int:
+def _compact(context: Context) -> int:
     try:
-        return reserve.spend(house.reserve, house.store.upkeep.compact)
+        return reserve.spend(context.reserve, context.store.upkeep.compact)
     except DiskFull as error:
         log.warning("the database gives no room back: %s", error.message)  # a later sweep has room for it
         return 0
 
 
-def referred(house: House) -> list[tuple[str, int]]:
+def referred(context: Context) -> list[tuple[str, int]]:
     """Every stored blob that a row or a manifest of one refers to, with its size, by name."""
-    found = house.store.upkeep.references()
-    names = found.files | _with_listed(house, found.others)
-    return [(name, size) for name in sorted(names) if (size := house.blobs.size(name)) is not None]
+    found = context.store.upkeep.references()
+    names = found.files | _with_listed(context, found.others)
+    return [(name, size) for name in sorted(names) if (size := context.blobs.size(name)) is not None]
 
 
-def _with_listed(house: House, names: set[str]) -> set[str]:
-    return names.union(*(_listed(house, name) for name in names))
+def _with_listed(context: Context, names: set[str]) -> set[str]:
+    return names.union(*(_listed(context, name) for name in names))
 
 
-def _mark(house: House, without: Sequence[str], limit: float) -> _Marked:
-    found = house.store.upkeep.references(without=without)
-    kept = found.files | _with_listed(house, found.others)
+def _mark(context: Context, without: Sequence[str], limit: float) -> _Marked:
+    found = context.store.upkeep.references(without=without)
+    kept = found.files | _with_listed(context, found.others)
     dead: list[tuple[str, int]] = []
     young: list[int] = []
-    for name, size, used_at in house.blobs.walk():
+    for name, size, used_at in context.blobs.walk():
         if name in kept:
             continue
         if used_at >= limit:
             young.append(size)
-            kept.update(_listed(house, name, size))
+            kept.update(_listed(context, name, size))
         else:
             dead.append((name, size))
     return _Marked(kept, [each for each in dead if each[0] not in kept], young)
 
 
-def _discard(house: House, marked: _Marked, limit: float) -> Iterator[int]:
+def _discard(context: Context, marked: _Marked, limit: float) -> Iterator[int]:
     """Sizes of what went."""
     plain: list[str] = []
     for name, size in marked.dead:
-        listed = _listed(house, name, size)
+        listed = _listed(context, name, size)
         if not listed:
             plain.append(name)
-        elif (freed := house.blobs.discard(name, unless_since=limit)) is not None:
+        elif (freed := context.blobs.discard(name, unless_since=limit)) is not None:
             yield freed
         else:
             marked.kept.update(listed)  # somebody asked for it just now
     for name in plain:
-        if name not in marked.kept and (freed := house.blobs.discard(name, unless_since=limit)) is not None:
+        if name not in marked.kept and (freed := context.blobs.discard(name, unless_since=limit)) is not None:
             yield freed
 
 
-def _listed(house: House, name: str, size: int | None = None) -> list[str]:
+def _listed(context: Context, name: str, size: int | None = None) -> list[str]:
     """The blobs that a manifest lists; none for anything else."""
-    size = house.blobs.size(name) if size is None else size
-    if size is None or not 2 <= size <= MAX_MANIFEST or next(house.blobs.open(name, 0, 2), b"") not in _HEADS:
+    size = context.blobs.size(name) if size is None else size
+    if size is None or not 2 <= size <= MAX_MANIFEST or next(context.blobs.open(name, 0, 2), b"") not in _HEADS:
         return []
-    return [each.decode() for each in _LISTED.findall(house.blobs.get(name))]
+    return [each.decode() for each in _LISTED.findall(context.blobs.get(name))]
 
 
-def usage(house: House, caller: Caller) -> Usage:
+def usage(context: Context, caller: Caller) -> Usage:
     """Where the room goes; nothing is changed."""
     caller.require(Action.USAGE_READ)
-    found = house.store.upkeep.references()
-    kept = _with_listed(house, found.others)
-    models = _with_listed(house, found.models)
-    archives = _with_listed(house, found.archives)
+    found = context.store.upkeep.references()
+    kept = _with_listed(context, found.others)
+    models = _with_listed(context, found.models)
+    archives = _with_listed(context, found.archives)
     blobs = file_bytes = model_bytes = archive_bytes = snapshot_bytes = unused_bytes = 0
-    for name, size, _ in house.blobs.walk():
+    for name, size, _ in context.blobs.walk():
         blobs += 1
         if name in found.files:
             file_bytes += size
@@ -180,26 +185,26 @@ def usage(house: House, caller: Caller) -> Usage:
             snapshot_bytes += size
         else:
             unused_bytes += size
-    total, used, free = disk(house)
+    total, used, free = disk(context)
     return Usage(
         disk_bytes=total,
         disk_used=used,
         disk_free=free,
-        disk_limit=house.disk_limit,
-        database_bytes=house.store.upkeep.size(),
+        disk_limit=context.disk_limit,
+        database_bytes=context.store.upkeep.size(),
         blobs=blobs,
         file_bytes=file_bytes,
         model_bytes=model_bytes,
         archive_bytes=archive_bytes,
         snapshot_bytes=snapshot_bytes,
         unused_bytes=unused_bytes,
-        data_bytes=sum(_sizes(_data(house))),
-        experiments=tuple(house.store.upkeep.sizes()),
+        data_bytes=sum(_sizes(_data(context))),
+        experiments=tuple(context.store.upkeep.sizes()),
     )
 
 
-def _data(house: House) -> Path:
-    return Path(house.facts.home) / DATA
+def _data(context: Context) -> Path:
+    return Path(context.facts.home) / DATA
 
 
 def _sizes(folder: Path) -> Iterator[int]:
@@ -209,23 +214,23 @@ def _sizes(folder: Path) -> Iterator[int]:
                 yield os.lstat(os.path.join(place, name)).st_size
 
 
-def disk(house: House) -> tuple[int, int, int]:
+def disk(context: Context) -> tuple[int, int, int]:
     """Bytes of the disk that the home is on: all, used, free for this user."""
-    found = os.statvfs(house.facts.home)
+    found = os.statvfs(context.facts.home)
     used = (found.f_blocks - found.f_bfree) * found.f_frsize
     free = found.f_bavail * found.f_frsize
     return used + free, used, free
 
 
-def require_room(house: House) -> None:
+def require_room(context: Context) -> None:
     """DiskFull when the disk is fuller than the limit allows for a new run."""
-    if not house.disk_limit:
+    if not context.disk_limit:
         return
-    total, used, free = disk(house)
+    total, used, free = disk(context)
     percent = 100 * used / total if total else 0.0
-    if percent >= house.disk_limit:
+    if percent >= context.disk_limit:
         raise DiskFull(
-            f"No new run is taken in: the disk of {house.facts.home} is {percent:.1f} % full, the limit is "
-            f"{house.disk_limit} % ({free / 1e9:.1f} GB of {total / 1e9:.1f} GB are free).",
+            f"No new run is taken in: the disk of {context.facts.home} is {percent:.1f} % full, the limit is "
+            f"{context.disk_limit} % ({free / 1e9:.1f} GB of {total / 1e9:.1f} GB are free).",
             hint="`roost du` shows what takes room, `roost gc` frees it; ROOST_DISK_LIMIT sets the limit. Runs that run go on.",
         )

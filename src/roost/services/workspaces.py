@@ -8,13 +8,13 @@ from roost.domain.people import Caller
 from roost.domain.permissions import Action
 from roost.domain.workspaces import Origin, Workspace
 from roost.services import submissions
-from roost.services.house import House
+from roost.services.context import Context
 
 MAX_FIELD = 255
 NOWHERE = Origin()
 
 
-def ensure(house: House, caller: Caller, name: str, origin: Origin = NOWHERE) -> Workspace:
+def ensure(context: Context, caller: Caller, name: str, origin: Origin = NOWHERE) -> Workspace:
     """The workspace of that name, made if there is none; what is there stays as it is."""
     caller.require(Action.WORKSPACE_CREATE)
     kept = {**vars(origin), "location": origin.location or "local", "sku": origin.sku or "Basic"}
@@ -22,15 +22,15 @@ def ensure(house: House, caller: Caller, name: str, origin: Origin = NOWHERE) ->
         if isinstance(value, str) and len(value) > MAX_FIELD:
             raise InvalidInput(f"{field} has {len(value)} characters; at most {MAX_FIELD} are kept.")
     submissions.check_labels(origin.tags, {})
-    workspace = Workspace(name=names.workspace(name), user=caller.user, created_at=house.clock(), **kept)
-    return house.store.workspaces.ensure(workspace)
+    workspace = Workspace(name=names.workspace(name), user=caller.user, created_at=context.clock(), **kept)
+    return context.store.workspaces.ensure(workspace)
 
 
-def get(house: House, caller: Caller, name: str) -> Workspace:
+def get(context: Context, caller: Caller, name: str) -> Workspace:
     caller.require(Action.WORKSPACE_READ)
-    return house.store.workspaces.get(names.workspace(name))
+    return context.store.workspaces.get(names.workspace(name))
 
 
-def listing(house: House, caller: Caller) -> Sequence[Workspace]:
+def listing(context: Context, caller: Caller) -> Sequence[Workspace]:
     caller.require(Action.WORKSPACE_READ)
-    return house.store.workspaces.list()
+    return context.store.workspaces.list()

@@ -1,4 +1,4 @@
-"""Routes: the pages and what they are made of. Static files of this package, open to all; nothing here touches the house."""
+"""Routes: the pages and what they are made of. Static files of this package, open to all; nothing here touches the context."""
 
 import hashlib
 import re
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from fastapi import Request, Response
 
-from roost.api.doors import Desk
+from roost.api.doors import Router
 from roost.domain.errors import NotFound
 from roost.domain.permissions import Action, Scope
 
-desk = Desk("studio")
+router = Router("studio")
 
 _FILES = Path(__file__).with_name("files")
 _FRAME = _FILES / "frame.html"
@@ -30,37 +30,37 @@ _POLICY = (
 """Scripts and styles come from here as files, or not at all: what a run wrote can never become one."""
 
 
-@desk.route("GET", "/", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@router.route("GET", "/", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def front(request: Request) -> Response:
     return _file(request, "list.html")
 
 
-@desk.route("GET", "/runs/{run_id}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@router.route("GET", "/runs/{run_id}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def run(request: Request, run_id: str) -> Response:  # noqa: ARG001 the page's script reads it from its own address
     return _file(request, "run.html")
 
 
-@desk.route("GET", "/data", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@router.route("GET", "/data", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def data(request: Request) -> Response:
     return _file(request, "data.html")
 
 
-@desk.route("GET", "/data/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@router.route("GET", "/data/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def dataset(request: Request, name: str) -> Response:  # noqa: ARG001 as above
     return _file(request, "dataset.html")
 
 
-@desk.route("GET", "/models/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@router.route("GET", "/models/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def model(request: Request, name: str) -> Response:  # noqa: ARG001 as above
     return _file(request, "model.html")
 
 
-@desk.route("GET", "/serving", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
+@router.route("GET", "/serving", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media=_PAGE)
 def serving(request: Request) -> Response:
     return _file(request, "serving.html")
 
 
-@desk.route("GET", "/studio/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media="*/*")
+@router.route("GET", "/studio/{name}", Action.PAGE_READ, Scope.SERVER, answer=bytes, statuses=_STATUSES, media="*/*")
 def asset(request: Request, name: str) -> Response:
     return _file(request, name)
 

@@ -15,7 +15,7 @@ from roost.domain.files import Entry, EntryKind, read_manifest, write_manifest
 from roost.domain.models import checked_name
 from roost.transport.carrying import Carrier
 from roost.transport.client import Client, path_of
-from roost.transport.landing import OPEN_AT_ONCE, held, lay, opened
+from roost.transport.guarded_files import OPEN_AT_ONCE, held, lay, opened
 
 Request = Mapping[str, Any]
 _ABOUT = ("datasets", "description", "properties", "resources", "sample_input", "sample_output", "tags")

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from roost.blobs import batches
-from roost.transport.abreast import Look, abreast
 from roost.transport.carrying import SMALL
 from roost.transport.client import Body, Client, path_of
-from roost.transport.landing import opened
+from roost.transport.guarded_files import opened
+from roost.transport.parallel import Look, in_parallel
 
 Parcel = Sequence[tuple[str, Path]]
 """Files that go together, by their paths in the datastore."""
@@ -56,7 +56,7 @@ def store(
         look()
         client.call("PUT", route, params={"overwrite": "true"}, body=body, timeout=_SECONDS, during=look)
 
-    return sum(abreast(one, list(_parcels(files)), _AT_ONCE, "roost-store"))
+    return sum(in_parallel(one, list(_parcels(files)), _AT_ONCE, "roost-store"))
 
 
 def _parcels(files: Parcel) -> Iterator[Parcel]:

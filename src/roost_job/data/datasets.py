@@ -182,7 +182,7 @@ class TabularDataset(JobDataset):
         if frames.needs_all(self._definition):
             return frames.read(self._definition, self._files(), *fails)
         items = self._link.ask("dataset_items", definition=self._definition)
-        coming = frames.Coming(items, lambda some: self._files(names=[name for name, _ in some]))
+        coming = frames.FilesOnDemand(items, lambda some: self._files(names=[name for name, _ in some]))
         return frames.read(self._definition, coming, *fails)
 
     def _files(self, **which: Any) -> Any:

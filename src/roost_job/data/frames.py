@@ -57,7 +57,7 @@ class Wanted(object):
         return self.columns is None or column in self.columns
 
 
-class Coming(object):
+class FilesOnDemand(object):
     """Files that are brought as they are asked for: one, and then as many again as are here. They stay for a second time."""
 
     def __init__(self, items: Sequence[Any], bring: Callable[[Sequence[Any]], Iterable[File]]) -> None:
@@ -80,7 +80,7 @@ def whereabouts(definition: Mapping[str, Any]) -> str:
 
 
 def needs_all(definition: Mapping[str, Any]) -> bool:
-    """Whether every file is read; else the first ones may do, and `Coming` is for them."""
+    """Whether every file is read; else the first ones may do, and `FilesOnDemand` is for them."""
     return steps.row_limit(definition.get("steps") or ()) is None
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.desks import Desk, served
+from tests.api.routers import Desk, served
 from tests.contracts.engine import eventually
-from tests.services.houses import ANN, submit
+from tests.services.contexts import ANN, submit
 
 from roost.agent.door import datastores as page
 from roost.agent.door.datasets import Datasets
@@ -39,11 +39,11 @@ class Agent:
 
     def __init__(self, desk: Desk, home: Path) -> None:
         self.desk = desk
-        self.run = submit(desk.house)
+        self.run = submit(desk.context)
         self.folder = Folder(home / "runs" / self.run.id)
         self.folder.staged.mkdir(parents=True)
         self.folder.work.mkdir()
-        access = Access(url=desk.url, token=people.mint_run_token(desk.house, self.run.id, user="ann"))
+        access = Access(url=desk.url, token=people.mint_run_token(desk.context, self.run.id, user="ann"))
         link, staging, masks = Link(self.folder, access, patience=0), Staging(self.folder), Masks(self.folder)
         ship = Ship(self.folder, link, Cargo(self.folder, link, staging, masks), Orders(link))
         self.door = Door(self.folder, link, ship, staging, masks)
@@ -69,7 +69,7 @@ class Agent:
         return self.ask("datastore_download", name=name, path=str(to), prefix=prefix, overwrite=overwrite)
 
     def uses(self) -> list[tuple[str, str]]:
-        found: list[DataUse] = list(datasets.uses_of_run(self.desk.house, ANN, self.run.id))
+        found: list[DataUse] = list(datasets.uses_of_run(self.desk.context, ANN, self.run.id))
         return sorted((use.direction.value, use.name) for use in found)
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ def agent(desk: Desk, tmp_path: Path) -> Iterator[Agent]:
 
 
 def stored(desk: Desk, path: str) -> Path:
-    return Path(desk.house.facts.home) / "data" / "vision" / OWN / path
+    return Path(desk.context.facts.home) / "data" / "vision" / OWN / path
 
 
 def folder(desk: Desk, path: Path, name: str = "mine", *, read_only: bool = False) -> None:
@@ -100,7 +100,7 @@ def folder(desk: Desk, path: Path, name: str = "mine", *, read_only: bool = Fals
     new = NewDatastore(
         kind=DatastoreKind.FOLDER, settings={"path": str(path)}, credential={}, read_only=read_only, overwrite=True
     )
-    datastores.register(desk.house, ANN, "vision", name, new)
+    datastores.register(desk.context, ANN, "vision", name, new)
 
 
 def test_found(agent: Agent, desk: Desk, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_made_registered_and_read(agent: Agent, desk: Desk) -> None:
     record = agent.ask("dataset_register", definition=made, name="birds", tags={"k": "v"}, description="d")
     assert (record["name"], record["version"], record["tags"]) == ("birds", 1, {"k": "v"})
     assert agent.uses() == [("input", f"{OWN}/in/*"), ("output", "birds:1"), ("output", f"{OWN}/in")]
-    (use,) = datasets.uses_of_dataset(desk.house, ANN, "vision", record["id"])
+    (use,) = datasets.uses_of_dataset(desk.context, ANN, "vision", record["id"])
     assert use.run_id == agent.run.id
     other = {"sources": [{"datastore": OWN, "path": "in/a"}]}
     with pytest.raises(LookupError, match=r"(?s)data_conflict.*already a dataset registered"):

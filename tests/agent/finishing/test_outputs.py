@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.api.desks import Desk, served
-from tests.services.houses import ANN, submit
+from tests.api.routers import Desk, served
+from tests.services.contexts import ANN, submit
 
 from roost.agent.finishing import outputs
 from roost.agent.folder import Folder
@@ -73,11 +73,11 @@ class Delivery:
     """A run with outputs that has ended well, and its agent's way to the desk."""
 
     def __init__(self, desk: Desk, home: Path, *given: Output) -> None:
-        run = submit(desk.house, outputs=given)
+        run = submit(desk.context, outputs=given)
         self.folder = Folder(home / "runs" / run.id)
         self.folder.work.mkdir(parents=True)
         self.plan = Plan(run_id=run.id, workspace="vision", experiment="train", spec=run.spec)
-        token = people.mint_run_token(desk.house, run.id, user="ann")
+        token = people.mint_run_token(desk.context, run.id, user="ann")
         self.link = Link(self.folder, Access(url=desk.url, token=token))
         self.paths = outputs.lay_out(self.folder, run.spec)
         self.said: list[str] = []
@@ -93,7 +93,7 @@ class Delivery:
 
 
 def stored(desk: Desk, path: str) -> str:
-    return (Path(desk.house.facts.home) / "data" / "vision" / "workspaceblobstore" / path).read_text()
+    return (Path(desk.context.facts.home) / "data" / "vision" / "workspaceblobstore" / path).read_text()
 
 
 def test_uploaded_noted_and_registered(desk: Desk, tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_uploaded_noted_and_registered(desk: Desk, tmp_path: Path) -> None:
         f"Output made: 2 files, 6 bytes, to {target} of datastore workspaceblobstore, registered as 'numbers', in "
     )
     assert "Output empty: nothing was written, to " in run.said[1]
-    assert datasets.get(desk.house, ANN, "vision", "numbers", None).version == 1
+    assert datasets.get(desk.context, ANN, "vision", "numbers", None).version == 1
     assert run.deliver() == [], "again, as after a crash"
-    assert datasets.get(desk.house, ANN, "vision", "numbers", None).version == 1
+    assert datasets.get(desk.context, ANN, "vision", "numbers", None).version == 1
 
 
 def test_what_is_left_out_is_said(desk: Desk, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_what_is_there_is_replaced_only_when_that_is_wanted(desk: Desk, tmp_path
 def test_one_that_cannot_be_delivered_does_not_keep_the_others(desk: Desk, tmp_path: Path) -> None:
     given = (Output(name="gone", path="in/the/way"), Output(name="odd"), Output(name="made", path="well"))
     run = Delivery(desk, tmp_path / "home", *given)
-    store = Path(desk.house.facts.home) / "data" / "vision" / "workspaceblobstore"
+    store = Path(desk.context.facts.home) / "data" / "vision" / "workspaceblobstore"
     store.mkdir(parents=True)
     (store / "in").write_text("a file where a folder has to be")
     run.fill("gone", a="1")

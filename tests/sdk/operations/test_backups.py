@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from tests.services.houses import ANN, Clock, make_house, submit
+from tests.services.contexts import ANN, Clock, make_house, submit
 
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
@@ -17,7 +17,7 @@ from roost.domain.files import RunFile
 from roost.sdk.operations import backups
 from roost.services import backups as server
 from roost.services import files, streams, upkeep
-from roost.services.turns import STALLED_SECONDS, Turns
+from roost.services.upkeep_lock import STALLED_SECONDS, Turns
 from roost.store import open_store
 
 LONG = b"a line of live text\n" * 300_000
@@ -30,22 +30,22 @@ def quiet(done: int, total: int) -> None:
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
     """A back-up of one run with a file, with a blob beside that nobody refers to."""
-    folder = tmp_path / "house"
+    folder = tmp_path / "context"
     folder.mkdir()
-    house = make_house(folder, store=f"sqlite:///{folder / 'roost.db'}")
+    context = make_house(folder, store=f"sqlite:///{folder / 'roost.db'}")
     (folder / "vault.key").write_bytes(b"k" * 32)
-    run = submit(house)
-    content = house.blobs.put(b"weights" * 100_000)
-    files.put(house, ANN, run.id, [RunFile(path="outputs/model", blob=content, size=0, modified_at=1.0)])
-    streams.append(house, ANN, run.id, "logs/long.txt", 0, LONG)
-    house.blobs.put(b"nobody's")
-    made = server.make(house, ANN)
+    run = submit(context)
+    content = context.blobs.put(b"weights" * 100_000)
+    files.put(context, ANN, run.id, [RunFile(path="outputs/model", blob=content, size=0, modified_at=1.0)])
+    streams.append(context, ANN, run.id, "logs/long.txt", 0, LONG)
+    context.blobs.put(b"nobody's")
+    made = server.make(context, ANN)
     path = tmp_path / "backup.tar"
     path.write_bytes(b"".join(made.pieces))
     assert path.stat().st_size == made.size
     assert list(folder.glob(".backup-*")) == []
-    assert upkeep.sweep(house, ANN).blobs == 1  # it is over: sweeping goes on
-    house.store.close()
+    assert upkeep.sweep(context, ANN).blobs == 1  # it is over: sweeping goes on
+    context.store.close()
     return path
 
 
@@ -153,33 +153,33 @@ def test_a_home_that_is_used_is_left_alone(backup: Path, tmp_path: Path) -> None
 
 
 def test_sweeping_waits_for_a_back_up_and_goes_on_when_it_is_given_up(tmp_path: Path) -> None:
-    house = make_house(tmp_path)
-    submit(house)
-    made = server.make(house, ANN)
-    assert house.upkeep.holder is not None
+    context = make_house(tmp_path)
+    submit(context)
+    made = server.make(context, ANN)
+    assert context.upkeep.holder is not None
     del made  # the client went away before the first piece
-    assert house.upkeep.holder is None
+    assert context.upkeep.holder is None
     assert list(tmp_path.glob(".backup-*")) == []
-    house.store.close()
+    context.store.close()
 
 
 def test_a_back_up_whose_reader_stalls_gives_way_and_one_that_is_read_does_not(tmp_path: Path) -> None:
     clock = Clock()
-    house = replace(make_house(tmp_path), upkeep=Turns(clock))
-    submit(house)
-    slow = server.make(house, ANN)
+    context = replace(make_house(tmp_path), upkeep=Turns(clock))
+    submit(context)
+    slow = server.make(context, ANN)
     for _ in slow.pieces:
         clock.pass_by(STALLED_SECONDS - 1)
-        with pytest.raises(Conflict, match="under way"), house.upkeep.taken(patience=0):
+        with pytest.raises(Conflict, match="under way"), context.upkeep.taken(patience=0):
             pass
-    stalled = server.make(house, ANN)
+    stalled = server.make(context, ANN)
     next(stalled.pieces)
     clock.pass_by(STALLED_SECONDS)
-    assert upkeep.sweep(house, ANN).blobs == 0
-    again = server.make(house, ANN)
+    assert upkeep.sweep(context, ANN).blobs == 0
+    again = server.make(context, ANN)
     with pytest.raises(Conflict, match="given up"):
         next(stalled.pieces)
     assert sum(map(len, again.pieces)) == again.size
-    assert house.upkeep.holder is None
+    assert context.upkeep.holder is None
     assert list(tmp_path.glob(".backup-*")) == []
-    house.store.close()
+    context.store.close()

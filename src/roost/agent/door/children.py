@@ -12,7 +12,7 @@ from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.files import read_manifest
 from roost.transport.client import path_of
-from roost.transport.landing import OPEN_AT_ONCE, lay, opened
+from roost.transport.guarded_files import OPEN_AT_ONCE, lay, opened
 
 Request = Mapping[str, Any]
 LONGEST_WAIT = 25.0

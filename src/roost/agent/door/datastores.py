@@ -28,7 +28,7 @@ from roost.domain.errors import Conflict, DiskFull, InvalidInput
 from roost.domain.plans import Access
 from roost.transport import storing
 from roost.transport.client import path_of
-from roost.transport.landing import held
+from roost.transport.guarded_files import held
 
 Request = Mapping[str, Any]
 _SECONDS = 600.0

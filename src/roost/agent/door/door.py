@@ -22,7 +22,7 @@ from roost.agent.shipping.ship import Ship
 from roost.agent.shipping.staging import Staging
 from roost.domain import names
 from roost.domain.errors import DiskFull, InvalidInput, RoostError, as_wire
-from roost.transport.landing import held
+from roost.transport.guarded_files import held
 
 _LONGEST_PATH = 100  # sun_path has 108 bytes
 _LONGEST_LINE = 64 * 1024 * 1024

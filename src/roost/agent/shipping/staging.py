@@ -17,7 +17,7 @@ from roost.domain import names
 from roost.domain.errors import Conflict, DiskFull, Forbidden, InvalidInput, NotFound
 from roost.domain.files import ALIASES, RunFile
 from roost.machine import files
-from roost.transport.landing import opened
+from roost.transport.guarded_files import opened
 
 _AT_ONCE = 500
 log = logging.getLogger("roost.agent")

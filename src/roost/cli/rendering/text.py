@@ -26,7 +26,7 @@ _CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 
 
 
 def clean(text: str) -> str:
-    """Somebody's text in one line, without what would steer the terminal: escape sequences, bells, reversed writing."""
+    """Somebody's text in one line, without what would steer the terminal: escape sequences, listeners, reversed writing."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(" " if c in "\r\n\t" else _harmless(c) for c in text)

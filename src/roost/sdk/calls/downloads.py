@@ -8,8 +8,8 @@ from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import RunFile
 from roost.machine import files
 from roost.sdk.connection.connections import Connection
-from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
+from roost.transport.parallel import Look, in_parallel
 from roost_job.listing import some
 
 _AT_ONCE = 4
@@ -85,7 +85,7 @@ def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], tar
 
     size = min(_STRETCH, -(-len(pairs) // _AT_ONCE))
     stretches = [pairs[start : start + size] for start in range(0, len(pairs), size)]
-    abreast(bring, stretches, _AT_ONCE, "roost-fetch")
+    in_parallel(bring, stretches, _AT_ONCE, "roost-fetch")
 
 
 def _make(folder: Path) -> None:

@@ -24,4 +24,4 @@ class ModelsOfWorkspace:
         return {model.name: model for model in sorted(found, key=lambda each: each.name)}
 
     def _model_link(self) -> "Models":
-        return late.ModelDesk(self._connection, self.name)
+        return late.ModelCalls(self._connection, self.name)

@@ -90,7 +90,7 @@ def frame(dataset: "AbstractDataset", *, strict: bool = False, bounded: bool = F
             )
             return [(item.name, str(path), whole(item)) for item, path in zip(some, paths, strict=True)]
 
-        files = bring(items) if late.frames.needs_all(definition) else late.frames.Coming(items, bring)
+        files = bring(items) if late.frames.needs_all(definition) else late.frames.FilesOnDemand(items, bring)
         return late.frames.read(definition, files, strict, bounded)
 
 

@@ -19,8 +19,8 @@ from roost.machine import umasks
 from roost.sdk import late
 from roost.sdk.core import upload_messages
 from roost.transport import storing
-from roost.transport.abreast import Look, abreast
 from roost.transport.client import path_of
+from roost.transport.parallel import Look, in_parallel
 from roost_job.data import local_files
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_To
     def one(file: tuple[Path, str], look: Look) -> None:
         told.add(_copy(file[0], root / file[1], look, private=datastore.name in OWN))
 
-    abreast(one, files, _AT_ONCE, "roost-upload")
+    in_parallel(one, files, _AT_ONCE, "roost-upload")
 
 
 def _copy(source: Path, target: Path, look: Look, *, private: bool) -> int:

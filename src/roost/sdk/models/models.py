@@ -91,7 +91,7 @@ def _plain(config: Any) -> Any:
     return str(config)
 
 
-class ModelDesk(Models):
+class ModelCalls(Models):
     """Tells on a terminal or in a notebook how far a large model has come."""
 
     def __init__(self, connection: "Connection", workspace: str) -> None:

@@ -1,4 +1,4 @@
-"""A house for tests: the real store (SQLite in memory, or a file) and the real blobs, with a clock that stands still."""
+"""A context for tests: the real store (SQLite in memory, or a file) and the real blobs, with a clock that stands still."""
 
 import itertools
 from pathlib import Path
@@ -12,7 +12,7 @@ from roost.domain.runs import Run, RunKind, RunSpec, Submission
 from roost.domain.workspaces import Workspace
 from roost.engines.base import Abilities
 from roost.services import runs
-from roost.services.house import Facts, House
+from roost.services.context import Context, Facts
 from roost.services.signals import Signals
 from roost.store import open_store
 
@@ -34,12 +34,12 @@ class Clock:
         self.now += seconds
 
 
-def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, store: str = "sqlite://") -> House:
+def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, store: str = "sqlite://") -> Context:
     clock = clock or Clock()
     blobs = folder / "blobs"
     blobs.mkdir(parents=True, exist_ok=True)
     kept = FolderBlobs(blobs)
-    house = House(
+    context = Context(
         store=open_store(store, kept),
         blobs=kept,
         clock=clock,
@@ -48,31 +48,32 @@ def make_house(folder: Path, *, clock: Clock | None = None, slots: int = 2, stor
         engines={"scripted": EMBEDDED},
         facts=Facts(instance="test", home=str(folder), pid=1, started_at=clock(), blob_folder=str(blobs)),
     )
-    house.store.workspaces.ensure(Workspace(name="vision", user="ann", created_at=clock()))
-    house.store.computes.ensure(Compute(name="local", engine="scripted", max_nodes=slots))
-    return house
+    context.store.workspaces.ensure(Workspace(name="vision", user="ann", created_at=clock()))
+    context.store.computes.ensure(Compute(name="local", engine="scripted", max_nodes=slots))
+    return context
 
 
-def snapshot(house: House, **files: str) -> str:
+def snapshot(context: Context, **files: str) -> str:
     """The manifest of a folder with these files (`train` is `train.py`)."""
     entries = [
-        Entry(path=f"{name}.py", size=len(text), content=house.blobs.put(text.encode())) for name, text in files.items()
+        Entry(path=f"{name}.py", size=len(text), content=context.blobs.put(text.encode()))
+        for name, text in files.items()
     ]
-    return house.blobs.put(write_manifest(entries))
+    return context.blobs.put(write_manifest(entries))
 
 
-def submission(house: House, **changes: object) -> Submission:
+def submission(context: Context, **changes: object) -> Submission:
     """A script that may be submitted; `changes` are fields of the submission or its spec."""
     spec_fields = RunSpec.__dataclass_fields__
-    spec = {"snapshot": snapshot(house, train="print(1)"), "script": "train.py", "interpreter": "/usr/bin/python3"}
+    spec = {"snapshot": snapshot(context, train="print(1)"), "script": "train.py", "interpreter": "/usr/bin/python3"}
     spec |= {key: value for key, value in changes.items() if key in spec_fields}  # type: ignore[misc]
     whole = {"id": f"train_1_{next(_numbers):08x}", "experiment": "train"}
     whole |= {key: value for key, value in changes.items() if key not in spec_fields}  # type: ignore[misc]
     return Submission(spec=RunSpec(**spec), **whole)  # type: ignore[arg-type]
 
 
-def submit(house: House, **changes: object) -> Run:
-    return runs.submit(house, ANN, "vision", submission(house, **changes))[0]
+def submit(context: Context, **changes: object) -> Run:
+    return runs.submit(context, ANN, "vision", submission(context, **changes))[0]
 
 
 def as_run(run_id: str) -> Caller:
@@ -80,5 +81,5 @@ def as_run(run_id: str) -> Caller:
     return Caller(user="ann", role=Role.RUN, run_id=run_id)
 
 
-def submit_interactive(house: House) -> Run:
-    return submit(house, kind=RunKind.INTERACTIVE, script="", snapshot="", interpreter="")
+def submit_interactive(context: Context) -> Run:
+    return submit(context, kind=RunKind.INTERACTIVE, script="", snapshot="", interpreter="")

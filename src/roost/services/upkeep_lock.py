@@ -16,10 +16,10 @@ PATIENCE_SECONDS = 2.0
 STALLED_SECONDS = 60.0
 
 
-class Turn:
-    """Held from `Turns.taken` on. Only its holder calls these."""
+class Hold:
+    """Held from `UpkeepLock.taken` on. Only its holder calls these."""
 
-    def __init__(self, turns: "Turns") -> None:
+    def __init__(self, turns: "UpkeepLock") -> None:
         self._turns = turns
         self.resting_since: float | None = None
 
@@ -36,18 +36,18 @@ class Turn:
             )
 
 
-class Turns:
+class UpkeepLock:
     """Safe from any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self.holder: Turn | None = None
+        self.holder: Hold | None = None
         self._changed = threading.Condition()
 
     @contextmanager
-    def taken(self, patience: float = PATIENCE_SECONDS) -> Iterator[Turn]:
+    def taken(self, patience: float = PATIENCE_SECONDS) -> Iterator[Hold]:
         """The only turn there is. Conflict when another goes on."""
-        turn = Turn(self)
+        turn = Hold(self)
         with self._changed:
             if not self._changed.wait_for(self._free, patience):
                 raise Conflict("A back-up or a sweep is under way.", hint="Try again when it has ended.")
@@ -60,7 +60,7 @@ class Turns:
                     self.holder = None
                     self._changed.notify_all()
 
-    def keeps(self, turn: Turn) -> bool:
+    def keeps(self, turn: Hold) -> bool:
         """Whether it is still this one's turn; if so it rests no longer."""
         with self._changed:
             turn.resting_since = None

@@ -15,7 +15,7 @@ from itertools import groupby
 from roost.blobs import batches
 from roost.blobs.copying import write_all
 from roost.data import blocks
-from roost.data.crowd import Wanted
+from roost.data.small_files import Wanted
 from roost.data.transfers import Transfer, no_room
 from roost.data.web import Address, Broken, Stopped
 from roost.domain.datastores import Item, route_and_path

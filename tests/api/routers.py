@@ -1,4 +1,4 @@
-"""The front desk, served for real on a loopback port in a thread of the test, with a house of the test's own."""
+"""The front router, served for real on a loopback port in a thread of the test, with a context of the test's own."""
 
 import asyncio
 import re
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.api.clients import Client
-from tests.services.houses import make_house
+from tests.services.contexts import make_house
 
 from roost.api import doors
 from roost.api.app import create_app
-from roost.api.doors import Sign
+from roost.api.doors import RouteFacts
 from roost.api.guard import host_headers
 from roost.server.serving import Server
 from roost.services import people
-from roost.services.house import House
+from roost.services.context import Context
 from roost.studio import pages
 
 BLOB = "ab" * 32
 
 
 @dataclass(frozen=True)
-class Desk:
-    house: House
+class Router:
+    context: Context
     url: str
     person: Client
     stranger: Client
@@ -34,39 +34,39 @@ class Desk:
 
     def run_client(self, run_id: str) -> Client:
         """A client with the token of this run."""
-        return Client(self.url, people.mint_run_token(self.house, run_id, user="ann"))
+        return Client(self.url, people.mint_run_token(self.context, run_id, user="ann"))
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Desk]:
-    house = make_house(folder)
+def served(folder: Path) -> Iterator[Router]:
+    context = make_house(folder)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     ready = threading.Event()
-    server = _Server(house, host_headers((), port), ready.set)
+    server = _Server(context, host_headers((), port), ready.set)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
     thread.start()
     assert ready.wait(20)
-    people.admit_person(house, "person-token", user="ann")
+    people.admit_person(context, "person-token", user="ann")
     url = f"http://127.0.0.1:{port}"
-    yield Desk(house, url, Client(url, "person-token"), Client(url), server)
+    yield Router(context, url, Client(url, "person-token"), Client(url), server)
     server.end()
     thread.join(20)
     assert not thread.is_alive()
-    house.store.close()
+    context.store.close()
     listener.close()
 
 
-def routes(desk: Desk) -> list[tuple[str, str, Sign]]:
+def routes(router: Router) -> list[tuple[str, str, RouteFacts]]:
     """Every route that is served, with its sign."""
-    return doors.served(create_app(desk.house, hosts=frozenset(), stop=lambda: None, pages=(pages.desk,)))
+    return doors.served(create_app(router.context, hosts=frozenset(), stop=lambda: None, pages=(pages.router,)))
 
 
-def signed_in(desk: Desk) -> dict[str, str]:
+def signed_in(router: Router) -> dict[str, str]:
     """The headers of a browser that is signed in and sends a request from our page."""
-    code = desk.person.post("/api/sessions").json["code"]
-    cookie = desk.stranger.get(f"/login?code={code}").headers["set-cookie"].partition(";")[0]
-    return {"Cookie": cookie, "Origin": desk.url}
+    code = router.person.post("/api/sessions").json["code"]
+    cookie = router.stranger.get(f"/login?code={code}").headers["set-cookie"].partition(";")[0]
+    return {"Cookie": cookie, "Origin": router.url}
 
 
 def address(path: str, run_id: str, workspace: str = "vision") -> str:

@@ -21,7 +21,7 @@ class _Over(Exception):
     """Nobody wants it any more."""
 
 
-def abreast(deed: Callable[[T, Look], R], things: Sequence[T], at_once: int, name: str) -> list[R]:
+def in_parallel(deed: Callable[[T, Look], R], things: Sequence[T], at_once: int, name: str) -> list[R]:
     """What the deed makes of each, in their order. After an error, or an interrupt of the caller's thread, no other is begun and
     those that look are broken off. An executor would see what it has begun to its end, and the process would wait for it."""
     left, made = deque(enumerate(things)), dict[int, R]()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from roost.transport.abreast import Look, abreast
+from roost.transport.parallel import Look, in_parallel
 
 SCRIPT = """
 import sys
@@ -37,9 +37,9 @@ def test_each_in_its_place() -> None:
         time.sleep(0.01 * (thing % 3))
         return thing * 2
 
-    assert abreast(deed, list(range(30)), 4, "roost-test") == [2 * each for each in range(30)]
+    assert in_parallel(deed, list(range(30)), 4, "roost-test") == [2 * each for each in range(30)]
     assert seen == {f"roost-test-{place}" for place in range(4)}
-    assert abreast(deed, [], 4, "roost-test") == []
+    assert in_parallel(deed, [], 4, "roost-test") == []
 
 
 def test_an_error_of_one_breaks_off_the_others() -> None:
@@ -56,7 +56,7 @@ def test_an_error_of_one_breaks_off_the_others() -> None:
             time.sleep(0.01)
 
     with pytest.raises(LookupError, match="one"):
-        abreast(deed, list(range(10)), 2, "roost-test")
+        in_parallel(deed, list(range(10)), 2, "roost-test")
     assert sorted(begun) == [0, 1]
     assert not [each for each in threading.enumerate() if each.name.startswith("roost-test")]
 

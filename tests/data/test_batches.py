@@ -11,15 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.api.desks import Desk, served
+from tests.api.routers import Desk, served
 from tests.data.servers import serving
-from tests.services.houses import submit
+from tests.services.contexts import submit
 
 from roost.blobs import batches
 from roost.data import blocks
+from roost.data.batches import packed
 from roost.data.cache import Cache
 from roost.data.fetching import fetch
-from roost.data.parcels import packed
 from roost.data.web import Web
 from roost.domain import codec
 from roost.domain.datasets import Definition, Input, Source
@@ -110,7 +110,7 @@ def test_what_changed_or_went_since_it_was_listed(desk: Desk, tmp_path: Path) ->
     with pytest.raises(Conflict, match=r"File 'd/.* of datastore 'workspaceblobstore' has changed since it was listed"):
         fetched(desk, items, Cache(tmp_path / "one"))
     others = [item for item in items if item is not items[3]]
-    (Path(desk.house.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
+    (Path(desk.context.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
     with pytest.raises(NotFound, match=r"File 'd/.* of datastore 'workspaceblobstore' was removed after it was listed"):
         fetched(desk, others, Cache(tmp_path / "two"))
 
@@ -119,8 +119,8 @@ def test_a_run_gets_no_further_than_it_declared(desk: Desk, tmp_path: Path) -> N
     put(desk, some(20))
     source = Source(datastore="workspaceblobstore", path="d/3/**")
     declared = Input(name="in", definition=Definition(sources=(source,)))
-    run = submit(desk.house, inputs=(declared,))
-    token = people.mint_run_token(desk.house, run.id, user="ann")
+    run = submit(desk.context, inputs=(declared,))
+    token = people.mint_run_token(desk.context, run.id, user="ann")
     mine = listed(desk, "d/3/**")
     assert len(fetched(desk, mine, Cache(tmp_path / "mine"), token)) == 3
     with pytest.raises(Forbidden, match=r"did not declare 'd/.*\n.*Give it to the run"):

@@ -18,9 +18,9 @@ from http.client import HTTPException
 
 from roost.blobs.copying import write_all
 from roost.data import blocks
-from roost.data.lines import BLOCK, Head, Line, key
 from roost.data.transfers import Transfer, agree, conditions, no_room
 from roost.data.web import Address, Stopped, Told
+from roost.data.web_connections import BLOCK, Head, WebConnection, key
 from roost.domain.datastores import Item
 
 SMALL = BLOCK
@@ -34,7 +34,7 @@ Wanted = tuple[Item, str]
 """A file and where it will be."""
 
 
-class Crowd:
+class SmallFiles:
     """Takes from `queue`, as others may too, until it is empty. `otherwise` is given what is not plain."""
 
     def __init__(self, transfer: Transfer, queue: deque[Wanted], otherwise: Callable[[Item, str], None]) -> None:
@@ -150,7 +150,7 @@ class _Seat:
     told: Told
 
     def __init__(self, url: str) -> None:
-        self.line = Line(url)
+        self.line = WebConnection(url)
         self.line.connection.connect()
         self.socket = self.line.connection.sock
         self.socket.setblocking(False)

@@ -1,4 +1,4 @@
-"""The House: everything a deed needs, handed over explicitly. One is made by `server/wiring.py`, others by the tests."""
+"""Context: everything a deed needs, passed to it explicitly. One is made by `server/wiring.py`, others by the tests."""
 
 import threading
 from collections import OrderedDict
@@ -11,20 +11,20 @@ from roost.domain.compute import Machine
 from roost.domain.conda import INDEX_IF_UNREACHABLE
 from roost.domain.people import Token
 from roost.engines.base import Abilities
-from roost.objects.base import Place
+from roost.objects.base import Storage
 from roost.services.flushes import Flushes
 from roost.services.pacing import Pacing
 from roost.services.presence import Presence
 from roost.services.reserve import Reserve
 from roost.services.signals import Signals
-from roost.services.turns import Turns
+from roost.services.upkeep_lock import UpkeepLock
 from roost.store.base import SpoolState, Store
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Shelf(Generic[K, V]):
+class BoundedCache(Generic[K, V]):
     """A bounded memory of what was read lately; the oldest goes first. Safe from any thread."""
 
     def __init__(self, size: int) -> None:
@@ -63,7 +63,7 @@ class Facts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class House:
+class Context:
     store: Store
     blobs: Blobs
     clock: Callable[[], float]
@@ -74,13 +74,13 @@ class House:
     engines: Mapping[str, Abilities]
     """The engines that clusters can be made on, by name, with what they can do."""
     facts: Facts
-    spools: Shelf[tuple[str, str], SpoolState] = field(default_factory=lambda: Shelf(1024))
+    spools: BoundedCache[tuple[str, str], SpoolState] = field(default_factory=lambda: BoundedCache(1024))
     """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""
-    tokens: Shelf[str, tuple[Token, float]] = field(default_factory=lambda: Shelf(4096))
+    tokens: BoundedCache[str, tuple[Token, float]] = field(default_factory=lambda: BoundedCache(4096))
     """Tokens by digest, with the time they were read."""
-    parents: Shelf[str, str] = field(default_factory=lambda: Shelf(16384))
+    parents: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(16384))
     """Each run's parent, by run; empty for none."""
-    heard: Shelf[str, float] = field(default_factory=lambda: Shelf(4096))
+    heard: BoundedCache[str, float] = field(default_factory=lambda: BoundedCache(4096))
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
     present: Presence = field(default_factory=Presence)
     """Runs whose agent's heartbeat waits here at this moment."""
@@ -100,9 +100,9 @@ class House:
     """Folders that datastores may be in; None for all that the control plane's user sees."""
     data_endpoints: tuple[str, ...] | None = None
     """Hosts of object stores that may be asked beside the providers' own; None for all."""
-    places: Shelf[tuple[str, str], tuple[float, Place]] = field(default_factory=lambda: Shelf(64))
+    places: BoundedCache[tuple[str, str], tuple[float, Storage]] = field(default_factory=lambda: BoundedCache(64))
     """Open datastores by workspace and name, with the time that each was registered."""
-    upkeep: Turns = field(default_factory=Turns)
+    upkeep: UpkeepLock = field(default_factory=UpkeepLock)
     """Taken while blobs are swept or copied away."""
 
     @property

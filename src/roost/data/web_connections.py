@@ -82,7 +82,7 @@ class Reply(HTTPResponse):
         return "close" in said or (self.version == 10 and "keep-alive" not in said)
 
 
-class Line:
+class WebConnection:
     """A connection, open or not yet. `used`: whether it has brought an answer before."""
 
     def __init__(self, url: str) -> None:
