@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.api.routers import Router, served
+from tests.shared.routers import Router, served
 
 
 @pytest.fixture(scope="module")

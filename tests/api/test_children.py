@@ -1,7 +1,7 @@
 """How far a run's token reaches: itself and those below it; those above it can be read."""
 
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 
 def test_a_run_s_token_reaches_those_below_it(router: Router) -> None:

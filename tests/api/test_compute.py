@@ -2,8 +2,8 @@
 
 import threading
 
-from tests.api.routers import Router
-from tests.services.contexts import ANN
+from tests.shared.contexts import ANN
+from tests.shared.routers import Router
 
 from roost.services import compute
 from roost.services.compute import ComputeChanges

@@ -1,7 +1,7 @@
 """Data over HTTP: files with ranges and versions, no credential in any answer, what a run's token is refused."""
 
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 PLACE = "/api/workspaces/vision"
 FILES = f"{PLACE}/datastores/workspaceblobstore/files"

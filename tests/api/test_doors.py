@@ -2,11 +2,11 @@
 
 import pytest
 from fastapi import FastAPI
-from tests.api.clients import Client
 from tests.api.golden_routes import ROUTES, Row
-from tests.api.routers import Router, routes, signed_in
-from tests.api.routers import address as address_of
-from tests.services.contexts import ANN, submit
+from tests.shared.clients import Client
+from tests.shared.contexts import ANN, submit
+from tests.shared.routers import Router, routes, signed_in
+from tests.shared.routers import address as address_of
 
 from roost.api import doors
 from roost.api.app import create_app

@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 import pytest
-from tests.api.routers import Router
-from tests.services.contexts import ANN, snapshot, submit
+from tests.shared.contexts import ANN, snapshot, submit
+from tests.shared.routers import Router
 
 from roost.api import waiting
 from roost.api.waiting import LONGEST

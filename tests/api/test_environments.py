@@ -1,6 +1,6 @@
 """Environments over HTTP."""
 
-from tests.api.routers import Router
+from tests.shared.routers import Router
 
 PATH = "/api/workspaces/vision/environments"
 BODY = {"definition": {"python": {"condaDependencies": {"dependencies": ["python=3.8"]}}}}

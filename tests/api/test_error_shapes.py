@@ -9,8 +9,8 @@ from urllib.parse import parse_qs
 
 import pytest
 from fastapi import Depends, FastAPI, Response
-from tests.api.clients import Answer
-from tests.services.contexts import make_house
+from tests.shared.clients import Answer
+from tests.shared.contexts import make_house
 
 from roost.api import doors
 from roost.api.app import create_app

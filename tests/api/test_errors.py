@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.api.clients import Answer
-from tests.api.routers import Router
-from tests.services.contexts import submission, submit
+from tests.shared.clients import Answer
+from tests.shared.contexts import submission, submit
+from tests.shared.routers import Router
 
 from roost.api import server as server_routes
 from roost.domain.codec import encode

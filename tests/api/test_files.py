@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 from roost.blobs.hashing import hash_bytes
 from roost.domain.runs import Reason, RunStatus

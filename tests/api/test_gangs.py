@@ -2,8 +2,8 @@
 
 import threading
 
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import gangs, runs

@@ -4,7 +4,7 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
-from tests.api.routers import Router
+from tests.shared.routers import Router
 
 from roost.api.guard import host_headers
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
-from tests.api.clients import Answer
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.clients import Answer
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 from roost.domain.errors import Busy, raise_for
 from roost.domain.runs import Reason, RunStatus

@@ -2,8 +2,8 @@
 
 import math
 
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 from roost_job.tracking import records
 

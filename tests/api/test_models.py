@@ -1,8 +1,8 @@
 """Models over HTTP: registered by content, once however often it is sent; names and versions that nobody has; whose token may."""
 
 from blake3 import blake3
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 MODELS = "/api/workspaces/vision/models"
 

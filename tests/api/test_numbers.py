@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from tests.api.routers import Router
-from tests.services.contexts import submission, submit
+from tests.shared.contexts import submission, submit
+from tests.shared.routers import Router
 
 from roost.blobs.hashing import hash_bytes
 from roost.domain.codec import encode

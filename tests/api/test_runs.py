@@ -4,8 +4,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.api.routers import Router
-from tests.services.contexts import ANN, submission, submit, submit_interactive
+from tests.shared.contexts import ANN, submission, submit, submit_interactive
+from tests.shared.routers import Router
 
 from roost.domain.codec import decode, encode
 from roost.domain.runs import Reason, Run, RunStatus

@@ -1,7 +1,7 @@
 """What the server says of itself: health, facts, its own description."""
 
-from tests.api.routers import Router
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router
 
 from roost.version import API_LEVEL, VERSION
 

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.api.clients import Answer
 from tests.api.golden_routes import ROUTES
-from tests.api.routers import Router, address, served, signed_in
-from tests.services.contexts import ANN, Clock, submission, submit
+from tests.shared.clients import Answer
+from tests.shared.contexts import ANN, Clock, submission, submit
+from tests.shared.routers import Router, address, served, signed_in
 
 from roost.domain import codec
 from roost.domain.people import TokenKind

@@ -7,8 +7,8 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from tests.api.routers import Router
-from tests.services.contexts import ANN, submit
+from tests.shared.contexts import ANN, submit
+from tests.shared.routers import Router
 
 from roost.domain.files import RunFile
 from roost.domain.runs import Reason, RunStatus

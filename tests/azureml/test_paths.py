@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interpreters import each_python, python
+from tests.shared.interpreters import each_python, python
 
 import azureml.core
 import azureml.core.compute_target

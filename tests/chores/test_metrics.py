@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 ROOT = Path(__file__).parents[2]
 MODULE = '''"""A module."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.cli import commands
 from tests.cli.commands import ROOST
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 SCRIPT = """
 import os, sys

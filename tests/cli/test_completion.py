@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import ROOST
 from tests.cli.test_cli import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 ASK = 'eval "$($0 completion bash)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _roost_completion $0; echo "${COMPREPLY[@]}"'
 

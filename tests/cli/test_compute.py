@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_cli import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 
 def test_help(home: Path) -> None:

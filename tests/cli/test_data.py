@@ -10,7 +10,7 @@ from tests.cli import commands
 from tests.cli.commands import ROOST
 from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Dataset, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.commands import ROOST
 from tests.cli.test_cli import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost.environments import places
 

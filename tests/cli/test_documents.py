@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.terminals import ANSI, on_terminal
 from tests.cli.test_run_listing import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost.cli.rendering import documents, drawing
 

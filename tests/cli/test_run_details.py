@@ -13,7 +13,7 @@ from tests.cli.commands import ROOST
 from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import roost
 from tests.contracts.engine import eventually
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost.cli.commands.runs import details, metric_summaries, metrics
 from roost.domain.datasets import Definition, Input, Mode, Output, Source, token

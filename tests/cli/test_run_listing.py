@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.cli.terminals import on_terminal
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 from typer.testing import CliRunner
 
 from roost.cli import rendering

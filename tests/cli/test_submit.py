@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.cli.test_cli import roost
 from tests.journeys.test_distributed import MEET
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost.cli.commands.submit import _distributed
 from roost.domain.errors import InvalidInput

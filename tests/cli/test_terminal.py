@@ -10,7 +10,7 @@ import pytest
 from tests.cli import commands
 from tests.cli.terminals import on_terminal
 from tests.cli.test_cli import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 NAME = "a rather long display name, longer than a narrow terminal has room for, 鳥"
 SCRIPT = """

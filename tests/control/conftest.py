@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.control.engines import ScriptedEngine
-from tests.services.contexts import Clock, make_house
+from tests.shared.contexts import Clock, make_house
 
 from roost.services.context import Context
 

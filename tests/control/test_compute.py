@@ -3,7 +3,7 @@
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
-from tests.services.contexts import ANN, Clock, submission, submit
+from tests.shared.contexts import ANN, Clock, submission, submit
 
 from roost.domain.compute import Compute, ComputeSpec, NodeState
 from roost.domain.people import Caller

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.contexts import ANN, Clock, snapshot, submit
+from tests.shared.contexts import ANN, Clock, snapshot, submit
 
 from roost.control.endpoints import EndpointsControl
 from roost.control.loop import Loop

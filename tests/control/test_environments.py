@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
-from tests.services.contexts import ANN, Clock, submit
+from tests.shared.contexts import ANN, Clock, submit
 
 from roost.domain.environments import LOCK_FILE, EnvironmentUse
 from roost.domain.errors import Unavailable

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_runs import Plane
-from tests.services.contexts import ANN, EMBEDDED, Clock, submit
+from tests.shared.contexts import ANN, EMBEDDED, Clock, submit
 
 from roost.control.gangs import JOIN_SECONDS
 from roost.domain.compute import ComputeSpec, Machine, Priority

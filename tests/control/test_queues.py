@@ -6,7 +6,7 @@ import pytest
 from tests.control.engines import ScriptedEngine
 from tests.control.test_environments import use
 from tests.control.test_runs import Plane
-from tests.services.contexts import ANN, Clock, submit
+from tests.shared.contexts import ANN, Clock, submit
 
 from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS
 from roost.domain.compute import ComputeSpec

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.control.engines import ScriptedEngine
-from tests.services.contexts import ANN, Clock, make_house, submit, submit_interactive
+from tests.shared.contexts import ANN, Clock, make_house, submit, submit_interactive
 
 from roost.control.compute import LEAST_STARTS, START_SECONDS
 from roost.control.loop import LEASE_SECONDS, Job, Loop

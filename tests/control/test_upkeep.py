@@ -3,7 +3,7 @@
 import threading
 from pathlib import Path
 
-from tests.services.contexts import make_house
+from tests.shared.contexts import make_house
 
 from roost.control.upkeep import Upkeep
 from roost.services.context import Context

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.servers import Server, serving
+from tests.shared.servers import Server, serving
 
 from roost.data.cache import Cache
 from roost.data.web import Web

@@ -1,4 +1,4 @@
-"""Small files of the control plane's own datastores, fetched through the desk as it is served: many to a request."""
+"""Small files of the control plane's own datastores, fetched through the router as it is served: many to a request."""
 
 import json
 import os
@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.api.routers import Desk, served
-from tests.data.servers import serving
-from tests.services.contexts import submit
+from tests.shared.contexts import submit
+from tests.shared.routers import Router, served
+from tests.shared.servers import serving
 
 from roost.blobs import batches
 from roost.data import blocks
@@ -33,13 +33,13 @@ FILES = "/api/workspaces/vision/datastores/workspaceblobstore/files"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with served(tmp_path / "desk") as made:
+def router(tmp_path: Path) -> Iterator[Router]:
+    with served(tmp_path / "router") as made:
         yield made
 
 
 @pytest.fixture
-def asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(router: Router, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How files were asked for: "many" or the path of one."""
     seen: list[str] = []
     many, one = stored_files.read_batch, stored_files.head
@@ -48,18 +48,18 @@ def asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def put(desk: Desk, files: dict[str, bytes]) -> None:
+def put(router: Router, files: dict[str, bytes]) -> None:
     body = b"".join(batches.named(path, data) for path, data in files.items())
-    assert desk.person.put(f"{FILES}?overwrite=true", body).status == 200
+    assert router.person.put(f"{FILES}?overwrite=true", body).status == 200
 
 
-def listed(desk: Desk, path: str = "") -> list[Item]:
-    found = desk.person.get(f"{FILES.removesuffix('/files')}/items?path={path}").json["items"]
+def listed(router: Router, path: str = "") -> list[Item]:
+    found = router.person.get(f"{FILES.removesuffix('/files')}/items?path={path}").json["items"]
     return [codec.decode(Item, each) for each in found]
 
 
-def fetched(desk: Desk, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
-    paths = fetch(items, cache, locate=lambda: Endpoint(desk.url, token))
+def fetched(router: Router, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
+    paths = fetch(items, cache, locate=lambda: Endpoint(router.url, token))
     return {item.name: path.read_bytes() for item, path in zip(items, paths, strict=True)}
 
 
@@ -67,12 +67,12 @@ def some(count: int) -> dict[str, bytes]:
     return {f"d/{number % 7}/ä {number}.bin": os.urandom(number * 10) for number in range(count)}
 
 
-def test_many_come_in_few_requests(desk: Desk, asked: list[str], tmp_path: Path) -> None:
+def test_many_come_in_few_requests(router: Router, asked: list[str], tmp_path: Path) -> None:
     files = {**some(300), "large": os.urandom(blocks.BLOCK + 1)}
-    put(desk, files)
+    put(router, files)
     cache = Cache(tmp_path)
-    items = listed(desk)
-    assert fetched(desk, items, cache) == files
+    items = listed(router)
+    assert fetched(router, items, cache) == files
     assert asked.count("many") == 5
     assert set(asked) == {"many", "large", "d/0/ä 0.bin"}, "a large one and an empty one are asked for alone"
     times = {item.name: item.modified_at or 0 for item in items}
@@ -80,14 +80,14 @@ def test_many_come_in_few_requests(desk: Desk, asked: list[str], tmp_path: Path)
         kept = os.stat(cache.where(cache.key(item)))
         assert not kept.st_mode & 0o222 and abs(kept.st_mtime - times[item.name]) < 1
     asked.clear()
-    assert fetched(desk, items, Cache(tmp_path)) == files
+    assert fetched(router, items, Cache(tmp_path)) == files
     assert asked == []
     assert not [path for path in cache.root.rglob("*") if path.suffix in (blocks.DATA, blocks.MAP)]
 
 
-def test_a_parcel_is_small_and_of_one_datastore(desk: Desk) -> None:
-    put(desk, {f"{number:03}": bytes(100_000) for number in range(100)})
-    items = listed(desk)
+def test_a_parcel_is_small_and_of_one_datastore(router: Router) -> None:
+    put(router, {f"{number:03}": bytes(100_000) for number in range(100)})
+    items = listed(router)
     others = [
         Item(name=f"other/{each.name}", url=each.url.replace("workspaceblobstore", "other"), size=each.size)
         for each in items
@@ -103,35 +103,35 @@ def test_a_parcel_is_small_and_of_one_datastore(desk: Desk) -> None:
     assert [len(files) for _, files in packed((each, each.name) for each in twice)] == [1, 1]
 
 
-def test_what_changed_or_went_since_it_was_listed(desk: Desk, tmp_path: Path) -> None:
-    put(desk, some(20))
-    items = listed(desk)
-    put(desk, {items[3].name: b"another"})
+def test_what_changed_or_went_since_it_was_listed(router: Router, tmp_path: Path) -> None:
+    put(router, some(20))
+    items = listed(router)
+    put(router, {items[3].name: b"another"})
     with pytest.raises(Conflict, match=r"File 'd/.* of datastore 'workspaceblobstore' has changed since it was listed"):
-        fetched(desk, items, Cache(tmp_path / "one"))
+        fetched(router, items, Cache(tmp_path / "one"))
     others = [item for item in items if item is not items[3]]
-    (Path(desk.context.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
+    (Path(router.context.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
     with pytest.raises(NotFound, match=r"File 'd/.* of datastore 'workspaceblobstore' was removed after it was listed"):
-        fetched(desk, others, Cache(tmp_path / "two"))
+        fetched(router, others, Cache(tmp_path / "two"))
 
 
-def test_a_run_gets_no_further_than_it_declared(desk: Desk, tmp_path: Path) -> None:
-    put(desk, some(20))
+def test_a_run_gets_no_further_than_it_declared(router: Router, tmp_path: Path) -> None:
+    put(router, some(20))
     source = Source(datastore="workspaceblobstore", path="d/3/**")
     declared = Input(name="in", definition=Definition(sources=(source,)))
-    run = submit(desk.context, inputs=(declared,))
-    token = people.mint_run_token(desk.context, run.id, user="ann")
-    mine = listed(desk, "d/3/**")
-    assert len(fetched(desk, mine, Cache(tmp_path / "mine"), token)) == 3
+    run = submit(router.context, inputs=(declared,))
+    token = people.mint_run_token(router.context, run.id, user="ann")
+    mine = listed(router, "d/3/**")
+    assert len(fetched(router, mine, Cache(tmp_path / "mine"), token)) == 3
     with pytest.raises(Forbidden, match=r"did not declare 'd/.*\n.*Give it to the run"):
-        fetched(desk, listed(desk), Cache(tmp_path / "all"), token)
-    whole = {"files": dict.fromkeys([item.name for item in listed(desk)], "")}
-    refused = desk.run_client(run.id).post(FILES, whole)
+        fetched(router, listed(router), Cache(tmp_path / "all"), token)
+    whole = {"files": dict.fromkeys([item.name for item in listed(router)], "")}
+    refused = router.run_client(run.id).post(FILES, whole)
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
 
 
-def test_the_control_planes_own_words_are_passed_on(desk: Desk, tmp_path: Path) -> None:
-    put(desk, some(3))
+def test_the_control_planes_own_words_are_passed_on(router: Router, tmp_path: Path) -> None:
+    put(router, some(3))
 
     def far(*_: object) -> bytes:
         raise Unavailable("Container 'data' of account 'acc' cannot be reached.")
@@ -142,18 +142,18 @@ def test_the_control_planes_own_words_are_passed_on(desk: Desk, tmp_path: Path) 
         with pytest.raises(
             Unavailable, match=r"File 'd/.* cannot be read: Container 'data' of account 'acc' cannot be"
         ):
-            fetch(listed(desk), Cache(tmp_path), locate=lambda: Endpoint(desk.url, PERSON), web=Web(pause=0.01))
+            fetch(listed(router), Cache(tmp_path), locate=lambda: Endpoint(router.url, PERSON), web=Web(pause=0.01))
 
 
-def test_two_at_once(desk: Desk, asked: list[str], tmp_path: Path) -> None:
+def test_two_at_once(router: Router, asked: list[str], tmp_path: Path) -> None:
     files = some(400)
-    put(desk, files)
-    items = listed(desk)
+    put(router, files)
+    items = listed(router)
     together = threading.Barrier(3)
 
     def one(_: int) -> dict[str, bytes]:
         together.wait()
-        return fetched(desk, items, Cache(tmp_path))
+        return fetched(router, items, Cache(tmp_path))
 
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(one, range(3))) == [files] * 3
@@ -162,30 +162,30 @@ def test_two_at_once(desk: Desk, asked: list[str], tmp_path: Path) -> None:
     )
 
 
-def test_names_that_look_like_a_route(desk: Desk, asked: list[str], tmp_path: Path) -> None:
+def test_names_that_look_like_a_route(router: Router, asked: list[str], tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     spec = {"kind": "folder", "settings": {"path": str(tmp_path / "store")}}
-    assert desk.person.put("/api/workspaces/vision/datastores/files", spec).status == 200
+    assert router.person.put("/api/workspaces/vision/datastores/files", spec).status == 200
     names = ["files/files/x", "100%25.txt", "a?b", "c#d", "e f", "%2e%2e", "[1]"]
     for name in names:
         (tmp_path / "store" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "store" / name).write_text(name)
-    found = desk.person.get("/api/workspaces/vision/datastores/files/items").json["items"]
+    found = router.person.get("/api/workspaces/vision/datastores/files/items").json["items"]
     items = [codec.decode(Item, each) for each in found]
-    assert fetched(desk, items, Cache(tmp_path)) == {name: name.encode() for name in names}
+    assert fetched(router, items, Cache(tmp_path)) == {name: name.encode() for name in names}
     assert asked == ["many"]
 
 
-def test_what_a_killed_process_left_is_taken_up(desk: Desk, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_taken_up(router: Router, tmp_path: Path) -> None:
     files = some(30)
-    put(desk, files)
+    put(router, files)
     cache = Cache(tmp_path)
-    items = listed(desk)
+    items = listed(router)
     for item in items[::3]:
         part = Path(cache.where(cache.key(item)) + blocks.DATA)
         part.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(b"half")
-    assert fetched(desk, items, cache) == files
+    assert fetched(router, items, cache) == files
 
 
 FEW = """
@@ -204,21 +204,21 @@ fetch(items, Cache(Path(folder)), locate=lambda: Endpoint(url, token))
 """
 
 
-def test_few_files_may_be_open(desk: Desk, tmp_path: Path) -> None:
+def test_few_files_may_be_open(router: Router, tmp_path: Path) -> None:
     files = some(300)
-    put(desk, files)
-    items = listed(desk)
+    put(router, files)
+    items = listed(router)
     told = json.dumps([codec.encode(item) for item in items])
-    argv = [sys.executable, "-c", FEW, desk.url, PERSON, str(tmp_path)]
+    argv = [sys.executable, "-c", FEW, router.url, PERSON, str(tmp_path)]
     subprocess.run(argv, input=told, text=True, check=True, timeout=60)
     cache = Cache(tmp_path)
     assert cache.has_all([cache.key(item) for item in items])
-    assert fetched(desk, items, cache) == files
+    assert fetched(router, items, cache) == files
 
 
-def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(desk: Desk, tmp_path: Path) -> None:
-    put(desk, some(30))
-    items = listed(desk)
+def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(router: Router, tmp_path: Path) -> None:
+    put(router, some(30))
+    items = listed(router)
     asked, go_on = threading.Event(), threading.Event()
 
     def slow(*_: object) -> bytes:
@@ -233,7 +233,7 @@ def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(desk: Desk, tmp_pa
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_files, "read_batch", slow)
         with pytest.raises(KeyboardInterrupt):
-            fetch(items, Cache(tmp_path), locate=lambda: Endpoint(desk.url, PERSON), meanwhile=leave)
+            fetch(items, Cache(tmp_path), locate=lambda: Endpoint(router.url, PERSON), meanwhile=leave)
         assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("roost-fetch")]
         go_on.set()
 

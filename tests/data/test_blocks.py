@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.servers import content
+from tests.shared.servers import content
 
 from roost.data import blocks
 from roost.data.blocks import BLOCK, Part

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.data.servers import Server, content
-from tests.disks import small_disk
+from tests.shared.disks import small_disk
+from tests.shared.servers import Server, content
 
 from roost.data import blocks
 from roost.data.blocks import BLOCK, Part

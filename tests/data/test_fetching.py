@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.data.servers import MODIFIED, Server, bytes_of, content, serving, until
+from tests.shared.servers import MODIFIED, Server, bytes_of, content, serving, until
 
 from roost.data import blocks
 from roost.data.blocks import BLOCK, Part

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests import skips
-from tests.data.servers import MODIFIED, Server, content, serving, until
-from tests.disks import small_disk
+from tests.shared.disks import small_disk
+from tests.shared.servers import MODIFIED, Server, content, serving, until
 
 from roost.data import mounting, supervising
 from roost.data.blocks import BLOCK

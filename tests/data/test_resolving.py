@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.data.servers import MODIFIED, Server, content, serving
+from tests.shared.servers import MODIFIED, Server, content, serving
 
 from roost.data import steps
 from roost.data.cache import Cache

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.data.servers import Server, bytes_of, content
-from tests.disks import small_disk
+from tests.shared.disks import small_disk
+from tests.shared.servers import Server, bytes_of, content
 
 from roost.data.fetching import fetch
 from roost.domain.datastores import Item

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.servers import Server, content
+from tests.shared.servers import Server, content
 
 from roost.data import blocks
 from roost.data.addresses import Addresses

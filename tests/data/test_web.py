@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.certificates import self_signed
-from tests.data.servers import MODIFIED, Server, content, serving
+from tests.shared.certificates import self_signed
+from tests.shared.servers import MODIFIED, Server, content, serving
 
 from roost.data import web_connections
 from roost.data.blocks import BLOCK

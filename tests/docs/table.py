@@ -12,8 +12,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.docs.reading import InJob, NotRun, Page, Prepared, Saved
-from tests.environments import wheels
-from tests.journeys.web import serving
+from tests.shared import wheels
+from tests.shared.web import serving
 
 TRAIN = "import sys\nprint(sys.argv)\n"
 KEPT = """\

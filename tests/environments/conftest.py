@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.environments import wheels
+from tests.shared import wheels
 
 
 @pytest.fixture

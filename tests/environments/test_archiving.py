@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.environments import channels
-from tests.environments.indexes import Index
 from tests.environments.test_wheels import NEEDY, Node
-from tests.environments.wheels import sdist, wheel
+from tests.shared import channels
+from tests.shared.indexes import Index
+from tests.shared.wheels import sdist, wheel
 
 from roost.domain.errors import InvalidInput
 from roost.domain.recipes import BASICS, Recipe

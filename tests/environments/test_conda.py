@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.environments import channels, wheels
+from tests.shared import channels, wheels
 
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base, builders, pythons

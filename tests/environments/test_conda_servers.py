@@ -20,7 +20,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.environments import channels
+from tests.shared import channels
 
 from roost.domain import recipes
 from roost.domain.recipes import Recipe

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.environments import wheels
+from tests.shared import wheels
 
 from roost.domain.containers import flags
 from roost.domain.recipes import Image, Recipe

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.environments import channels, wheels
+from tests.shared import channels, wheels
 
 from roost.domain.conda import CHANNELS_ONLY, INDEX_FIRST, INDEX_IF_UNREACHABLE
 from roost.domain.recipes import BASICS, Image, Recipe

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.environments.wheels import wheel
+from tests.shared.wheels import wheel
 
 from roost.domain.errors import InvalidInput
 from roost.domain.recipes import BASICS, Recipe

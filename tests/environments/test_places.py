@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.users import closed_folder, folder_for_all, ordinary_user
+from tests.shared.users import closed_folder, folder_for_all, ordinary_user
 
 from roost.domain.errors import InvalidInput
 from roost.environments import places, pythons

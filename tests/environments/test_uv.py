@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests import disks
-from tests.environments.indexes import Index
-from tests.environments.wheels import sdist, wheel
-from tests.interpreters import python
+from tests.shared import disks
+from tests.shared.indexes import Index
+from tests.shared.interpreters import python
+from tests.shared.wheels import sdist, wheel
 
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base, pythons

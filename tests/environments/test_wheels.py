@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.environments.wheels import sdist, wheel
-from tests.interpreters import every_python, python
+from tests.shared.interpreters import every_python, python
+from tests.shared.wheels import sdist, wheel
 
 from roost.domain.recipes import BASICS, Recipe
 from roost.environments import base

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import (
     Experiment,

@@ -14,10 +14,10 @@ import pytest
 from tests.cli import commands
 from tests.cli.test_cli import roost
 from tests.conftest import end_all
-from tests.environments import channels, wheels
 from tests.journeys.test_submit import until
 from tests.journeys.test_upkeep import age
-from tests.sdk.folders import tree
+from tests.shared import channels, wheels
+from tests.shared.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.environments import BUILD_LOG

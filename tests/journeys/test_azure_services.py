@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 import pytest
 from tests.journeys.endpoints import load, score
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 from typer.testing import CliRunner
 
 from azureml.core import Environment, Experiment, ScriptRunConfig, Webservice, Workspace

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests import disks
-from tests.environments import wheels
 from tests.environments.test_wheels import RULES
 from tests.journeys.test_submit import gone, until
-from tests.sdk.folders import tree
+from tests.shared import disks, wheels
+from tests.shared.folders import tree
 
 from roost import Environment, Experiment, Run, ScriptRunConfig
 from roost.domain.environments import BUILD_LOG

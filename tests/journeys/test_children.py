@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interpreters import each_python, python
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import each_python, python
 
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.errors import InvalidInput

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import AmlCompute, ComputeTarget, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.compute import ComputeStatus

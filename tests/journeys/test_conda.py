@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.environments import channels, wheels
 from tests.environments.test_conda_servers import Server
 from tests.journeys.test_submit import gone, until
-from tests.sdk.folders import tree
+from tests.shared import channels, wheels
+from tests.shared.folders import tree
 from typer.testing import CliRunner
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace

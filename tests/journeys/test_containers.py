@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.environments import wheels
-from tests.sdk.folders import tree
+from tests.shared import wheels
+from tests.shared.folders import tree
 
 from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from azureml.core.runconfig import DEFAULT_CPU_IMAGE, DockerConfiguration

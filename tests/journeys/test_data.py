@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.journeys.data_runs import FILES, log_of, output, submit
 from tests.journeys.test_submit import until
-from tests.journeys.web import serving
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.web import serving
 
 from roost import (
     Dataset,

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interpreters import WANTED, python
 from tests.journeys.data_runs import FILES, ROOST, log_of, output, submit
-from tests.journeys.web import serving
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import WANTED, python
+from tests.shared.web import serving
 
 from roost import (
     Dataset,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.journeys.data_runs import log_of, submit
 from tests.journeys.test_submit import until
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import (
     Dataset,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import (
     AmlCompute,

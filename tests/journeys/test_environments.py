@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.environments import wheels
-from tests.interpreters import python
 from tests.journeys.test_submit import gone, until
-from tests.sdk.folders import tree
+from tests.shared import wheels
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from roost import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.environments import BUILD_LOG, LOCK_FILE

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Experiment, Run
 from roost_job.exceptions import UserErrorException

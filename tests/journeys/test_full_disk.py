@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.data.servers import until
-from tests.disks import small_disk
-from tests.sdk.folders import tree
+from tests.shared.disks import small_disk
+from tests.shared.folders import tree
+from tests.shared.servers import until
 from typer.testing import CliRunner
 
 from roost import Experiment, ScriptRunConfig, Workspace

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests import skips
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import AmlCompute, ComputeTarget, Experiment, ScriptRunConfig, Workspace
 from roost_job.exceptions import ActivityFailedException

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Experiment, ScriptRunConfig
 

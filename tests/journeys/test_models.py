@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interpreters import WANTED, python
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import WANTED, python
 
 from roost import (
     Dataset,

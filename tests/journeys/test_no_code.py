@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Experiment, Model, ResourceConfiguration, ScriptRunConfig, Workspace
 from roost.sdk.connection import discovery

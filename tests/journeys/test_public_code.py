@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.engine import eventually
 from tests.engines import packages, queueing
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 from typer.testing import CliRunner
 
 from roost import AmlCompute, ComputeTarget, Experiment, Run, ScriptRunConfig, Workspace

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from azureml.core import Experiment, RunConfiguration, ScriptRunConfig, Workspace
 from azureml.core.compute import ComputeTarget, RemoteCompute

@@ -4,9 +4,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.interpreters import python
 from tests.journeys.test_submit import until
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from roost import Experiment, ScriptRunConfig, Workspace
 from roost.domain.errors import NotFound

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 from roost.domain.errors import ComputeNotFound, InvalidInput, NotFound

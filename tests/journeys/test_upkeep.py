@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.test_cli import roost
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Experiment, ScriptRunConfig, Workspace
 from roost.domain.errors import DiskFull

@@ -8,7 +8,7 @@ from dataclasses import replace
 import obstore
 import pytest
 from obstore.store import MemoryStore
-from tests.data.servers import Server, serving
+from tests.shared.servers import Server, serving
 
 from roost.domain.datastores import DatastoreKind
 from roost.domain.errors import Conflict, InvalidInput, NotFound, Unavailable

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.environments.indexes import Index
 from tests.real import hosts
+from tests.shared.indexes import Index
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 from tests import skips
-from tests.users import folder_for_all
+from tests.shared.users import folder_for_all
 
 _SECONDS = 60
 _PLACES = "/usr/lib/postgresql"

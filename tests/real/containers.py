@@ -9,7 +9,7 @@ import pytest
 from tests.journeys.test_submit import until
 from tests.real import podman
 from tests.real.podman import BASE, Podman
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import (
     Environment,

@@ -4,8 +4,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.api.clients import Client
-from tests.sdk.folders import tree
+from tests.shared.clients import Client
+from tests.shared.folders import tree
 
 from roost import (
     AmlCompute,

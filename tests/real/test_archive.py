@@ -12,9 +12,9 @@ import pytest
 from tests import skips
 from tests.cli.commands import ROOST
 from tests.cli.test_cli import roost
-from tests.interpreters import python
 from tests.real import caches
 from tests.real.test_environments import HOROVOD, PYTORCH, RANK, RANKS, TORCH_SCRIPT, submit
+from tests.shared.interpreters import python
 
 from roost import Experiment, Run, Workspace
 from roost.sdk.runs import repeats

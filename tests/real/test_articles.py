@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 from tests import skips
-from tests.interpreters import python
 from tests.real import caches, stories
+from tests.shared.interpreters import python
 
 from roost import Workspace
 

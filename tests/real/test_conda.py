@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import disks, skips
-from tests.environments import channels
-from tests.interpreters import python as interpreter
+from tests import skips
 from tests.real import caches, closed
-from tests.sdk.folders import tree
+from tests.shared import channels, disks
+from tests.shared.folders import tree
+from tests.shared.interpreters import python as interpreter
 
 from roost import Environment, Experiment, ScriptRunConfig
 from roost.domain.environments import LOCK_FILE

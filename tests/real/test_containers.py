@@ -11,7 +11,7 @@ import pytest
 from tests.journeys.test_submit import until
 from tests.real.containers import WAITS, engine, machine, own, shown, started, submit
 from tests.real.podman import BASE, Podman
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import (
     Dataset,

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.environments import channels, wheels
-from tests.interpreters import python
 from tests.journeys.test_submit import until
 from tests.real import test_conda as conda
 from tests.real.containers import SCRIPT, engine, machine, own, shown, submit
 from tests.real.podman import BASE, Podman
-from tests.sdk.folders import tree
+from tests.shared import channels, wheels
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from roost import (
     ContainerRegistry,

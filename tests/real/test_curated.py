@@ -5,9 +5,9 @@ run downloads 2 GB, and compiles Horovod where there is Open MPI; what is slow t
 from pathlib import Path
 
 import pytest
-from tests.interpreters import python
 from tests.real import caches
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from roost import Environment, Experiment, ScriptRunConfig, Workspace
 from roost.environments.curated import machine

@@ -11,9 +11,9 @@ import psutil
 import pytest
 from tests import skips
 from tests.conftest import end_all
-from tests.interpreters import python
 from tests.real import caches
 from tests.real.gloo import completed
+from tests.shared.interpreters import python
 
 from roost import (
     AmlCompute,

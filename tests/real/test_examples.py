@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests import skips
-from tests.interpreters import python
 from tests.real import caches
 from tests.real.gloo import ABORTED
+from tests.shared.interpreters import python
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests import skips
-from tests.interpreters import python
 from tests.real import caches
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from roost import AmlCompute, ComputeTarget, Experiment, MpiConfiguration, PyTorch, TensorFlow, Workspace
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import end_all
-from tests.disks import small_disk
 from tests.journeys.endpoints import ECHO, Service, load
 from tests.journeys.kills import logged, submit, text_of, until
 from tests.real.storm import RECORDS, Storm
+from tests.shared.disks import small_disk
 
 from roost import Experiment, Workspace
 from roost.domain.endpoints import Limits

@@ -26,7 +26,7 @@ from tests.contracts.streams import StreamsContract
 from tests.contracts.upkeep import UpkeepContract
 from tests.contracts.workspaces import WorkspacesContract
 from tests.real.clusters import Cluster, running
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 from tests.store.older import LEASES, NAMES_IN_LINEAGE, before_leases, before_names_in_lineage, leases_of
 
 from roost import Experiment, ScriptRunConfig

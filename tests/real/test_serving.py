@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interpreters import python
 from tests.real import caches
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from azureml.core.conda_dependencies import CondaDependencies
 from roost import Environment, Experiment, Model, Run, ScriptRunConfig, Workspace

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import pytest
 from tests.contracts.engine import eventually
 from tests.real.browsers import EVIL, NARROW, Browser, fits, let_in
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Dataset, Datastore, Experiment, InferenceConfig, Model, Run, ScriptRunConfig, Workspace
 

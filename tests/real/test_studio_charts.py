@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.real.browsers import EVIL, NARROW, Browser, fits, let_in
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Experiment, Run, ScriptRunConfig, Workspace
 

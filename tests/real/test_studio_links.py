@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.engine import eventually
 from tests.real.browsers import EVIL, NARROW, Browser, fits, let_in
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import Dataset, Datastore, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy
 import pandas
 import pytest
-from tests.interpreters import python
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.interpreters import python
 
 from roost import Dataset, Environment, Experiment, ScriptRunConfig, Workspace
 

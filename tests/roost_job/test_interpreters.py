@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.interpreters import each_python, every_python, python
 from tests.roost_job import spools
 from tests.roost_job.conftest import SOURCE, RunScript
 from tests.roost_job.doors import FakeDoor
+from tests.shared.interpreters import each_python, every_python, python
 
 
 @every_python

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 import azureml
 from roost_job import neighbours

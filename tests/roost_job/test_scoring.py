@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interpreters import each_python, every_python, python
+from tests.shared.interpreters import each_python, every_python, python
 
 from roost_job.scoring import frames
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.interpreters import each_python, python
 from tests.roost_job.conftest import RunScript
 from tests.roost_job.doors import FakeDoor
+from tests.shared.interpreters import each_python, python
 
 SCRIPT = """
 from azureml.core import Run

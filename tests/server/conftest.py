@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.server.processes import ServerProcess, start
+from tests.shared.processes import ServerProcess, start
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tests.server.processes import environment
+from tests.shared.processes import environment
 
 _WAIT = 60.0
 _SOON = 20.0

@@ -6,7 +6,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 import pytest
-from tests.server.processes import ServerProcess, start
+from tests.shared.processes import ServerProcess, start
 
 from roost_job.tracking import records
 

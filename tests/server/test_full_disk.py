@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.disks import small_disk
 from tests.server.forks import Attempt, Forks, forks
+from tests.shared.disks import small_disk
 
 from roost.server import ending
 

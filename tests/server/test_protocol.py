@@ -13,10 +13,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.api.clients import Client
-from tests.api.routers import served
-from tests.data.servers import until
-from tests.server.processes import ServerProcess, start
+from tests.shared.clients import Client
+from tests.shared.processes import ServerProcess, start
+from tests.shared.routers import served
+from tests.shared.servers import until
 
 from roost.api import answers
 from roost.blobs.hashing import hash_bytes

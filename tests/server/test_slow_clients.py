@@ -9,12 +9,12 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from tests.api.clients import Client
-from tests.api.routers import Router, served
-from tests.data.servers import until
-from tests.server.processes import ServerProcess, start
-from tests.server.slow import connect, holding, seconds_of, slow_bodies, slow_heads, still_open
-from tests.services.contexts import submit
+from tests.shared.clients import Client
+from tests.shared.contexts import submit
+from tests.shared.processes import ServerProcess, start
+from tests.shared.routers import Router, served
+from tests.shared.servers import until
+from tests.shared.slow import connect, holding, seconds_of, slow_bodies, slow_heads, still_open
 
 from roost.api import bodies
 from roost.api.bodies import BodyLimits

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.api.clients import Client
-from tests.server.processes import ServerProcess, attempt, command, environment
+from tests.shared.clients import Client
+from tests.shared.processes import ServerProcess, attempt, command, environment
 
 from roost.machine.processes import known
 from roost.version import API_LEVEL, VERSION

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.services.contexts import Clock, make_house
+from tests.shared.contexts import Clock, make_house
 
 from roost.services.context import Context
 

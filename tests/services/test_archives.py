@@ -1,5 +1,5 @@
 import pytest
-from tests.services.contexts import ANN, submit
+from tests.shared.contexts import ANN, submit
 
 from roost.domain.environments import EnvironmentUse
 from roost.domain.errors import Conflict, InvalidInput, NotFound

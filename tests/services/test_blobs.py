@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from tests.services.contexts import ANN
+from tests.shared.contexts import ANN
 
 from roost.blobs.hashing import hash_bytes
 from roost.domain.errors import InvalidInput, NotFound

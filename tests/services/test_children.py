@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.services.contexts import ANN, as_run, submission, submit, submit_interactive
+from tests.shared.contexts import ANN, as_run, submission, submit, submit_interactive
 
 from roost.domain.errors import Conflict, InvalidInput
 from roost.domain.runs import Reason, Run, RunKind, RunSpec, RunStatus, Submission

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.contexts import ANN, Clock, submit
+from tests.shared.contexts import ANN, Clock, submit
 
 from roost.domain.compute import HOST_TAG, ComputeKind, ComputeSpec, Machine, Priority
 from roost.domain.errors import ComputeConflict, ComputeNotFound, InvalidCompute, InvalidInput, NotFound

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.contexts import ANN, as_run, submission, submit
+from tests.shared.contexts import ANN, as_run, submission, submit
 
 from roost.domain.datasets import DatasetKind, Definition, Direction, Input, Mode, Output, Source
 from roost.domain.datastores import DatastoreKind

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.domain.test_object_hosts import OTHER_HOSTS
-from tests.services.contexts import ANN, as_run, make_house, submit
+from tests.shared.contexts import ANN, as_run, make_house, submit
 
 from roost.blobs import batches
 from roost.domain import codec

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.services.contexts import ANN, Clock, snapshot, submission, submit
+from tests.shared.contexts import ANN, Clock, snapshot, submission, submit
 
 from roost.control.compute import ComputeControl
 from roost.domain.endpoints import Auth, Endpoint, EndpointSpec, EndpointState, Keys, Limits, Version

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.services.contexts import ANN, Clock, submit
+from tests.shared.contexts import ANN, Clock, submit
 
 from roost.domain import recipes
 from roost.domain.conda import AWAY_SECONDS, CHANNELS_ONLY, INDEX_FIRST

@@ -1,7 +1,7 @@
 """Files and streams of a run: one set of names, live until sealed, never outside."""
 
 import pytest
-from tests.services.contexts import ANN, submit
+from tests.shared.contexts import ANN, submit
 
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.files import STD_LOG, RunFile

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.services.contexts import ANN, Clock, make_house, submit
+from tests.shared.contexts import ANN, Clock, make_house, submit
 
 from roost.domain.errors import Conflict, InvalidInput
 from roost.domain.files import RANK_LOG, STD_LOG, RunFile

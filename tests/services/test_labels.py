@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.services.contexts import ANN, submit, submit_interactive
+from tests.shared.contexts import ANN, submit, submit_interactive
 
 from roost.domain import labels
 from roost.domain.datasets import Definition, Source

@@ -4,7 +4,7 @@ import struct
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.services.contexts import ANN, submit
+from tests.shared.contexts import ANN, submit
 
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.metrics import Space

@@ -1,7 +1,7 @@
 """Models: from a run's files and from what was put; who may; what keeps their blobs, and what frees them."""
 
 import pytest
-from tests.services.contexts import ANN, Clock, as_run, submit, submit_interactive
+from tests.shared.contexts import ANN, Clock, as_run, submit, submit_interactive
 
 from roost.domain.endpoints import Endpoint, EndpointSpec, Version
 from roost.domain.errors import (

@@ -1,7 +1,7 @@
 """Runs: what is refused before anything is made, what a repeated call finds, and why a run waits."""
 
 import pytest
-from tests.services.contexts import ANN, Clock, submission, submit, submit_interactive
+from tests.shared.contexts import ANN, Clock, submission, submit, submit_interactive
 
 from roost.domain.errors import ComputeNotFound, Conflict, InvalidInput, NotFound
 from roost.domain.runs import MARKS, Reason, RunStatus

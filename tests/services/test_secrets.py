@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.services.contexts import ANN, as_run, make_house, submit
+from tests.shared.contexts import ANN, as_run, make_house, submit
 
 from roost.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from roost.domain.people import Caller

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.services.contexts import ANN, Clock, snapshot, submission, submit
+from tests.shared.contexts import ANN, Clock, snapshot, submission, submit
 
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, DiskFull

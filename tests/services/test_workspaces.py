@@ -1,7 +1,7 @@
 """Workspaces and experiments: made once, with names that are allowed."""
 
 import pytest
-from tests.services.contexts import ANN
+from tests.shared.contexts import ANN
 
 from roost.domain.errors import InvalidInput, NotFound
 from roost.domain.workspaces import Origin

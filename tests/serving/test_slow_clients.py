@@ -1,8 +1,8 @@
 """The front of an endpoint, with clients that take their time: nobody else waits for them."""
 
 import pytest
-from tests.server.slow import holding, seconds_of, still_open
 from tests.serving.conftest import Host
+from tests.shared.slow import holding, seconds_of, still_open
 
 from roost.serving import front
 

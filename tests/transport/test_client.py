@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.certificates import self_signed
+from tests.shared.certificates import self_signed
 
 from roost.domain.errors import Busy, DiskFull, InvalidInput, NotFound, RoostError, Unavailable
 from roost.transport.client import Client, Endpoint, path_of

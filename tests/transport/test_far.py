@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.server.processes import ServerProcess, start
+from tests.shared.processes import ServerProcess, start
 
 from roost.blobs import copying
 from roost.blobs.hashing import hash_file

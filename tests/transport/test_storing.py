@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.server.processes import ServerProcess, start
+from tests.shared.processes import ServerProcess, start
 
 from roost.domain.errors import InvalidInput
 from roost.transport import storing

@@ -3,7 +3,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.users import ordinary_user
+from tests.shared.users import ordinary_user
 
 from roost.agent.finishing.finish import remove
 from roost.agent.finishing.kept_files import find, note_laid

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.disks import small_disk
+from tests.shared.disks import small_disk
 
 from roost.agent.finishing import outcomes
 from roost.agent.folder import Folder

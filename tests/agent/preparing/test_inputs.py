@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.engine import NOWHERE
-from tests.journeys.web import Web, serving
+from tests.shared.web import Web, serving
 
 from roost.agent.door.datasets import Datasets
 from roost.agent.folder import Folder

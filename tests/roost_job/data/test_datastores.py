@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.roost_job.doors import FakeDoor
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 import roost
 from roost import OutputFileDatasetConfig

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests import disks
 from tests.roost_job import spools
 from tests.roost_job.conftest import RunScript
+from tests.shared import disks
 
 from roost.domain import names
 from roost.domain.spools import decode

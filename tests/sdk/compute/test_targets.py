@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
 from azureml.core.compute import AksCompute, AmlCompute, ComputeInstance, ComputeTarget

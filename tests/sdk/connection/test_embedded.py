@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.disks import small_disk
-from tests.sdk.folders import tree
+from tests.shared.disks import small_disk
+from tests.shared.folders import tree
 from typer.testing import CliRunner
 
 from roost import Experiment, ScriptRunConfig, Workspace

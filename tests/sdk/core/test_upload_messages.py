@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import LocalBlobs, tree
+from tests.shared.folders import LocalBlobs, tree
 
 from azureml._restclient import snapshots_client
 from roost.sdk.core import upload_messages

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas
 import pytest
-from tests.journeys.web import serving
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.web import serving
 
 from roost import DataPath, Dataset, Datastore, DataType, FileDataset, PromoteHeadersBehavior, TabularDataset, Workspace
 from roost.data import mounting

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.journeys.web import serving
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
+from tests.shared.web import serving
 
 from roost import Dataset, Datastore, ScriptRunConfig, Workspace
 from roost.data import fetching

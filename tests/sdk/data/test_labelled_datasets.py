@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from azureml.contrib.dataset import FileHandlingOption, LabeledDatasetTask
 from roost import Dataset, Datastore, TabularDataset, Workspace

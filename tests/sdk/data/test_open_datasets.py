@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas
 import pytest
-from tests.journeys.web import Web, serving
+from tests.shared.web import Web, serving
 
 from azureml.opendatasets import MNIST, Diabetes, NycTlcGreen, NycTlcYellow
 from roost import Workspace

@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from tests.services.contexts import ANN, Clock, make_house, submit
+from tests.shared.contexts import ANN, Clock, make_house, submit
 
 from roost.blobs.folder import FolderBlobs
 from roost.domain.errors import Conflict, Incompatible, InvalidInput, NotFound
@@ -17,7 +17,7 @@ from roost.domain.files import RunFile
 from roost.sdk.operations import backups
 from roost.services import backups as server
 from roost.services import files, streams, upkeep
-from roost.services.upkeep_lock import STALLED_SECONDS, Turns
+from roost.services.upkeep_lock import STALLED_SECONDS, UpkeepLock
 from roost.store import open_store
 
 LONG = b"a line of live text\n" * 300_000
@@ -165,7 +165,7 @@ def test_sweeping_waits_for_a_back_up_and_goes_on_when_it_is_given_up(tmp_path: 
 
 def test_a_back_up_whose_reader_stalls_gives_way_and_one_that_is_read_does_not(tmp_path: Path) -> None:
     clock = Clock()
-    context = replace(make_house(tmp_path), upkeep=Turns(clock))
+    context = replace(make_house(tmp_path), upkeep=UpkeepLock(clock))
     submit(context)
     slow = server.make(context, ANN)
     for _ in slow.pieces:

@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost.environments import base as environments
 from roost.environments import caches

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost.sdk.runs import git
 

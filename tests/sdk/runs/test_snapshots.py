@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.sdk.folders import LocalBlobs, settle, tree
-from tests.users import folder_for_all
+from tests.shared.folders import LocalBlobs, settle, tree
+from tests.shared.users import folder_for_all
 
 from roost.domain.errors import InvalidInput
 from roost.domain.files import EntryKind
@@ -239,7 +239,7 @@ import os, sys
 from pathlib import Path
 from roost.sdk.runs import snapshots
 from roost.domain.errors import InvalidInput
-from tests.sdk.folders import LocalBlobs
+from tests.shared.folders import LocalBlobs
 if os.getuid() == 0:
     os.setgid(65534); os.setuid(65534)
 try:

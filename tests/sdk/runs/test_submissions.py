@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.sdk.folders import tree
+from tests.shared.folders import tree
 
 from roost import ScriptRunConfig
 from roost_job.exceptions import ExperimentExecutionException, UserErrorException

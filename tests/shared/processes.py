@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.api.clients import Client
+from tests.shared.clients import Client
 
 WAIT = 60
 

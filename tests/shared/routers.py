@@ -1,4 +1,4 @@
-"""The front router, served for real on a loopback port in a thread of the test, with a context of the test's own."""
+"""The API, served for real on a loopback port in a thread of the test, with a context of the test's own."""
 
 import asyncio
 import re
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.api.clients import Client
-from tests.services.contexts import make_house
+from tests.shared.clients import Client
+from tests.shared.contexts import make_house
 
 from roost.api import doors
 from roost.api.app import create_app
