@@ -169,6 +169,7 @@ def test_an_end_is_said_once_and_starts_the_last_week_of_its_tokens(context: Con
     ("at", "sender", "ended"),
     [
         (1005.6, 1018.0, 5.6),  # told 12.4 s late
+        (1005.6, 1016.0, 5.6),  # the report itself has waited for 2 s, for a control plane that was about to start
         (5.6, 18.0, 5.6),  # by a clock that is far behind
         (9005.6, 9018.0, 5.6),  # or far ahead
         (1005.6, None, 5.6),  # from a sender that does not tell its time

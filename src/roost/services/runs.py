@@ -218,14 +218,19 @@ def delete(context: Context, caller: Caller, run_id: str) -> Sequence[str]:
     return gone
 
 
+WAITED_SECONDS = 3.0
+"""A report whose clock is so little behind has waited, at a control plane that was about to start, say: the clocks agree."""
+
+
 def happened(context: Context, run: Run, said: Report, clock: float | None) -> float:
     """The time of what is said, by the control plane's own clock: as long ago as it is by the sender's, whose `clock` came with
     it. Never later than now, nor before the run began."""
     now = context.clock()
     if said.at is None or not math.isfinite(said.at):
         return now
-    at = min(now, now - (clock - said.at) if clock is not None and math.isfinite(clock) else said.at)
-    return max(at, run.started_at or run.created_at)
+    behind = now - clock if clock is not None and math.isfinite(clock) else 0.0
+    at = said.at if 0 <= behind <= WAITED_SECONDS else said.at + behind
+    return max(min(now, at), run.started_at or run.created_at)
 
 
 def report(context: Context, caller: Caller, run_id: str, said: Report, clock: float | None = None) -> Run:
