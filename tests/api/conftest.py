@@ -1,10 +1,10 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.shared.routers import Router, served
+from tests.shared.api_servers import ApiServer, served
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Router]:
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with served(tmp_path_factory.mktemp("router")) as made:
         yield made

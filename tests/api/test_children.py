@@ -1,10 +1,10 @@
 """How far a run's token reaches: itself and those below it; those above it can be read."""
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 
-def test_a_run_s_token_reaches_those_below_it(router: Router) -> None:
+def test_a_run_s_token_reaches_those_below_it(router: ApiServer) -> None:
     parent, stranger = submit(router.context), submit(router.context)
     own = router.run_client(parent.id)
     child = {"id": "c1", "experiment": "train", "spec": {"kind": "interactive"}}
@@ -38,7 +38,7 @@ def test_a_run_s_token_reaches_those_below_it(router: Router) -> None:
     assert own.get("/api/runs/nobody").error["code"] == "forbidden"
 
 
-def test_a_child_may_read_its_parent_and_change_nothing_of_it(router: Router) -> None:
+def test_a_child_may_read_its_parent_and_change_nothing_of_it(router: ApiServer) -> None:
     parent = submit(router.context)
     child = submit(router.context, parent_id=parent.id)
     below = router.run_client(child.id)
@@ -48,7 +48,7 @@ def test_a_child_may_read_its_parent_and_change_nothing_of_it(router: Router) ->
     assert below.post(f"/api/runs/{parent.id}/cancel").error["code"] == "forbidden"
 
 
-def test_experiments_over_the_wire(router: Router) -> None:
+def test_experiments_over_the_wire(router: ApiServer) -> None:
     route = "/api/workspaces/vision/experiments/train"
     assert router.person.put(route).json["archived_at"] is None
     tagged = router.person.call("PATCH", route, {"tags": {"a": "1", "b": None}, "archived": True}).json

@@ -2,8 +2,8 @@
 
 import threading
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import ANN
-from tests.shared.routers import Router
 
 from roost.services import compute
 from roost.services.compute import ComputeChanges
@@ -11,7 +11,7 @@ from roost.services.compute import ComputeChanges
 PLACE = "/api/workspaces/vision/computes"
 
 
-def test_a_cluster_s_life(router: Router) -> None:
+def test_a_cluster_s_life(router: ApiServer) -> None:
     person = router.person
     spec = {"max_nodes": 3, "vm_size": "STANDARD_NC6", "tags": {"team": "vision"}}
     made = person.put(f"{PLACE}/gpu", spec)
@@ -27,7 +27,7 @@ def test_a_cluster_s_life(router: Router) -> None:
     assert person.get(f"{PLACE}/gpu").error["code"] == "compute_not_found"
 
 
-def test_errors(router: Router) -> None:
+def test_errors(router: ApiServer) -> None:
     person = router.person
     person.put(f"{PLACE}/gpu", {"max_nodes": 3})
     conflict = person.put(f"{PLACE}/gpu", {"max_nodes": 4})
@@ -40,7 +40,7 @@ def test_errors(router: Router) -> None:
     assert person.call("DELETE", f"{PLACE}/local").error["code"] == "invalid_compute"
 
 
-def test_a_wait_ends_when_the_cluster_changes(router: Router) -> None:
+def test_a_wait_ends_when_the_cluster_changes(router: ApiServer) -> None:
     router.person.put(f"{PLACE}/gpu", {"max_nodes": 3})
     revision = router.person.get(f"{PLACE}/gpu").json["compute"]["revision"]
     answers = []

@@ -1,14 +1,14 @@
 """Data over HTTP: files with ranges and versions, no credential in any answer, what a run's token is refused."""
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 PLACE = "/api/workspaces/vision"
 FILES = f"{PLACE}/datastores/workspaceblobstore/files"
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 
 
-def test_a_file_goes_in_and_comes_out_in_ranges(router: Router) -> None:
+def test_a_file_goes_in_and_comes_out_in_ranges(router: ApiServer) -> None:
     person = router.person
     content = bytes(range(256)) * 8192
     assert person.put(f"{FILES}/a/b%20c.bin", content).json == {"size": len(content)}
@@ -28,7 +28,7 @@ def test_a_file_goes_in_and_comes_out_in_ranges(router: Router) -> None:
         assert person.put(f"{FILES}/{path}", b"x").status in (400, 404)
 
 
-def test_datastores_and_no_credential_in_any_answer(router: Router) -> None:
+def test_datastores_and_no_credential_in_any_answer(router: ApiServer) -> None:
     person = router.person
     spec = {
         "kind": "azure_blob",
@@ -50,7 +50,7 @@ def test_datastores_and_no_credential_in_any_answer(router: Router) -> None:
     assert person.call("DELETE", f"{PLACE}/datastores/cloud").json == {"count": 0}
 
 
-def test_the_first_items_of_many(router: Router) -> None:
+def test_the_first_items_of_many(router: ApiServer) -> None:
     for name in ("1", "2", "3"):
         router.person.put(f"{FILES}/many/{name}.csv", b"a")
     definition = {"sources": [{"datastore": "workspaceblobstore", "path": "many/*.csv"}]}
@@ -58,7 +58,7 @@ def test_the_first_items_of_many(router: Router) -> None:
     assert ([each["name"] for each in some["items"]], some["count"]) == (["1.csv", "2.csv"], 3)
 
 
-def test_datasets(router: Router) -> None:
+def test_datasets(router: ApiServer) -> None:
     person = router.person
     person.put(f"{FILES}/d/1.csv", b"a")
     definition = {"sources": [{"datastore": "workspaceblobstore", "path": "d/*.csv"}, {"url": "http://h/x"}]}
@@ -82,7 +82,7 @@ def test_datasets(router: Router) -> None:
     assert person.get(f"{PLACE}/datasets/my%20birds").error["code"] == "data_not_found"
 
 
-def test_a_run_declares_what_its_script_asks_for(router: Router) -> None:
+def test_a_run_declares_what_its_script_asks_for(router: ApiServer) -> None:
     router.person.put(f"{FILES}/d/1.csv", b"a")
     run = submit(router.context)
     own, place = router.run_client(run.id), f"/api/runs/{run.id}/datasets"

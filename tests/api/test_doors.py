@@ -3,10 +3,10 @@
 import pytest
 from fastapi import FastAPI
 from tests.api.golden_routes import ROUTES, Row
+from tests.shared.api_servers import ApiServer, routes, signed_in
+from tests.shared.api_servers import address as address_of
 from tests.shared.clients import Client
 from tests.shared.contexts import ANN, submit
-from tests.shared.routers import Router, routes, signed_in
-from tests.shared.routers import address as address_of
 
 from roost.api import doors
 from roost.api.app import create_app
@@ -16,12 +16,12 @@ from roost.domain.permissions import Action, Scope
 from roost.services import workspaces
 
 
-def test_every_route_is_in_the_golden_table(router: Router) -> None:
+def test_every_route_is_in_the_golden_table(router: ApiServer) -> None:
     served = {(method, path): (sign.action.value, sign.scope.value) for method, path, sign in routes(router)}
     assert served == {route: (row.action, row.scope) for route, row in ROUTES.items()}
 
 
-def test_every_route_is_closed_to_those_who_may_not_enter(router: Router) -> None:
+def test_every_route_is_closed_to_those_who_may_not_enter(router: ApiServer) -> None:
     """Each route, with each kind of token: allowed or refused as the golden table says."""
     mine, other = submit(router.context), submit(router.context)
     child = submit(router.context, parent_id=mine.id)
@@ -69,7 +69,7 @@ def _open_to(method: str, row: Row) -> set[str]:
     return (row.roles & {"person", "browser"}) | (runs if "run" in row.roles else set())
 
 
-def test_a_refusal_names_the_role_and_the_permission(router: Router) -> None:
+def test_a_refusal_names_the_role_and_the_permission(router: ApiServer) -> None:
     run = submit(router.context)
     by_run = router.run_client(run.id).call("DELETE", f"/api/runs/{run.id}").error
     assert by_run["message"] == f"The token of run {run.id} may not do this: it has no permission 'run.delete'."
@@ -78,7 +78,7 @@ def test_a_refusal_names_the_role_and_the_permission(router: Router) -> None:
     assert by_page["message"] == "A browser's session may not do this: it has no permission 'run.delete'."
 
 
-def test_whatever_a_run_s_token_asks_says_that_it_lives(router: Router) -> None:
+def test_whatever_a_run_s_token_asks_says_that_it_lives(router: ApiServer) -> None:
     run = submit(router.context)
     assert router.person.get(f"/api/runs/{run.id}").status == 200
     assert router.context.heard.get(run.id) is None
@@ -86,14 +86,14 @@ def test_whatever_a_run_s_token_asks_says_that_it_lives(router: Router) -> None:
     assert router.context.heard.get(run.id) == router.context.clock()
 
 
-def test_only_a_person_ends_the_server(router: Router) -> None:
+def test_only_a_person_ends_the_server(router: ApiServer) -> None:
     run = submit(router.context)
     assert router.stranger.post("/api/server/shutdown").status == 401
     assert router.run_client(run.id).post("/api/server/shutdown").status == 403
     assert not router.server.should_exit
 
 
-def test_only_health_and_the_way_in_are_open(router: Router) -> None:
+def test_only_health_and_the_way_in_are_open(router: ApiServer) -> None:
     assert {path for method, path in OPEN if path.startswith("/api/")} == {"/api/health"}
     assert {method for method, _ in OPEN} == {"GET"}
     assert {path for _, path in OPEN} - {"/api/health"} == {
@@ -111,12 +111,12 @@ def test_only_health_and_the_way_in_are_open(router: Router) -> None:
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic person-token", "person-token"])
-def test_headers_that_hold_no_token(router: Router, header: str) -> None:
+def test_headers_that_hold_no_token(router: ApiServer, header: str) -> None:
     answer = router.stranger.get("/api/workspaces", headers={"Authorization": header})
     assert (answer.status, answer.error["code"]) == (401, "unauthorized")
 
 
-def test_a_route_without_a_sign_cannot_be_served(router: Router) -> None:
+def test_a_route_without_a_sign_cannot_be_served(router: ApiServer) -> None:
     app = create_app(router.context, hosts=frozenset(), stop=lambda: None)
     app.add_api_route("/api/back-door", lambda: None)
     with pytest.raises(RuntimeError, match="back-door does not say who may enter"):
@@ -135,7 +135,7 @@ def test_a_route_without_a_sign_cannot_be_served(router: Router) -> None:
     ],
 )
 def test_signs_that_cannot_be(path: str, action: Action, scope: Scope, words: str) -> None:
-    app, router = FastAPI(openapi_url=None), doors.Router("new")
+    app, router = FastAPI(openapi_url=None), doors.ApiServer("new")
     app.state.error_shapes = ErrorShapes(())
     router.route("GET", path, action, scope)(lambda: None)
     router.mount(app)

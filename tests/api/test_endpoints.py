@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 import pytest
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import ANN, snapshot, submit
-from tests.shared.routers import Router
 
 from roost.api import waiting
 from roost.api.waiting import LONGEST
@@ -15,12 +15,12 @@ from roost.services import endpoints, replicas
 PLACE = "/api/workspaces/vision/endpoints"
 
 
-def wish(router: Router, **changes: Any) -> dict[str, Any]:
+def wish(router: ApiServer, **changes: Any) -> dict[str, Any]:
     version = {"snapshot": snapshot(router.context, score="def run(x): return x"), "entry_script": "score.py"}
     return {"spec": {"versions": [version], "auth": "key"}, **changes}
 
 
-def test_put_looked_at_and_deleted(router: Router) -> None:
+def test_put_looked_at_and_deleted(router: ApiServer) -> None:
     person = router.person
     made = person.put(f"{PLACE}/birds", wish(router))
     assert (made.status, made.json["state"], made.json["revision"]) == (201, "Transitioning", 1)
@@ -39,7 +39,7 @@ def test_put_looked_at_and_deleted(router: Router) -> None:
     assert person.call("DELETE", f"{PLACE}/trees").error["code"] == "endpoint_not_found"
 
 
-def test_who_waits_hears_of_a_change(router: Router) -> None:
+def test_who_waits_hears_of_a_change(router: ApiServer) -> None:
     router.person.put(f"{PLACE}/clouds", wish(router))
     heard: list[Any] = []
     waiting = threading.Thread(
@@ -51,7 +51,7 @@ def test_who_waits_hears_of_a_change(router: Router) -> None:
     assert heard[0]["revision"] == 2
 
 
-def test_names_that_are_tricks_and_bodies_that_are_none(router: Router) -> None:
+def test_names_that_are_tricks_and_bodies_that_are_none(router: ApiServer) -> None:
     person = router.person
     for name in ("..%2f..%2fx", "%2e%2e", "a%2fb", "a%00b", "UP", "rocks%0a"):
         assert person.put(f"{PLACE}/{name}", wish(router)).status in (400, 404)
@@ -64,7 +64,7 @@ def test_names_that_are_tricks_and_bodies_that_are_none(router: Router) -> None:
         assert person.get(f"{PLACE}/rocks/{query}").status in (400, 404)
 
 
-def test_keys_are_in_no_answer_but_that_of_their_own_route(router: Router) -> None:
+def test_keys_are_in_no_answer_but_that_of_their_own_route(router: ApiServer) -> None:
     person = router.person
     person.put(f"{PLACE}/lakes", wish(router))
     answer = person.get(f"{PLACE}/lakes/keys")
@@ -76,7 +76,7 @@ def test_keys_are_in_no_answer_but_that_of_their_own_route(router: Router) -> No
     assert person.call("POST", f"{PLACE}/lakes/keys", {"which": "Third"}).error["code"] == "invalid_input"
 
 
-def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(router: Router) -> None:
+def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(router: ApiServer) -> None:
     router.person.put(f"{PLACE}/hills", wish(router))
     run = router.run_client(submit(router.context).id)
     for method, path in (("PUT", "/trees"), ("GET", "/hills"), ("GET", "/hills/keys"), ("DELETE", "/hills")):
@@ -84,7 +84,7 @@ def test_the_token_of_a_run_deploys_nothing_and_reads_no_key(router: Router) -> 
         assert router.stranger.call(method, PLACE + path, wish(router)).status == 401
 
 
-def serving(router: Router, name: str) -> str:
+def serving(router: ApiServer, name: str) -> str:
     """The run of a replica that goes on, of an endpoint of that name."""
     router.person.put(f"{PLACE}/{name}", wish(router))
     endpoint = endpoints.get(router.context, ANN, "vision", name)
@@ -94,7 +94,7 @@ def serving(router: Router, name: str) -> str:
     return run_id
 
 
-def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(router: Router) -> None:
+def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(router: ApiServer) -> None:
     run_id = serving(router, "rivers")
     agent, place = router.run_client(run_id), f"/api/runs/{run_id}"
     read: list[Any] = []
@@ -111,7 +111,7 @@ def test_who_reads_a_log_waits_for_what_the_agent_has_not_sent_yet(router: Route
 
 
 def test_an_agent_that_does_not_answer_keeps_nobody_from_the_log(
-    router: Router, monkeypatch: pytest.MonkeyPatch
+    router: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting, "FLUSH_SECONDS", 0.05)
     run_id = serving(router, "lochs")

@@ -1,12 +1,12 @@
 """Environments over HTTP."""
 
-from tests.shared.routers import Router
+from tests.shared.api_servers import ApiServer
 
 PATH = "/api/workspaces/vision/environments"
 BODY = {"definition": {"python": {"condaDependencies": {"dependencies": ["python=3.8"]}}}}
 
 
-def test_registered_listed_and_read(router: Router) -> None:
+def test_registered_listed_and_read(router: ApiServer) -> None:
     first = router.person.put(f"{PATH}/wire", BODY)
     assert (first.status, first.json["version"]) == (201, "1")
     assert router.person.put(f"{PATH}/wire", BODY).status == 200
@@ -16,7 +16,7 @@ def test_registered_listed_and_read(router: Router) -> None:
     assert "wire" in [each["name"] for each in router.person.get(PATH).json["environments"]]
 
 
-def test_what_is_wrong_is_said(router: Router) -> None:
+def test_what_is_wrong_is_said(router: ApiServer) -> None:
     assert router.person.get(f"{PATH}/missing").error["code"] == "not_found"
     assert router.person.put(f"{PATH}/AzureML-x", BODY).error["code"] == "invalid_input"
     assert router.person.put(f"{PATH}/wire", {"definition": 3}).error["code"] == "invalid_input"

@@ -15,7 +15,7 @@ from tests.shared.contexts import make_house
 from roost.api import doors
 from roost.api.app import create_app
 from roost.api.bodies import limited
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.errors import ErrorShape
 from roost.api.openapi import describe
 from roost.domain.errors import RoostError
@@ -44,7 +44,7 @@ toy = Router("toy", errors=TOY)
 @toy.route(
     "POST", "/api/toy/workspaces/{workspace}/get", Action.WORKSPACE_READ, Scope.WORKSPACE, body=bytes, answer=dict
 )
-def get(context: TheHouse, caller: TheCaller, workspace: str, body: ToyBytes, count: int = 1) -> Response:
+def get(context: TheContext, caller: TheCaller, workspace: str, body: ToyBytes, count: int = 1) -> Response:
     """Takes a form and answers in lines: a codec of its own."""
     form = parse_qs(body.decode())
     found = workspaces.get(context, caller, form.get("name", [workspace])[0])

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from tests.shared.api_servers import ApiServer
 from tests.shared.clients import Answer
 from tests.shared.contexts import submission, submit
-from tests.shared.routers import Router
 
 from roost.api import server as server_routes
 from roost.domain.codec import encode
@@ -13,11 +13,11 @@ from roost.domain.codec import encode
 MEGABYTE = 1024 * 1024
 
 
-def _submit(router: Router, body: object) -> Answer:
+def _submit(router: ApiServer, body: object) -> Answer:
     return router.person.post("/api/workspaces/vision/runs", body)
 
 
-def test_unknown_routes_and_methods(router: Router) -> None:
+def test_unknown_routes_and_methods(router: ApiServer) -> None:
     for method, path, status in (
         ("GET", "/api/nothing", 404),
         ("GET", "/docs", 404),
@@ -32,14 +32,14 @@ def test_unknown_routes_and_methods(router: Router) -> None:
         assert f"{method} {path}" in answer.error["message"]
 
 
-def test_what_is_not_there(router: Router) -> None:
+def test_what_is_not_there(router: ApiServer) -> None:
     answer = router.person.get("/api/runs/train_1_ffffffff")
     assert (answer.status, answer.error["code"]) == (404, "not_found")
     assert "train_1_ffffffff" in answer.error["message"]
 
 
 @pytest.mark.parametrize("body", [b"{", b"[1]", b'"text"', b"{}", b'{"id": NaN}', b"\xff\xfe", b"[" * 100_000])
-def test_bodies_that_are_no_submission(router: Router, body: bytes) -> None:
+def test_bodies_that_are_no_submission(router: ApiServer, body: bytes) -> None:
     answer = _submit(router, body)
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
 
@@ -60,7 +60,7 @@ def test_bodies_that_are_no_submission(router: Router, body: bytes) -> None:
         ("spec.node_count", True),
     ],
 )
-def test_wrong_types_name_the_field(router: Router, field: str, value: object) -> None:
+def test_wrong_types_name_the_field(router: ApiServer, field: str, value: object) -> None:
     body = encode(submission(router.context))
     at = body
     *outer, last = field.split(".")
@@ -83,27 +83,27 @@ def test_wrong_types_name_the_field(router: Router, field: str, value: object) -
         ("before=train_1_ffffffff", 404, "not_found", "train_1_ffffffff"),
     ],
 )
-def test_wrong_queries(router: Router, query: str, status: int, code: str, named: str) -> None:
+def test_wrong_queries(router: ApiServer, query: str, status: int, code: str, named: str) -> None:
     answer = router.person.get(f"/api/workspaces/vision/runs?{query}")
     assert (answer.status, answer.error["code"]) == (status, code)
     assert named in answer.error["message"]
 
 
 @pytest.mark.parametrize("query", ["wait=-1", "wait=nan", "wait=x", "after=x"])
-def test_wrong_waits(router: Router, query: str) -> None:
+def test_wrong_waits(router: ApiServer, query: str) -> None:
     run = submit(router.context)
     answer = router.person.get(f"/api/runs/{run.id}?{query}")
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
 
 
-def test_unknown_target(router: Router) -> None:
+def test_unknown_target(router: ApiServer) -> None:
     answer = _submit(router, encode(submission(router.context, target="gpu")))
     assert (answer.status, answer.error["code"]) == (404, "compute_not_found")
     assert answer.error["message"].startswith("ComputeTargetNotFound")
     assert "local" in answer.error["hint"]
 
 
-def test_bodies_over_the_limit(router: Router) -> None:
+def test_bodies_over_the_limit(router: ApiServer) -> None:
     run = submit(router.context)
     large = b" " * (8 * MEGABYTE + 1)
     for path, body in (
@@ -118,7 +118,7 @@ def test_bodies_over_the_limit(router: Router) -> None:
         assert (answer.status, answer.error["code"]) == (413, "too_large")
 
 
-def test_a_body_without_a_length_is_limited_as_well(router: Router) -> None:
+def test_a_body_without_a_length_is_limited_as_well(router: ApiServer) -> None:
     chunked = {"Transfer-Encoding": "chunked"}
     piece = b"%x\r\n" % MEGABYTE + b" " * MEGABYTE + b"\r\n"
     try:
@@ -129,7 +129,7 @@ def test_a_body_without_a_length_is_limited_as_well(router: Router) -> None:
 
 
 def test_what_nobody_foresaw_is_not_shown(
-    router: Router, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    router: ApiServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> int:
         raise ZeroDivisionError("the secret of the context")
@@ -141,7 +141,7 @@ def test_what_nobody_foresaw_is_not_shown(
     assert "the secret of the context" in caplog.text, "the log has it, with its traceback"
 
 
-def test_a_full_disk_is_said(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_said(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
@@ -150,7 +150,7 @@ def test_a_full_disk_is_said(router: Router, monkeypatch: pytest.MonkeyPatch) ->
     assert (answer.status, answer.error["code"]) == (507, "disk_full")
 
 
-def test_values_that_no_row_can_hold(router: Router) -> None:
+def test_values_that_no_row_can_hold(router: ApiServer) -> None:
     run = submit(router.context)
     path, huge = f"/api/runs/{run.id}", 10**30
     file = {"path": "outputs/a", "blob": router.context.blobs.put(b"x"), "size": 1}

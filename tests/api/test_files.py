@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 from roost.blobs.hashing import hash_bytes
 from roost.domain.runs import Reason, RunStatus
@@ -21,7 +21,7 @@ from roost.services.signals import run_topic
 LOG = "user_logs/std_log.txt"
 
 
-def _put(router: Router, data: bytes) -> str:
+def _put(router: ApiServer, data: bytes) -> str:
     name = hash_bytes(data)
     assert router.person.put(f"/api/blobs/{name}", data).json == {"size": len(data)}
     return name
@@ -34,11 +34,11 @@ def _until(true: Callable[[], bool]) -> None:
         threading.Event().wait(0.005)
 
 
-def _wait_for_listener(router: Router, run_id: str) -> None:
+def _wait_for_listener(router: ApiServer, run_id: str) -> None:
     _until(lambda: router.context.signals.waiting(run_topic(run_id)) > 0)
 
 
-def test_blobs_there_and_back(router: Router) -> None:
+def test_blobs_there_and_back(router: ApiServer) -> None:
     data = bytes(range(256)) * 20_000  # five megabytes: several pieces on both ways
     name = hash_bytes(data)
     assert router.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": [name]}
@@ -48,7 +48,7 @@ def test_blobs_there_and_back(router: Router) -> None:
     _put(router, b"")
 
 
-def test_a_blob_with_another_content_is_refused(router: Router, tmp_path: Path) -> None:
+def test_a_blob_with_another_content_is_refused(router: ApiServer, tmp_path: Path) -> None:
     name = hash_bytes(b"what was meant")
     answer = router.person.put(f"/api/blobs/{name}", b"what came")
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
@@ -56,7 +56,7 @@ def test_a_blob_with_another_content_is_refused(router: Router, tmp_path: Path) 
     assert router.person.put("/api/blobs/nothing", b"x").status == 400
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(router: Router) -> None:
+def test_an_upload_that_breaks_off_leaves_nothing(router: ApiServer) -> None:
     data = b"x" * 3_000_000
     name, place = hash_bytes(data), urlsplit(router.url)
     head = (
@@ -71,7 +71,7 @@ def test_an_upload_that_breaks_off_leaves_nothing(router: Router) -> None:
     assert router.person.get(f"/api/blobs/{name}").status == 404
 
 
-def test_batches(router: Router) -> None:
+def test_batches(router: ApiServer) -> None:
     contents = [b"a", b"", b"c" * 5000]
     body = b"".join(bytes.fromhex(hash_bytes(c)) + struct.pack("<I", len(c)) + c for c in contents)
     assert router.person.post("/api/blobs/batch", body).json == {"count": 3}
@@ -95,7 +95,7 @@ def test_batches(router: Router) -> None:
         ("bytes=10-", 416, None, "bytes */10"),
     ],
 )
-def test_ranges(router: Router, asked: str, status: int, body: bytes | None, content_range: str | None) -> None:
+def test_ranges(router: ApiServer, asked: str, status: int, body: bytes | None, content_range: str | None) -> None:
     name = _put(router, b"0123456789")
     answer = router.person.get(f"/api/blobs/{name}", headers={"Range": asked})
     assert (answer.status, answer.headers.get("content-range")) == (status, content_range)
@@ -105,7 +105,7 @@ def test_ranges(router: Router, asked: str, status: int, body: bytes | None, con
         assert answer.body == body
 
 
-def test_a_run_and_its_files(router: Router) -> None:
+def test_a_run_and_its_files(router: ApiServer) -> None:
     run = submit(router.context)
     own = router.run_client(run.id)
     name = _put(router, b"a model")
@@ -142,7 +142,7 @@ def test_a_run_and_its_files(router: Router) -> None:
         "C:%5cwindows",
     ],
 )
-def test_no_name_leads_outside(router: Router, path: str) -> None:
+def test_no_name_leads_outside(router: ApiServer, path: str) -> None:
     run = submit(router.context)
     secret = Path(router.context.facts.home) / "token"
     secret.write_text("the secret token")
@@ -158,7 +158,7 @@ def test_no_name_leads_outside(router: Router, path: str) -> None:
     assert secret.read_text() == "the secret token"
 
 
-def test_streams_grow_and_are_waited_for(router: Router) -> None:
+def test_streams_grow_and_are_waited_for(router: ApiServer) -> None:
     run = submit(router.context)
     path = f"/api/runs/{run.id}/streams/{LOG}"
     with ThreadPoolExecutor(2) as pool:
@@ -175,7 +175,7 @@ def test_streams_grow_and_are_waited_for(router: Router) -> None:
         assert (answer.body, answer.headers["roost-status"]) == (b"", "Canceled")
 
 
-def test_a_stream_is_sealed_by_its_file(router: Router) -> None:
+def test_a_stream_is_sealed_by_its_file(router: ApiServer) -> None:
     run = submit(router.context)
     router.person.post(f"/api/runs/{run.id}/streams/{LOG}?offset=0", b"epoch 1\n")
     assert router.person.get(f"/api/runs/{run.id}/files/{LOG}").body == b"epoch 1\n"
@@ -189,7 +189,7 @@ def test_a_stream_is_sealed_by_its_file(router: Router) -> None:
     assert sealed["blob"] == file["blob"]
 
 
-def test_a_piece_is_no_longer_than_asked(router: Router) -> None:
+def test_a_piece_is_no_longer_than_asked(router: ApiServer) -> None:
     run = submit(router.context)
     path = f"/api/runs/{run.id}/streams/{LOG}"
     router.person.post(f"{path}?offset=0", b"0123456789")

@@ -2,14 +2,14 @@
 
 import threading
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 from roost.domain.runs import Reason, Run, RunEvent, RunStatus
 from roost.services import gangs, runs
 
 
-def begin(router: Router) -> Run:
+def begin(router: ApiServer) -> Run:
     """A run that has two nodes, alone."""
     run = submit(router.context, node_count=2)
     runs.move(router.context, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "")
@@ -20,12 +20,12 @@ def begin(router: Router) -> Run:
     return claimed
 
 
-def end(router: Router, run: Run) -> None:
+def end(router: ApiServer, run: Run) -> None:
     for rank in (0, 1):
         gangs.conclude(router.context, run.id, rank, gangs.MemberReport(to=RunStatus.COMPLETED, reason=Reason.DONE))
 
 
-def test_who_comes_first_waits_until_all_are_there(router: Router) -> None:
+def test_who_comes_first_waits_until_all_are_there(router: ApiServer) -> None:
     run = begin(router)
     agent, place = router.run_client(run.id), f"/api/runs/{run.id}/agents"
     assert agent.post(f"{place}/0/meet", {"ports": [20001]}).json["met"] is False
@@ -40,7 +40,7 @@ def test_who_comes_first_waits_until_all_are_there(router: Router) -> None:
     end(router, run)
 
 
-def test_a_failure_is_heard_in_the_heartbeat_of_the_others(router: Router) -> None:
+def test_a_failure_is_heard_in_the_heartbeat_of_the_others(router: ApiServer) -> None:
     run = begin(router)
     agent, place = router.run_client(run.id), f"/api/runs/{run.id}/agents"
     revision = agent.post(f"{place}/1/heartbeat?attempt=1", {}).json["revision"]
@@ -57,7 +57,7 @@ def test_a_failure_is_heard_in_the_heartbeat_of_the_others(router: Router) -> No
     end(router, run)
 
 
-def test_what_is_said_is_checked(router: Router) -> None:
+def test_what_is_said_is_checked(router: ApiServer) -> None:
     run = begin(router)
     agent, place = router.run_client(run.id), f"/api/runs/{run.id}/agents"
     assert agent.post(f"{place}/0/events", {"to": "Failed", "exit_code": 2**40}).error["code"] == "invalid_input"
@@ -70,7 +70,7 @@ def test_what_is_said_is_checked(router: Router) -> None:
     end(router, run)
 
 
-def test_a_command_reaches_its_node_once_and_its_exit_code_comes_back(router: Router) -> None:
+def test_a_command_reaches_its_node_once_and_its_exit_code_comes_back(router: ApiServer) -> None:
     run = begin(router)
     agent, place = router.run_client(run.id), f"/api/runs/{run.id}"
     order = {"argv": ["orted"], "key": "k1", "attempt": 1}

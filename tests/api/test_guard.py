@@ -4,29 +4,29 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
-from tests.shared.routers import Router
+from tests.shared.api_servers import ApiServer
 
 from roost.api.guard import host_headers
 
 
-def _port(router: Router) -> int:
+def _port(router: ApiServer) -> int:
     return urlsplit(router.url).port or 0
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])
-def test_loopback_names_with_the_port(router: Router, name: str) -> None:
+def test_loopback_names_with_the_port(router: ApiServer, name: str) -> None:
     assert router.stranger.get("/api/health", headers={"Host": f"{name}:{_port(router)}"}).status == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "", "127.0.0.1.evil:{port}"]
 )
-def test_foreign_hosts_are_refused_even_with_a_token(router: Router, host: str) -> None:
+def test_foreign_hosts_are_refused_even_with_a_token(router: ApiServer, host: str) -> None:
     answer = router.person.get("/api/workspaces", headers={"Host": host.format(port=_port(router))})
     assert (answer.status, answer.error["code"]) == (403, "forbidden")
 
 
-def test_who_comes_through_a_tunnel_is_told_where_its_host_is_allowed(router: Router) -> None:
+def test_who_comes_through_a_tunnel_is_told_where_its_host_is_allowed(router: ApiServer) -> None:
     hint = router.person.get("/api/workspaces", headers={"Host": "localhost:1"}).error["hint"]
     assert "where the control plane runs" in hint
     assert "ROOST_ALLOWED_HOSTS" in hint
@@ -34,16 +34,16 @@ def test_who_comes_through_a_tunnel_is_told_where_its_host_is_allowed(router: Ro
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])
-def test_foreign_origins_are_refused(router: Router, origin: str) -> None:
+def test_foreign_origins_are_refused(router: ApiServer, origin: str) -> None:
     answer = router.person.get("/api/workspaces", headers={"Origin": origin})
     assert (answer.status, answer.error["code"]) == (403, "forbidden")
 
 
-def test_its_own_origin_is_taken(router: Router) -> None:
+def test_its_own_origin_is_taken(router: ApiServer) -> None:
     assert router.person.get("/api/workspaces", headers={"Origin": router.url}).status == 200
 
 
-def test_two_hosts_and_none(router: Router) -> None:
+def test_two_hosts_and_none(router: ApiServer) -> None:
     for hosts in (f"Host: 127.0.0.1:{_port(router)}\r\nHost: evil\r\n", ""):
         with socket.create_connection(("127.0.0.1", _port(router)), 10) as raw:
             raw.sendall(f"GET /api/health HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n".encode())
@@ -57,7 +57,7 @@ def test_two_hosts_and_none(router: Router) -> None:
         *(("UTF-8", name) for name in ("%ff", "%fe", "a%ff", "%ed%a0%80", "%c0%af")),
     ],
 )
-def test_two_addresses_never_mean_one_file(router: Router, name: str, words: str) -> None:
+def test_two_addresses_never_mean_one_file(router: ApiServer, name: str, words: str) -> None:
     """The framework drops a line break at the end, and reads whatever is not UTF-8 as one letter."""
     files = "/api/workspaces/vision/datastores/workspaceblobstore/files"
     for method, path in (
@@ -75,7 +75,7 @@ def test_two_addresses_never_mean_one_file(router: Router, name: str, words: str
     assert router.person.get("/api/workspaces/vision/datastores/workspaceblobstore/items").json["items"] == []
 
 
-def test_letters_of_every_language_are_names(router: Router) -> None:
+def test_letters_of_every_language_are_names(router: ApiServer) -> None:
     path = "/api/workspaces/vision/datastores/workspaceblobstore/files/%E6%97%A5%20%25%EF%BF%BD"
     assert router.person.put(path, b"x").status == 200
     assert router.person.get(path).body == b"x"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
+from tests.shared.api_servers import ApiServer
 from tests.shared.clients import Answer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 from roost.domain.errors import Busy, raise_for
 from roost.domain.runs import Reason, RunStatus
@@ -34,7 +34,7 @@ def stuck(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> Iterato
         go_on.set()
 
 
-def test_agents_that_send_do_not_keep_people_waiting(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agents_that_send_do_not_keep_people_waiting(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     run = submit(router.context)
     agent = router.run_client(run.id)
     with ThreadPoolExecutor(60) as pool, stuck(monkeypatch, metrics, "take_in") as inside:
@@ -47,7 +47,7 @@ def test_agents_that_send_do_not_keep_people_waiting(router: Router, monkeypatch
         assert router.person.post(f"/api/runs/{run.id}/cancel", timeout=20).status == 200
 
 
-def test_reads_over_the_queue_are_refused_at_once(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_over_the_queue_are_refused_at_once(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(100) as pool, stuck(monkeypatch, workspaces, "listing") as inside:
         asked: list[Future[Answer]] = [pool.submit(router.person.get, "/api/workspaces") for _ in range(100)]
         for _ in range(8):
@@ -63,7 +63,7 @@ def test_reads_over_the_queue_are_refused_at_once(router: Router, monkeypatch: p
         raise_for(done.status, done.json)
 
 
-def test_an_agent_is_present_while_its_heartbeat_waits_and_no_longer(router: Router) -> None:
+def test_an_agent_is_present_while_its_heartbeat_waits_and_no_longer(router: ApiServer) -> None:
     run = submit(router.context)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
         runs.move(router.context, run.id, status, Reason.NONE, "")

@@ -2,8 +2,8 @@
 
 import math
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 from roost_job.tracking import records
 
@@ -16,7 +16,7 @@ def _spool(*values: float) -> bytes:
     return records.header(space="user") + records.name(1, "loss") + b"".join(points)
 
 
-def test_in_once_and_back(router: Router) -> None:
+def test_in_once_and_back(router: ApiServer) -> None:
     run = submit(router.context)
     own, spool = router.run_client(run.id), _spool(1.0, 0.5, 0.25)
     path = f"/api/runs/{run.id}/spools/node0-1-abc"
@@ -38,7 +38,7 @@ def test_in_once_and_back(router: Router) -> None:
     }
 
 
-def test_numbers_that_json_has_no_word_for(router: Router) -> None:
+def test_numbers_that_json_has_no_word_for(router: ApiServer) -> None:
     run = submit(router.context)
     spool = _spool(math.nan, math.inf, -math.inf, 1.0) + records.name(2, "table")
     spool += records.obj(2, records.NO_STEP, 1.0, "row", {"a": math.nan})
@@ -50,7 +50,7 @@ def test_numbers_that_json_has_no_word_for(router: Router) -> None:
     assert router.person.get(f"/api/runs/{run.id}/metrics/points?name=loss").json["values"] == [None, None, None, 1.0]
 
 
-def test_odd_requests(router: Router) -> None:
+def test_odd_requests(router: ApiServer) -> None:
     run = submit(router.context)
     for query in ("", "?offset=-1", "?offset=x"):
         answer = router.person.post(f"/api/runs/{run.id}/spools/s{query}", b"")

@@ -1,13 +1,13 @@
 """Models over HTTP: registered by content, once however often it is sent; names and versions that nobody has; whose token may."""
 
 from blake3 import blake3
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 MODELS = "/api/workspaces/vision/models"
 
 
-def put(router: Router, text: str) -> str:
+def put(router: ApiServer, text: str) -> str:
     """A model of one file, put; its manifest."""
     name = blake3(text.encode()).hexdigest()
     manifest = f"f\t644\t{len(text)}\t{name}\tm.txt\n".encode()
@@ -16,7 +16,7 @@ def put(router: Router, text: str) -> str:
     return blake3(manifest).hexdigest()
 
 
-def test_there_and_back(router: Router) -> None:
+def test_there_and_back(router: ApiServer) -> None:
     person = router.person
     new = {"name": "my.net-1", "key": "a" * 32, "manifest": put(router, "one"), "tags": {"k": "v"}}
     made = person.post(MODELS, new)
@@ -36,7 +36,7 @@ def test_there_and_back(router: Router) -> None:
     assert person.get(f"{MODELS}/my.net-1?version=1").error["code"] == "model_not_found"
 
 
-def test_what_is_refused(router: Router) -> None:
+def test_what_is_refused(router: ApiServer) -> None:
     person = router.person
     good = {"name": "net", "key": "c" * 32, "manifest": put(router, "one")}
     for change in (
@@ -67,7 +67,7 @@ def test_what_is_refused(router: Router) -> None:
     assert person.get("/api/workspaces/none-such/models").error["code"] == "not_found"
 
 
-def test_a_runs_token(router: Router) -> None:
+def test_a_runs_token(router: ApiServer) -> None:
     run, other = submit(router.context).id, submit(router.context).id
     token = router.run_client(run)
     manifest = put(router, "two")

@@ -6,8 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submission, submit
-from tests.shared.routers import Router
 
 from roost.blobs.hashing import hash_bytes
 from roost.domain.codec import encode
@@ -30,7 +30,7 @@ def _numbers(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
                         yield method.upper(), path, parameter, schema
 
 
-def test_every_whole_number_of_a_route_has_bounds(router: Router) -> None:
+def test_every_whole_number_of_a_route_has_bounds(router: ApiServer) -> None:
     found = list(_numbers(router.person.get("/api/openapi.json").json))
     assert len(found) > 25
     for method, path, parameter, schema in found:
@@ -38,7 +38,7 @@ def test_every_whole_number_of_a_route_has_bounds(router: Router) -> None:
             assert {"minimum", "maximum"} <= set(schema), (method, path, parameter["name"])
 
 
-def test_no_number_of_a_route_makes_the_server_fail(router: Router) -> None:
+def test_no_number_of_a_route_makes_the_server_fail(router: ApiServer) -> None:
     run = submit(router.context)
     for method, path, parameter, schema in _numbers(router.person.get("/api/openapi.json").json):
         words = [_digits(number) for number in HUGE] if schema["type"] == "integer" else ["nan", "inf", "1e999"]
@@ -57,7 +57,7 @@ def test_no_number_of_a_route_makes_the_server_fail(router: Router) -> None:
 
 @pytest.mark.parametrize("number", ["9223372036854775808", "-9223372036854775809", "1" + "0" * 400, "1" + "0" * 5000])
 @pytest.mark.parametrize("field", ["node_count", "priority", "timeout_seconds"])
-def test_no_number_of_a_body_makes_the_server_fail(router: Router, number: str, field: str) -> None:
+def test_no_number_of_a_body_makes_the_server_fail(router: ApiServer, number: str, field: str) -> None:
     wanted = encode(submission(router.context))
     wanted["spec"][field] = 7_777_777
     text = json.dumps(wanted).replace("7777777", number)
@@ -65,13 +65,13 @@ def test_no_number_of_a_body_makes_the_server_fail(router: Router, number: str, 
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
 
 
-def test_a_number_that_is_no_number_any_more_is_refused(router: Router) -> None:
+def test_a_number_that_is_no_number_any_more_is_refused(router: ApiServer) -> None:
     answer = router.person.put("/api/workspaces/vision/environments/odd", b'{"definition": {"a": 1e999}}')
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
     assert "1e999" in answer.error["message"]
 
 
-def test_ranges_of_thousands_of_digits(router: Router) -> None:
+def test_ranges_of_thousands_of_digits(router: ApiServer) -> None:
     data = b"0123456789"
     path = f"/api/blobs/{hash_bytes(data)}"
     assert router.person.put(path, data).status == 200

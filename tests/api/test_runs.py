@@ -4,8 +4,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import ANN, submission, submit, submit_interactive
-from tests.shared.routers import Router
 
 from roost.domain.codec import decode, encode
 from roost.domain.runs import Reason, Run, RunStatus
@@ -13,7 +13,7 @@ from roost.services import runs
 from roost.services.signals import run_topic
 
 
-def _until_waiting(router: Router, run_id: str, count: int) -> None:
+def _until_waiting(router: ApiServer, run_id: str, count: int) -> None:
     """Polls are sent in threads; this is the moment when all of them wait."""
     deadline = time.monotonic() + 30
     while router.context.signals.waiting(run_topic(run_id)) < count:
@@ -21,7 +21,7 @@ def _until_waiting(router: Router, run_id: str, count: int) -> None:
         threading.Event().wait(0.005)
 
 
-def test_submitted_twice(router: Router) -> None:
+def test_submitted_twice(router: ApiServer) -> None:
     body = encode(submission(router.context, tags={"a": None, "b": "1"}))
     first = router.person.post("/api/workspaces/vision/runs", body)
     again = router.person.post("/api/workspaces/vision/runs", body)
@@ -33,7 +33,7 @@ def test_submitted_twice(router: Router) -> None:
     assert (changed.status, changed.error["code"]) == (409, "conflict")
 
 
-def test_listing_by_what_is_asked(router: Router) -> None:
+def test_listing_by_what_is_asked(router: ApiServer) -> None:
     made = [submit(router.context, experiment="listing", tags={"n": str(n), "all": None}) for n in range(3)]
     path = "/api/workspaces/vision/runs?experiment=listing"
 
@@ -49,7 +49,7 @@ def test_listing_by_what_is_asked(router: Router) -> None:
     assert found(f"&before={made[1].id}") == [made[0].id]
 
 
-def test_events_and_why(router: Router) -> None:
+def test_events_and_why(router: ApiServer) -> None:
     run = submit(router.context)
     runs.move(router.context, run.id, RunStatus.QUEUED, Reason.WAITING_FOR_NODE, "Waits.")
     story = router.person.get(f"/api/runs/{run.id}/events").json
@@ -57,7 +57,7 @@ def test_events_and_why(router: Router) -> None:
     assert "local" in story["why"]
 
 
-def test_a_report_needs_no_time_and_cannot_set_one(router: Router) -> None:
+def test_a_report_needs_no_time_and_cannot_set_one(router: ApiServer) -> None:
     run = submit_interactive(router.context)
     own = router.run_client(run.id)
     path = f"/api/runs/{run.id}/events"
@@ -73,7 +73,7 @@ def test_a_report_needs_no_time_and_cannot_set_one(router: Router) -> None:
     assert (ended["exit_code"], ended["message"]) == (-9, "killed")
 
 
-def test_labels_over_the_wire(router: Router) -> None:
+def test_labels_over_the_wire(router: ApiServer) -> None:
     run = submit(router.context)
     path = f"/api/runs/{run.id}"
     changed = router.person.call("PATCH", path, {"tags": {"a": "1"}, "display_name": "first"}).json
@@ -83,13 +83,13 @@ def test_labels_over_the_wire(router: Router) -> None:
     assert (same["tags"], same["display_name"]) == ({}, "first")
 
 
-def test_a_poll_returns_at_once_when_there_is_news(router: Router) -> None:
+def test_a_poll_returns_at_once_when_there_is_news(router: ApiServer) -> None:
     run = submit(router.context)
     assert router.person.get(f"/api/runs/{run.id}?after=0&wait=30").json["revision"] == 1
     assert router.person.get(f"/api/runs/{run.id}?after=1&wait=0.01").json["revision"] == 1
 
 
-def test_fifty_polls_wake_together(router: Router) -> None:
+def test_fifty_polls_wake_together(router: ApiServer) -> None:
     run = submit(router.context)
     path = f"/api/runs/{run.id}?after={run.revision}&wait=30"
     with ThreadPoolExecutor(50) as pool:
@@ -103,7 +103,7 @@ def test_fifty_polls_wake_together(router: Router) -> None:
     assert statuses == {"Queued"}
 
 
-def test_a_heartbeat_brings_a_cancel(router: Router) -> None:
+def test_a_heartbeat_brings_a_cancel(router: ApiServer) -> None:
     run = submit(router.context)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
         runs.move(router.context, run.id, status, Reason.NONE, "")
@@ -117,12 +117,12 @@ def test_a_heartbeat_brings_a_cancel(router: Router) -> None:
         assert poll.result().json["status"] == "CancelRequested"
 
 
-def test_a_poll_of_a_run_that_is_not_there(router: Router) -> None:
+def test_a_poll_of_a_run_that_is_not_there(router: ApiServer) -> None:
     assert router.person.get("/api/runs/train_1_ffffffff?after=1&wait=30").status == 404
     assert router.person.post("/api/runs/train_1_ffffffff/heartbeat?after=1&wait=30").status == 404
 
 
-def test_sorted_by_what_was_given_and_logged(router: Router) -> None:
+def test_sorted_by_what_was_given_and_logged(router: ApiServer) -> None:
     for rate in ("0.3", "0.1", "0.2"):
         submit(router.context, experiment="sorted", arguments=("--lr", rate))
     path = "/api/workspaces/vision/runs"

@@ -1,12 +1,12 @@
 """What the server says of itself: health, facts, its own description."""
 
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import submit
-from tests.shared.routers import Router
 
 from roost.version import API_LEVEL, VERSION
 
 
-def test_health_is_for_everybody(router: Router) -> None:
+def test_health_is_for_everybody(router: ApiServer) -> None:
     assert router.stranger.get("/api/health").json == {
         "name": "roost",
         "version": VERSION,
@@ -15,7 +15,7 @@ def test_health_is_for_everybody(router: Router) -> None:
     }
 
 
-def test_facts_are_for_those_with_a_token(router: Router) -> None:
+def test_facts_are_for_those_with_a_token(router: ApiServer) -> None:
     facts = router.run_client(submit(router.context).id).get("/api/server").json
     assert set(facts) == {
         "version",
@@ -30,7 +30,7 @@ def test_facts_are_for_those_with_a_token(router: Router) -> None:
     }
 
 
-def test_the_description_has_every_route_and_record(router: Router) -> None:
+def test_the_description_has_every_route_and_record(router: ApiServer) -> None:
     document = router.person.get("/api/openapi.json").json
     assert document["openapi"].startswith("3.")
     submit_route = document["paths"]["/api/workspaces/{workspace}/runs"]["post"]
@@ -42,7 +42,7 @@ def test_the_description_has_every_route_and_record(router: Router) -> None:
     assert "security" not in document["paths"]["/api/health"]["get"]
 
 
-def test_workspaces_and_experiments(router: Router) -> None:
+def test_workspaces_and_experiments(router: ApiServer) -> None:
     made = router.person.put("/api/workspaces/team-a", {"subscription_id": "s", "location": "west"}).json
     assert (made["name"], made["user"], made["subscription_id"], made["location"]) == ("team-a", "ann", "s", "west")
     assert router.person.put("/api/workspaces/team-a").json == made == router.person.get("/api/workspaces/team-a").json

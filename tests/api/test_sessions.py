@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.api.golden_routes import ROUTES
+from tests.shared.api_servers import ApiServer, address, served, signed_in
 from tests.shared.clients import Answer
 from tests.shared.contexts import ANN, Clock, submission, submit
-from tests.shared.routers import Router, address, served, signed_in
 
 from roost.domain import codec
 from roost.domain.people import TokenKind
@@ -25,14 +25,14 @@ STANDS_FOR = {
 """Variables in the scripts of the pages that are more than one part of an address."""
 
 
-def code(router: Router) -> str:
+def code(router: ApiServer) -> str:
     answer = router.person.post("/api/sessions")
     assert answer.status == 201
     assert answer.json["seconds"] == 60
     return str(answer.json["code"])
 
 
-def log_in(router: Router, run: str = "") -> Answer:
+def log_in(router: ApiServer, run: str = "") -> Answer:
     return router.stranger.get(f"/login?code={code(router)}&run={run}")
 
 
@@ -40,7 +40,7 @@ def cookie(answer: Answer) -> dict[str, str]:
     return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
 
 
-def test_a_code_becomes_a_cookie_that_only_our_pages_send(router: Router) -> None:
+def test_a_code_becomes_a_cookie_that_only_our_pages_send(router: ApiServer) -> None:
     answer = log_in(router)
     assert (answer.status, answer.headers["location"]) == (303, "/")
     said = answer.headers["set-cookie"]
@@ -50,7 +50,7 @@ def test_a_code_becomes_a_cookie_that_only_our_pages_send(router: Router) -> Non
     assert router.stranger.get("/api/workspaces", headers=cookie(answer)).status == 200
 
 
-def test_a_code_works_once_and_not_as_anything_else(router: Router) -> None:
+def test_a_code_works_once_and_not_as_anything_else(router: ApiServer) -> None:
     one = code(router)
     assert router.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {one}"}).status == 401
     first = router.stranger.get(f"/login?code={one}")
@@ -61,12 +61,12 @@ def test_a_code_works_once_and_not_as_anything_else(router: Router) -> None:
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", "person-token", "%00", "a" * 5000])
-def test_codes_that_are_none(router: Router, given: str) -> None:
+def test_codes_that_are_none(router: ApiServer, given: str) -> None:
     answer = router.stranger.get(f"/login?code={given}")
     assert (answer.headers.get("location"), "set-cookie" in answer.headers) == ("/?login=expired", False)
 
 
-def test_a_run_token_is_neither_code_nor_session(router: Router) -> None:
+def test_a_run_token_is_neither_code_nor_session(router: ApiServer) -> None:
     run = submit(router.context)
     token = people.mint_run_token(router.context, run.id, user="ann")
     assert "set-cookie" not in router.stranger.get(f"/login?code={token}").headers
@@ -76,7 +76,7 @@ def test_a_run_token_is_neither_code_nor_session(router: Router) -> None:
     assert router.run_client(run.id).post("/api/sessions").status == 403
 
 
-def test_a_session_is_no_bearer_token(router: Router) -> None:
+def test_a_session_is_no_bearer_token(router: ApiServer) -> None:
     session = cookie(log_in(router))["Cookie"].partition("=")[2]
     assert router.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {session}"}).status == 401
 
@@ -85,12 +85,12 @@ def test_a_session_is_no_bearer_token(router: Router) -> None:
     ("run", "place"),
     [("train_1_ab", "/runs/train_1_ab"), ("//evil.example", "/"), ("../api", "/"), ("a%0d%0aX:1", "/"), ("%20", "/")],
 )
-def test_where_the_link_leads(router: Router, run: str, place: str) -> None:
+def test_where_the_link_leads(router: ApiServer, run: str, place: str) -> None:
     answer = log_in(router, run)
     assert (answer.status, answer.headers["location"]) == (303, place)
 
 
-def test_a_change_needs_an_origin(router: Router) -> None:
+def test_a_change_needs_an_origin(router: ApiServer) -> None:
     session = cookie(log_in(router))
     run = submit(router.context)
     path = f"/api/runs/{run.id}/cancel"
@@ -106,17 +106,17 @@ def test_a_change_needs_an_origin(router: Router) -> None:
 @pytest.mark.parametrize(
     ("site", "status"), [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
 )
-def test_another_page_of_the_same_machine_gets_nothing(router: Router, site: str, status: int) -> None:
+def test_another_page_of_the_same_machine_gets_nothing(router: ApiServer, site: str, status: int) -> None:
     headers = {**cookie(log_in(router)), "Sec-Fetch-Site": site}
     assert router.stranger.get("/api/workspaces", headers=headers).status == status
 
 
-def test_a_cookie_counts_only_where_there_is_no_token(router: Router) -> None:
+def test_a_cookie_counts_only_where_there_is_no_token(router: ApiServer) -> None:
     headers = {**cookie(log_in(router)), "Authorization": "Bearer wrong"}
     assert router.stranger.get("/api/workspaces", headers=headers).status == 401
 
 
-def test_a_browser_reads_no_secrets(router: Router) -> None:
+def test_a_browser_reads_no_secrets(router: ApiServer) -> None:
     secrets.put(router.context, ANN, "vision", {"name": "a-hidden-value"})
     run = submit(router.context)
     session = cookie(log_in(router))
@@ -133,7 +133,7 @@ def test_a_browser_reads_no_secrets(router: Router) -> None:
     assert router.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
 
 
-def test_a_session_does_what_the_table_says_and_nothing_else(router: Router) -> None:
+def test_a_session_does_what_the_table_says_and_nothing_else(router: ApiServer) -> None:
     """Every route of the server, asked with a session and the right Origin."""
     headers = signed_in(router)
     run = submit(router.context)
@@ -158,7 +158,7 @@ def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() ->
     assert [path for _, path in FOR_PAGES if path.rpartition("/")[2] in closed] == []
 
 
-def test_a_session_cannot_submit_a_run_that_prints_the_token(router: Router) -> None:
+def test_a_session_cannot_submit_a_run_that_prints_the_token(router: ApiServer) -> None:
     headers = {**cookie(log_in(router)), "Origin": router.url}
     wanted = codec.encode(submission(router.context))
     for path in ("/api/workspaces/vision/runs", f"/api/runs/{submit(router.context).id}/children"):
@@ -202,7 +202,7 @@ def test_codes_last_a_minute_and_sessions_a_week(tmp_path: Path) -> None:
         assert router.context.store.people.find_token(kept) is None
 
 
-def test_only_digests_are_stored(router: Router) -> None:
+def test_only_digests_are_stored(router: ApiServer) -> None:
     one = code(router)
     found = router.context.store.people.find_token(people.digest(one))
     assert found is not None

@@ -7,21 +7,21 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from tests.shared.api_servers import ApiServer
 from tests.shared.contexts import ANN, submit
-from tests.shared.routers import Router
 
 from roost.domain.files import RunFile
 from roost.domain.runs import Reason, RunStatus
 from roost.services import files, runs
 
 
-def ended(router: Router) -> str:
+def ended(router: ApiServer) -> str:
     run = submit(router.context)
     runs.move(router.context, run.id, RunStatus.FAILED, Reason.NONE, "")
     return run.id
 
 
-def test_a_run_is_deleted_once_it_has_ended(router: Router) -> None:
+def test_a_run_is_deleted_once_it_has_ended(router: ApiServer) -> None:
     run = submit(router.context)
     refused = router.person.call("DELETE", f"/api/runs/{run.id}")
     assert (refused.status, refused.error["code"]) == (409, "conflict")
@@ -37,13 +37,13 @@ def test_a_run_is_deleted_once_it_has_ended(router: Router) -> None:
     ("method", "path"),
     [("DELETE", "/api/runs/{run}"), ("GET", "/api/usage"), ("POST", "/api/sweep"), ("GET", "/api/backup")],
 )
-def test_a_run_may_not(router: Router, method: str, path: str) -> None:
+def test_a_run_may_not(router: ApiServer, method: str, path: str) -> None:
     run_id = ended(router)
     assert router.run_client(run_id).call(method, path.format(run=run_id)).status == 403
     assert router.stranger.call(method, path.format(run=run_id)).status == 401
 
 
-def test_usage_and_sweep(router: Router) -> None:
+def test_usage_and_sweep(router: ApiServer) -> None:
     run_id = ended(router)
     blob = router.context.blobs.put(b"z" * 5000)
     files.put(router.context, ANN, run_id, [RunFile(path="outputs/a", blob=blob, size=0, modified_at=1.0)])
@@ -60,7 +60,7 @@ def test_usage_and_sweep(router: Router) -> None:
     assert not place.exists()
 
 
-def test_a_back_up_is_streamed(router: Router) -> None:
+def test_a_back_up_is_streamed(router: ApiServer) -> None:
     ended(router)
     answer = router.person.get("/api/backup")
     assert answer.status == 200

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.shared.api_servers import ApiServer, served
 from tests.shared.contexts import submit
-from tests.shared.routers import Router, served
 from tests.shared.servers import serving
 
 from roost.blobs import batches
@@ -33,13 +33,13 @@ FILES = "/api/workspaces/vision/datastores/workspaceblobstore/files"
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[Router]:
+def router(tmp_path: Path) -> Iterator[ApiServer]:
     with served(tmp_path / "router") as made:
         yield made
 
 
 @pytest.fixture
-def asked(router: Router, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How files were asked for: "many" or the path of one."""
     seen: list[str] = []
     many, one = stored_files.read_batch, stored_files.head
@@ -48,17 +48,17 @@ def asked(router: Router, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def put(router: Router, files: dict[str, bytes]) -> None:
+def put(router: ApiServer, files: dict[str, bytes]) -> None:
     body = b"".join(batches.named(path, data) for path, data in files.items())
     assert router.person.put(f"{FILES}?overwrite=true", body).status == 200
 
 
-def listed(router: Router, path: str = "") -> list[Item]:
+def listed(router: ApiServer, path: str = "") -> list[Item]:
     found = router.person.get(f"{FILES.removesuffix('/files')}/items?path={path}").json["items"]
     return [codec.decode(Item, each) for each in found]
 
 
-def fetched(router: Router, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
+def fetched(router: ApiServer, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
     paths = fetch(items, cache, locate=lambda: Endpoint(router.url, token))
     return {item.name: path.read_bytes() for item, path in zip(items, paths, strict=True)}
 
@@ -67,7 +67,7 @@ def some(count: int) -> dict[str, bytes]:
     return {f"d/{number % 7}/ä {number}.bin": os.urandom(number * 10) for number in range(count)}
 
 
-def test_many_come_in_few_requests(router: Router, asked: list[str], tmp_path: Path) -> None:
+def test_many_come_in_few_requests(router: ApiServer, asked: list[str], tmp_path: Path) -> None:
     files = {**some(300), "large": os.urandom(blocks.BLOCK + 1)}
     put(router, files)
     cache = Cache(tmp_path)
@@ -85,7 +85,7 @@ def test_many_come_in_few_requests(router: Router, asked: list[str], tmp_path: P
     assert not [path for path in cache.root.rglob("*") if path.suffix in (blocks.DATA, blocks.MAP)]
 
 
-def test_a_parcel_is_small_and_of_one_datastore(router: Router) -> None:
+def test_a_parcel_is_small_and_of_one_datastore(router: ApiServer) -> None:
     put(router, {f"{number:03}": bytes(100_000) for number in range(100)})
     items = listed(router)
     others = [
@@ -103,7 +103,7 @@ def test_a_parcel_is_small_and_of_one_datastore(router: Router) -> None:
     assert [len(files) for _, files in packed((each, each.name) for each in twice)] == [1, 1]
 
 
-def test_what_changed_or_went_since_it_was_listed(router: Router, tmp_path: Path) -> None:
+def test_what_changed_or_went_since_it_was_listed(router: ApiServer, tmp_path: Path) -> None:
     put(router, some(20))
     items = listed(router)
     put(router, {items[3].name: b"another"})
@@ -115,7 +115,7 @@ def test_what_changed_or_went_since_it_was_listed(router: Router, tmp_path: Path
         fetched(router, others, Cache(tmp_path / "two"))
 
 
-def test_a_run_gets_no_further_than_it_declared(router: Router, tmp_path: Path) -> None:
+def test_a_run_gets_no_further_than_it_declared(router: ApiServer, tmp_path: Path) -> None:
     put(router, some(20))
     source = Source(datastore="workspaceblobstore", path="d/3/**")
     declared = Input(name="in", definition=Definition(sources=(source,)))
@@ -130,7 +130,7 @@ def test_a_run_gets_no_further_than_it_declared(router: Router, tmp_path: Path) 
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
 
 
-def test_the_control_planes_own_words_are_passed_on(router: Router, tmp_path: Path) -> None:
+def test_the_control_planes_own_words_are_passed_on(router: ApiServer, tmp_path: Path) -> None:
     put(router, some(3))
 
     def far(*_: object) -> bytes:
@@ -145,7 +145,7 @@ def test_the_control_planes_own_words_are_passed_on(router: Router, tmp_path: Pa
             fetch(listed(router), Cache(tmp_path), locate=lambda: Endpoint(router.url, PERSON), web=Web(pause=0.01))
 
 
-def test_two_at_once(router: Router, asked: list[str], tmp_path: Path) -> None:
+def test_two_at_once(router: ApiServer, asked: list[str], tmp_path: Path) -> None:
     files = some(400)
     put(router, files)
     items = listed(router)
@@ -162,7 +162,7 @@ def test_two_at_once(router: Router, asked: list[str], tmp_path: Path) -> None:
     )
 
 
-def test_names_that_look_like_a_route(router: Router, asked: list[str], tmp_path: Path) -> None:
+def test_names_that_look_like_a_route(router: ApiServer, asked: list[str], tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     spec = {"kind": "folder", "settings": {"path": str(tmp_path / "store")}}
     assert router.person.put("/api/workspaces/vision/datastores/files", spec).status == 200
@@ -176,7 +176,7 @@ def test_names_that_look_like_a_route(router: Router, asked: list[str], tmp_path
     assert asked == ["many"]
 
 
-def test_what_a_killed_process_left_is_taken_up(router: Router, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_taken_up(router: ApiServer, tmp_path: Path) -> None:
     files = some(30)
     put(router, files)
     cache = Cache(tmp_path)
@@ -204,7 +204,7 @@ fetch(items, Cache(Path(folder)), locate=lambda: Endpoint(url, token))
 """
 
 
-def test_few_files_may_be_open(router: Router, tmp_path: Path) -> None:
+def test_few_files_may_be_open(router: ApiServer, tmp_path: Path) -> None:
     files = some(300)
     put(router, files)
     items = listed(router)
@@ -216,7 +216,7 @@ def test_few_files_may_be_open(router: Router, tmp_path: Path) -> None:
     assert fetched(router, items, cache) == files
 
 
-def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(router: Router, tmp_path: Path) -> None:
+def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(router: ApiServer, tmp_path: Path) -> None:
     put(router, some(30))
     items = listed(router)
     asked, go_on = threading.Event(), threading.Event()

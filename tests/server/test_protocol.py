@@ -13,9 +13,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.shared.api_servers import served
 from tests.shared.clients import Client
 from tests.shared.processes import ServerProcess, start
-from tests.shared.routers import served
 from tests.shared.servers import until
 
 from roost.api import answers

@@ -9,10 +9,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+from tests.shared.api_servers import ApiServer, served
 from tests.shared.clients import Client
 from tests.shared.contexts import submit
 from tests.shared.processes import ServerProcess, start
-from tests.shared.routers import Router, served
 from tests.shared.servers import until
 from tests.shared.slow import connect, holding, seconds_of, slow_bodies, slow_heads, still_open
 
@@ -33,7 +33,7 @@ def own(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[Router]:
+def router(tmp_path: Path) -> Iterator[ApiServer]:
     with served(tmp_path) as made:
         yield made
 
@@ -74,7 +74,7 @@ def _answer(raw: socket.socket) -> tuple[int, dict[str, str]]:
 
 @pytest.mark.parametrize("number", range(4), ids=["stored", "chunked", "batch", "json"])
 def test_a_body_that_comes_too_slowly_ends_with_words(
-    router: Router, monkeypatch: pytest.MonkeyPatch, number: int
+    router: ApiServer, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setattr(pace, "WINDOW_SECONDS", 0.3)
     with closing(connect(router.url)) as raw:
@@ -85,7 +85,7 @@ def test_a_body_that_comes_too_slowly_ends_with_words(
     assert router.person.get("/api/server").status == 200
 
 
-def test_a_body_with_pauses_comes_whole(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_with_pauses_comes_whole(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace, "WINDOW_SECONDS", 0.4)
     monkeypatch.setattr(pace, "SLOWEST", 100)
     for way in ("Content-Length: 1000", "Transfer-Encoding: chunked"):
@@ -103,7 +103,7 @@ def test_a_body_with_pauses_comes_whole(router: Router, monkeypatch: pytest.Monk
             assert raw.recv(1000).startswith(b"HTTP/1.1 200")
 
 
-def test_a_head_that_comes_too_slowly_ends_with_words(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_comes_too_slowly_ends_with_words(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
     with closing(connect(router.url)) as raw:
         raw.sendall(slow_heads(router.url, router.person.token, 0))
@@ -111,21 +111,21 @@ def test_a_head_that_comes_too_slowly_ends_with_words(router: Router, monkeypatc
     assert (status, error["code"]) == (408, "too_slow")
 
 
-def test_a_head_without_end_is_refused(router: Router) -> None:
+def test_a_head_without_end_is_refused(router: ApiServer) -> None:
     with closing(connect(router.url)) as raw:
         raw.sendall(slow_heads(router.url, router.person.token, 0) + b"a" * connections.HEAD_BYTES)
         status, error = _answer(raw)
     assert (status, error["code"]) == (431, "too_large")
 
 
-def test_what_is_no_http_is_refused_in_the_shape_of_all_errors(router: Router) -> None:
+def test_what_is_no_http_is_refused_in_the_shape_of_all_errors(router: ApiServer) -> None:
     with closing(connect(router.url)) as raw:
         raw.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n")
         status, error = _answer(raw)
     assert (status, error["code"]) == (400, "invalid_input")
 
 
-def test_a_body_that_was_answered_already_is_not_waited_for(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_was_answered_already_is_not_waited_for(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "OWED_SECONDS", 0.2)
     with closing(connect(router.url)) as raw:
         raw.sendall(slow_bodies(router.url, "wrong", 0))
@@ -133,7 +133,7 @@ def test_a_body_that_was_answered_already_is_not_waited_for(router: Router, monk
     assert (status, error["code"]) == (401, "unauthorized")
 
 
-def test_idle_connections_make_way_and_busy_ones_do_not(router: Router) -> None:
+def test_idle_connections_make_way_and_busy_ones_do_not(router: ApiServer) -> None:
     run = submit(router.context)
     room = router.server.server_state.room  # type: ignore[attr-defined]
     room.most = 8
@@ -179,7 +179,7 @@ def test_one_address_has_half_of_the_room_but_this_machine_all_of_it() -> None:
     assert room.enter(Stub(), "10.0.0.7")  # type: ignore[arg-type]
 
 
-def test_a_run_has_so_many_uploads_at_once(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_has_so_many_uploads_at_once(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "MOST_STORED_OF_RUN", 2)
     run = submit(router.context)
     client = router.run_client(run.id)
@@ -193,7 +193,7 @@ def test_a_run_has_so_many_uploads_at_once(router: Router, monkeypatch: pytest.M
     assert client.put(f"/api/blobs/{hash_bytes(data)}", data).status == 200
 
 
-def test_bodies_in_memory_are_bounded_all_together(router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_in_memory_are_bounded_all_together(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "HELD_LIMIT", 100_000)
     names = {"names": ["0" * 64] * 1000}
     for _ in range(3):  # each is released when it was answered
@@ -207,6 +207,6 @@ def test_bodies_in_memory_are_bounded_all_together(router: Router, monkeypatch: 
     assert router.person.post("/api/blobs/missing", names).status == 200
 
 
-def _crowd(router: Router) -> BodyLimits:
+def _crowd(router: ApiServer) -> BodyLimits:
     limits: BodyLimits = router.server.config.app.state.limits  # type: ignore[union-attr]
     return limits

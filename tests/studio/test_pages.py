@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.shared.routers import Router, served
+from tests.shared.api_servers import ApiServer, served
 
 from roost.studio import pages
 
@@ -20,7 +20,7 @@ def files(kind: str) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Router]:
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with served(tmp_path_factory.mktemp("router")) as made:
         yield made
 
@@ -32,7 +32,7 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Router]:
         *("/studio/run.js", "/studio/studio.css"),
     ],
 )
-def test_open_to_all_with_a_strict_policy(router: Router, path: str) -> None:
+def test_open_to_all_with_a_strict_policy(router: ApiServer, path: str) -> None:
     answer = router.stranger.get(path)
     assert answer.status == 200
     policy = answer.headers["content-security-policy"]
@@ -42,7 +42,7 @@ def test_open_to_all_with_a_strict_policy(router: Router, path: str) -> None:
     assert router.stranger.get(path, headers={"If-None-Match": answer.headers["etag"]}).status == 304
 
 
-def test_one_page_for_every_run(router: Router) -> None:
+def test_one_page_for_every_run(router: ApiServer) -> None:
     one, other = (router.stranger.get(f"/runs/{name}").body for name in ("a", "%3Cscript%3Ealert(1)"))
     assert one == other
 
@@ -58,7 +58,7 @@ def test_one_page_for_every_run(router: Router) -> None:
         ("/models/a", "Model"),
     ],
 )
-def test_a_page_is_whole_and_has_its_frame_once(router: Router, path: str, title: str) -> None:
+def test_a_page_is_whole_and_has_its_frame_once(router: ApiServer, path: str, title: str) -> None:
     text = router.stranger.get(path).body.decode()
     for part in (
         "<!doctype html>",
@@ -77,7 +77,7 @@ def test_a_page_is_whole_and_has_its_frame_once(router: Router, path: str, title
     "name",
     ["nothing.js", "frame.html", "../pages.py", "%2e%2e%2fpages.py", "..%2f__init__.py", "pages.py", "", "run.html/x"],
 )
-def test_nothing_else_is_served(router: Router, name: str) -> None:
+def test_nothing_else_is_served(router: ApiServer, name: str) -> None:
     assert router.stranger.get(f"/studio/{name}").status == 404
 
 
@@ -101,7 +101,7 @@ def test_what_runs_wrote_becomes_text_only() -> None:
         assert found == [], script
 
 
-def test_every_file_that_a_page_names_is_there(router: Router) -> None:
+def test_every_file_that_a_page_names_is_there(router: ApiServer) -> None:
     named = {name for file in FILES.iterdir() for name in re.findall(r"/studio/([\w.]+)", file.read_text())}
     assert {"studio.css", "list.js", "run.js", "data.js", "api.js", "charts.js"} <= named
     for name in named:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.shared.routers import Router, served
+from tests.shared.api_servers import ApiServer, served
 
 from roost.domain.errors import DiskFull, InvalidInput, ModelConflict, ModelNotFound
 from roost.transport.carrying import Carrier
@@ -15,14 +15,14 @@ from roost.transport.models import Models
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Router]:
+def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with served(tmp_path_factory.mktemp("router")) as made:
         (Path(made.context.facts.blob_folder) / f".roost-{made.context.facts.instance}").touch()
         yield made
 
 
 @pytest.fixture(params=["near", "far"])
-def models(request: pytest.FixtureRequest, router: Router, tmp_path: Path) -> Iterator[Models]:
+def models(request: pytest.FixtureRequest, router: ApiServer, tmp_path: Path) -> Iterator[Models]:
     client = Client(lambda: Endpoint(router.url, "person-token"))
     carrier = Carrier(client, tmp_path / "cache")
     if request.param == "far":

@@ -6,7 +6,7 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import FilesBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.runs import RunList, pairs
 from roost.domain.permissions import Action, Scope
 from roost.domain.runs import RunKind, RunStatus
@@ -25,13 +25,13 @@ router = Router("children")
     answer=RunList,
     statuses=(201,),
 )
-def create(context: TheHouse, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
+def create(context: TheContext, caller: TheCaller, run_id: str, body: FilesBytes) -> Response:
     return answer(RunList(runs=tuple(children.create(context, caller, run_id, record(Newborn, body)))), 201)
 
 
 @router.route("GET", "/api/runs/{run_id}/children", Action.RUN_READ, Scope.RUN, answer=RunList)
 def listing(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     run_id: str,
     recursive: bool = False,

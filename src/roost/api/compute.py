@@ -6,7 +6,7 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.runs import After, Wait
 from roost.api.waiting import until
 from roost.domain.compute import Compute, ComputeSpec, ComputeStatus, Node
@@ -37,13 +37,13 @@ class Deleted:
     answer=Compute,
     statuses=(200, 201),
 )
-def create(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def create(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     made, new = compute.create(context, caller, workspace, name, record(ComputeSpec, body))
     return answer(made, 201 if new else 200)
 
 
 @router.route("GET", "/api/workspaces/{workspace}/computes", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeList)
-def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+def listing(context: TheContext, caller: TheCaller, workspace: str) -> Response:
     return answer(ComputeList(computes=tuple(compute.listing(context, caller, workspace))))
 
 
@@ -51,7 +51,7 @@ def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
     "GET", "/api/workspaces/{workspace}/computes/{name}", Action.COMPUTE_READ, Scope.WORKSPACE, answer=ComputeStatus
 )
 async def get(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
+    context: TheContext, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
 ) -> Response:
     def newer(status: ComputeStatus) -> bool:
         return after is None or status.compute.revision > after
@@ -71,14 +71,14 @@ async def get(
     body=ComputeChanges,
     answer=Compute,
 )
-def update(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def update(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     return answer(compute.update(context, caller, workspace, name, record(ComputeChanges, body)))
 
 
 @router.route(
     "DELETE", "/api/workspaces/{workspace}/computes/{name}", Action.COMPUTE_DELETE, Scope.WORKSPACE, answer=Deleted
 )
-def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def delete(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     compute.delete(context, caller, workspace, name)
     return answer(Deleted(deleted=name))
 
@@ -90,5 +90,5 @@ def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> R
     Scope.WORKSPACE,
     answer=Node,
 )
-def preempt(context: TheHouse, caller: TheCaller, workspace: str, name: str, node: str) -> Response:
+def preempt(context: TheContext, caller: TheCaller, workspace: str, name: str, node: str) -> Response:
     return answer(compute.preempt(context, caller, workspace, name, node))

@@ -7,7 +7,7 @@ from fastapi import Response
 
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import Whole
 from roost.domain.datasets import Dataset, DataUse, Definition
 from roost.domain.permissions import Action, Scope
@@ -56,7 +56,7 @@ class UseList:
     body=ItemsWanted,
     answer=Listing,
 )
-def items(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+def items(context: TheContext, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     wanted = record(ItemsWanted, body)
     found = datasets.items(context, caller, workspace, wanted.definition, shared=wanted.shared, limit=wanted.limit)
     # Items are flat: a hundred thousand of them need not be looked at field by field.
@@ -75,27 +75,27 @@ def items(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes)
     answer=Dataset,
     statuses=(200, 201),
 )
-def register(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def register(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     dataset, new = datasets.register(context, caller, workspace, name, record(NewDataset, body))
     return answer(dataset, 201 if new else 200)
 
 
 @router.route("GET", "/api/workspaces/{workspace}/datasets", Action.DATASET_READ, Scope.WORKSPACE, answer=DatasetList)
-def listing(context: TheHouse, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
+def listing(context: TheContext, caller: TheCaller, workspace: str, name: str | None = None) -> Response:
     return answer(DatasetList(datasets=tuple(datasets.listing(context, caller, workspace, name))))
 
 
 @router.route(
     "GET", "/api/workspaces/{workspace}/datasets/{name}", Action.DATASET_READ, Scope.WORKSPACE, answer=Dataset
 )
-def get(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
+def get(context: TheContext, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(datasets.get(context, caller, workspace, name, version))
 
 
 @router.route(
     "DELETE", "/api/workspaces/{workspace}/datasets/{name}", Action.DATASET_DELETE, Scope.WORKSPACE, answer=DatasetCount
 )
-def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def delete(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(DatasetCount(count=datasets.delete(context, caller, workspace, name)))
 
 
@@ -106,7 +106,7 @@ def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> R
     Scope.WORKSPACE,
     answer=Dataset,
 )
-def by_id(context: TheHouse, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
+def by_id(context: TheContext, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
     return answer(datasets.by_id(context, caller, workspace, dataset_id))
 
 
@@ -118,7 +118,7 @@ def by_id(context: TheHouse, caller: TheCaller, workspace: str, dataset_id: str)
     body=DatasetChanges,
     answer=Dataset,
 )
-def annotate(context: TheHouse, caller: TheCaller, workspace: str, dataset_id: str, body: JsonBytes) -> Response:
+def annotate(context: TheContext, caller: TheCaller, workspace: str, dataset_id: str, body: JsonBytes) -> Response:
     changes = record(DatasetChanges, body)
     return answer(datasets.annotate(context, caller, workspace, dataset_id, **vars(changes)))
 
@@ -130,22 +130,22 @@ def annotate(context: TheHouse, caller: TheCaller, workspace: str, dataset_id: s
     Scope.WORKSPACE,
     answer=UseList,
 )
-def uses_of_dataset(context: TheHouse, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
+def uses_of_dataset(context: TheContext, caller: TheCaller, workspace: str, dataset_id: str) -> Response:
     return answer(UseList(uses=tuple(datasets.uses_of_dataset(context, caller, workspace, dataset_id))))
 
 
 @router.route("GET", "/api/runs/{run_id}/datasets", Action.RUN_READ, Scope.RUN, answer=UseList)
-def uses_of_run(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+def uses_of_run(context: TheContext, caller: TheCaller, run_id: str) -> Response:
     return answer(UseList(uses=tuple(datasets.uses_of_run(context, caller, run_id))))
 
 
 @router.route("POST", "/api/runs/{run_id}/datasets", Action.RUN_DECLARE_DATA, Scope.RUN, body=Declared, answer=DataUse)
-def declare(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+def declare(context: TheContext, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
     return answer(datasets.declare(context, caller, run_id, record(Declared, body)))
 
 
 @router.route(
     "POST", "/api/runs/{run_id}/outputs/{name}", Action.RUN_DECLARE_DATA, Scope.RUN, body=Written, answer=DataUse
 )
-def note_written(context: TheHouse, caller: TheCaller, run_id: str, name: str, body: JsonBytes) -> Response:
+def note_written(context: TheContext, caller: TheCaller, run_id: str, name: str, body: JsonBytes) -> Response:
     return answer(datasets.note_written(context, caller, run_id, name, record(Written, body)))

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from roost.api import lanes
 from roost.api.answers import answer, content, failure, plain_answer
 from roost.api.bodies import BatchBytes, JsonBytes, hand_over, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.domain import names
 from roost.domain.datastores import Datastore, DatastoreKind, Item
 from roost.domain.errors import Conflict
@@ -70,14 +70,14 @@ class FilesWritten:
 @router.route(
     "GET", "/api/workspaces/{workspace}/datastores", Action.DATASTORE_READ, Scope.WORKSPACE, answer=DatastoreList
 )
-def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+def listing(context: TheContext, caller: TheCaller, workspace: str) -> Response:
     return answer(DatastoreList(datastores=tuple(datastores.listing(context, caller, workspace))))
 
 
 @router.route(
     "GET", "/api/workspaces/{workspace}/default-datastore", Action.DATASTORE_READ, Scope.WORKSPACE, answer=Datastore
 )
-def default(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+def default(context: TheContext, caller: TheCaller, workspace: str) -> Response:
     return answer(datastores.get(context, caller, workspace, ""))
 
 
@@ -89,7 +89,7 @@ def default(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
     body=DatastoreName,
     answer=Datastore,
 )
-def set_default(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+def set_default(context: TheContext, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     return answer(datastores.set_default(context, caller, workspace, record(DatastoreName, body).name))
 
 
@@ -101,7 +101,7 @@ def set_default(context: TheHouse, caller: TheCaller, workspace: str, body: Json
     body=DatastoreSpec,
     answer=Datastore,
 )
-def register(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def register(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     spec = record(DatastoreSpec, body)
     return answer(datastores.register(context, caller, workspace, name, datastores.NewDatastore(**vars(spec))))
 
@@ -109,7 +109,7 @@ def register(context: TheHouse, caller: TheCaller, workspace: str, name: str, bo
 @router.route(
     "GET", "/api/workspaces/{workspace}/datastores/{name}", Action.DATASTORE_READ, Scope.WORKSPACE, answer=Datastore
 )
-def get(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def get(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(datastores.get(context, caller, workspace, name))
 
 
@@ -120,7 +120,7 @@ def get(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Resp
     Scope.WORKSPACE,
     answer=DatastoreCount,
 )
-def unregister(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def unregister(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(DatastoreCount(count=int(datastores.unregister(context, caller, workspace, name))))
 
 
@@ -132,7 +132,7 @@ def unregister(context: TheHouse, caller: TheCaller, workspace: str, name: str) 
     answer=ItemList,
 )
 def items(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
+    context: TheContext, caller: TheCaller, workspace: str, name: str, path: str = "", shared: bool = False
 ) -> Response:
     found = stored_files.items(context, caller, workspace, name, path, shared=shared)
     told = {"items": [vars(item) for item in found.items], "left_out": names.left_out(found.odd)}
@@ -147,7 +147,7 @@ def items(
     answer=bytes,
     statuses=(200, 206),
 )
-def read(request: Request, context: TheHouse, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
+def read(request: Request, context: TheContext, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
     """With the file's ETag; `If-Match` and `If-Range` are honoured, so that no answer mixes two versions of a file."""
     place, found = stored_files.head(context, caller, workspace, name, path)
     wanted = request.headers.get("if-match")
@@ -171,7 +171,7 @@ def read(request: Request, context: TheHouse, caller: TheCaller, workspace: str,
     body=FilesAsked,
     answer=bytes,
 )
-def read_batch(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def read_batch(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     """Those that are there in that version, as many as fit into one answer."""
     found = stored_files.read_batch(context, caller, workspace, name, record(FilesAsked, body).files)
     return Response(found, media_type="application/octet-stream")
@@ -187,7 +187,7 @@ def read_batch(context: TheHouse, caller: TheCaller, workspace: str, name: str, 
 )
 async def write(
     request: Request,
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     workspace: str,
     name: str,
@@ -209,7 +209,7 @@ async def write(
     answer=FilesWritten,
 )
 def write_batch(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
+    context: TheContext, caller: TheCaller, workspace: str, name: str, body: BatchBytes, overwrite: bool = False
 ) -> Response:
     count, size = stored_files.write_batch(context, caller, workspace, name, body, overwrite=overwrite)
     return answer(FilesWritten(count=count, size=size))

@@ -69,7 +69,7 @@ async def caller_of(request: Request) -> Caller:
     return caller
 
 
-TheHouse = Annotated[Context, Depends(house_of)]
+TheContext = Annotated[Context, Depends(house_of)]
 TheCaller = Annotated[Caller, Depends(caller_of)]
 
 
@@ -98,20 +98,20 @@ def _token(request: Request) -> tuple[str, TokenKind]:
     return token, TokenKind.KEY
 
 
-def _entry(sign: RouteFacts) -> Callable[[Request], Awaitable[None]]:
+def _entry(facts: RouteFacts) -> Callable[[Request], Awaitable[None]]:
     """Checks the caller's role, and for a run's token how far it reaches."""
 
     async def enter(request: Request) -> None:
-        if sign.is_open:
+        if facts.is_open:
             return
         caller = await _identify(request)
-        caller.require(sign.action)
+        caller.require(facts.action)
         if not caller.is_run:
             return
         context, path = await house_of(request), request.path_params
-        if sign.scope is Scope.RUN and path["run_id"] != caller.run_id:
-            await lanes.run(scopes.require_run, context, caller, path["run_id"], sign.action)
-        if sign.scope is Scope.WORKSPACE:
+        if facts.scope is Scope.RUN and path["run_id"] != caller.run_id:
+            await lanes.run(scopes.require_run, context, caller, path["run_id"], facts.action)
+        if facts.scope is Scope.WORKSPACE:
             await lanes.run(scopes.require_workspace, context, caller, path["workspace"])
 
     return enter
@@ -138,7 +138,7 @@ class Router:
         media: str = "application/octet-stream",
     ) -> Callable[[F], F]:
         """Declares a route."""
-        sign = RouteFacts(
+        facts = RouteFacts(
             action=action,
             scope=scope,
             errors=self.errors,
@@ -149,56 +149,57 @@ class Router:
         )
 
         def declare(endpoint: F) -> F:
-            self._routes.append((method, path, endpoint, sign))
+            self._routes.append((method, path, endpoint, facts))
             return endpoint
 
         return declare
 
     def mount(self, app: FastAPI) -> None:
         """The check of the caller runs before anything of the request's body is read."""
-        for method, path, endpoint, sign in self._routes:
+        for method, path, endpoint, facts in self._routes:
             app.add_api_route(
                 path,
                 lanes.in_thread(endpoint),
                 methods=[method],
-                dependencies=[Depends(_entry(sign))],
+                dependencies=[Depends(_entry(facts))],
                 response_model=None,
                 tags=[self._noun],
             )
-            signs(app)[method, path] = sign
+            route_facts(app)[method, path] = facts
 
 
-def signs(app: FastAPI) -> dict[tuple[str, str], RouteFacts]:
+def route_facts(app: FastAPI) -> dict[tuple[str, str], RouteFacts]:
     """By method and path, for every route that came from a router."""
-    if not hasattr(app.state, "signs"):
-        app.state.signs = {}
-    found: dict[tuple[str, str], RouteFacts] = app.state.signs
+    if not hasattr(app.state, "route_facts"):
+        app.state.route_facts = {}
+    found: dict[tuple[str, str], RouteFacts] = app.state.route_facts
     return found
 
 
 def served(app: FastAPI) -> list[tuple[str, str, RouteFacts]]:
-    """Every route that the app serves as (method, path, sign); RuntimeError when one has no right sign on its door."""
+    """Every route that the app serves as (method, path, facts); RuntimeError when one has no right facts."""
     found = []
     for route in app.routes:
         for method in sorted(getattr(route, "methods", None) or ("?",)):
             path = str(getattr(route, "path", route))
-            sign = signs(app).get((method, path))
-            if sign is None:
+            facts = route_facts(app).get((method, path))
+            if facts is None:
                 raise RuntimeError(f"{method} {path} does not say who may enter.")
-            if wrong := _problem(app, method, path, sign):
+            if wrong := _problem(app, method, path, facts):
                 raise RuntimeError(f"{method} {path} {wrong}.")
-            found.append((method, path, sign))
+            found.append((method, path, facts))
     return found
 
 
-def _problem(app: FastAPI, method: str, path: str, sign: RouteFacts) -> str:
-    """What is wrong with a sign; empty for nothing."""
-    if sign.is_open != ((method, path) in OPEN):
+def _problem(app: FastAPI, method: str, path: str, facts: RouteFacts) -> str:
+    """What is wrong with the facts of a route; empty for nothing."""
+    if facts.is_open != ((method, path) in OPEN):
         return "and the list of open routes do not agree"
     named = Scope.RUN if "{run_id}" in path else Scope.WORKSPACE if "{workspace}" in path else Scope.SERVER
-    if not sign.is_open and sign.scope is not named:
-        return f"has the scope {sign.scope.value}, but its path names the scope {named.value}"
-    if sign.scope is Scope.RUN and (sign.action in READS) != (method == "GET"):
-        return f"and the actions that only read do not agree: {sign.action.value}"
+    if not facts.is_open and facts.scope is not named:
+        return f"has the scope {facts.scope.value}, but its path names the scope {named.value}"
+    if facts.scope is Scope.RUN and (facts.action in READS) != (method == "GET"):
+        verb = "add it to" if method == "GET" else "take it out of"
+        return f"does not agree with READS in domain/permissions.py about {facts.action.value}: {verb} it"
     shapes: ErrorShapes = app.state.error_shapes
-    return "" if shapes.of(path) is sign.errors else "is outside the prefix of its router's error shape"
+    return "" if shapes.of(path) is facts.errors else "is outside the prefix of its router's error shape"

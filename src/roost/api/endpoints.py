@@ -9,7 +9,7 @@ from fastapi import Query, Response
 from roost.api import lanes
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import Finite, Seconds, Whole
 from roost.api.waiting import LONGEST, flushed, until
 from roost.domain.endpoints import Endpoint, Keys, Replica
@@ -55,19 +55,19 @@ class NewKey:
 
 
 @router.route("GET", _ALL, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=EndpointList)
-def listing(context: TheHouse, caller: TheCaller, workspace: str) -> Response:
+def listing(context: TheContext, caller: TheCaller, workspace: str) -> Response:
     return answer(EndpointList(endpoints=tuple(endpoints.listing(context, caller, workspace))))
 
 
 @router.route("PUT", _ONE, Action.ENDPOINT_DEPLOY, Scope.WORKSPACE, body=Wish, answer=Endpoint, statuses=(200, 201))
-def put(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def put(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     endpoint, new = endpoints.put(context, caller, workspace, name, record(Wish, body))
     return answer(endpoint, 201 if new else 200)
 
 
 @router.route("GET", _ONE, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Endpoint)
 async def get(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
+    context: TheContext, caller: TheCaller, workspace: str, name: str, after: After = None, wait: Wait = 0
 ) -> Response:
     found = await until(
         context,
@@ -80,7 +80,7 @@ async def get(
 
 
 @router.route("DELETE", _ONE, Action.ENDPOINT_DELETE, Scope.WORKSPACE, answer=Gone)
-async def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
+async def delete(context: TheContext, caller: TheCaller, workspace: str, name: str, wait: Wait = LONGEST) -> Response:
     await lanes.run(endpoints.delete, context, caller, workspace, name)
     gone = await until(
         context,
@@ -93,24 +93,24 @@ async def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str
 
 
 @router.route("GET", _ONE + "/keys", Action.ENDPOINT_KEY_READ, Scope.WORKSPACE, answer=Keys)
-def keys(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def keys(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return _private(answer(endpoints.keys(context, caller, workspace, name)))
 
 
 @router.route("POST", _ONE + "/keys", Action.ENDPOINT_KEY_CHANGE, Scope.WORKSPACE, body=NewKey, answer=Keys)
-def regenerate(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def regenerate(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     new = record(NewKey, body)
     return _private(answer(endpoints.regenerate(context, caller, workspace, name, new.which, new.key)))
 
 
 @router.route("POST", _ONE + "/token", Action.ENDPOINT_TOKEN_CREATE, Scope.WORKSPACE, answer=Token)
-def token(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def token(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return _private(answer(endpoints.token(context, caller, workspace, name)))
 
 
 @router.route("GET", _ONE + "/logs", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=Log)
 async def logs(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, lines: Whole = 5000, replica: str = ""
+    context: TheContext, caller: TheCaller, workspace: str, name: str, lines: Whole = 5000, replica: str = ""
 ) -> Response:
     """With what was written by the time of the call, as far as the agents of the replicas answer."""
     writing = await lanes.run(endpoints.writes, context, caller, workspace, name, replica=replica)
@@ -119,18 +119,18 @@ async def logs(
 
 
 @router.route("GET", _ONE + "/replicas", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=ReplicaList)
-def replicas(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def replicas(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(ReplicaList(replicas=tuple(endpoints.replicas_of(context, caller, workspace, name))))
 
 
 @router.route("GET", _ONE + "/status", Action.ENDPOINT_READ, Scope.WORKSPACE, answer=dict)
-def status(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def status(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return plain_answer(endpoints.status(context, caller, workspace, name))
 
 
 @router.route("GET", _ONE + "/records", Action.ENDPOINT_RECORD_READ, Scope.WORKSPACE, answer=Records)
 def records(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
+    context: TheContext, caller: TheCaller, workspace: str, name: str, limit: Whole = 100, before: Finite | None = None
 ) -> Response:
     found: list[dict[str, Any]] = endpoints.records(context, caller, workspace, name, limit=limit, before=before)
     return _private(plain_answer({"records": found}))

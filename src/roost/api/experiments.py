@@ -6,7 +6,7 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.domain.permissions import Action, Scope
 from roost.domain.workspaces import Experiment
 from roost.services import experiments
@@ -23,22 +23,22 @@ class ExperimentList:
 
 
 @router.route("PUT", ONE, Action.EXPERIMENT_CREATE, Scope.WORKSPACE, answer=Experiment)
-def ensure(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def ensure(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(experiments.ensure(context, caller, workspace, name))
 
 
 @router.route("GET", ONE, Action.EXPERIMENT_READ, Scope.WORKSPACE, answer=Experiment)
-def get(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def get(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     return answer(experiments.get(context, caller, workspace, name))
 
 
 @router.route("PATCH", ONE, Action.EXPERIMENT_CHANGE, Scope.WORKSPACE, body=Changes, answer=Experiment)
-def change(context: TheHouse, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
+def change(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
     return answer(experiments.change(context, caller, workspace, name, record(Changes, body)))
 
 
 @router.route("DELETE", ONE, Action.EXPERIMENT_DELETE, Scope.WORKSPACE, statuses=(204,))
-def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> Response:
+def delete(context: TheContext, caller: TheCaller, workspace: str, name: str) -> Response:
     experiments.delete(context, caller, workspace, name)
     return Response(status_code=204)
 
@@ -46,6 +46,6 @@ def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str) -> R
 @router.route(
     "GET", "/api/workspaces/{workspace}/experiments", Action.EXPERIMENT_READ, Scope.WORKSPACE, answer=ExperimentList
 )
-def listing(context: TheHouse, caller: TheCaller, workspace: str, replicas: bool = False) -> Response:
+def listing(context: TheContext, caller: TheCaller, workspace: str, replicas: bool = False) -> Response:
     """With `replicas` also those that never held anything but the replicas of an endpoint."""
     return answer(ExperimentList(experiments=tuple(experiments.listing(context, caller, workspace, replicas=replicas))))

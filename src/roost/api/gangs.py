@@ -7,7 +7,7 @@ from fastapi import Response
 from roost.api import lanes
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import Whole
 from roost.api.runs import After, Clock, Wait, changed
 from roost.api.waiting import LONGEST_MEMBER_HEARTBEAT, until
@@ -49,7 +49,7 @@ class CommandEnd:
 
 @router.route("GET", "/api/runs/{run_id}/agents", Action.GANG_READ, Scope.RUN, answer=MemberList)
 async def listing(
-    context: TheHouse, caller: TheCaller, run_id: str, before: Whole | None = None, wait: Wait = 0
+    context: TheContext, caller: TheCaller, run_id: str, before: Whole | None = None, wait: Wait = 0
 ) -> Response:
     """With `before`, once the node of that rank may deliver its data or need not any more, or when `wait` seconds are over."""
 
@@ -66,7 +66,7 @@ async def listing(
     "POST", "/api/runs/{run_id}/agents/{node_rank}/meet", Action.RUN_REPORT, Scope.RUN, body=Meeting, answer=MemberList
 )
 async def meet(
-    context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0
+    context: TheContext, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, wait: Wait = 0
 ) -> Response:
     said = record(Meeting, body)
     everyone = await lanes.run(gangs.meet, context, caller, run_id, node_rank, said)
@@ -83,7 +83,7 @@ def _list(members: tuple[Member, ...]) -> MemberList:
 
 @router.route("POST", "/api/runs/{run_id}/agents/{node_rank}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
 async def heartbeat(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     run_id: str,
     node_rank: Whole,
@@ -102,7 +102,7 @@ async def heartbeat(
     "POST", "/api/runs/{run_id}/agents/{node_rank}/events", Action.RUN_REPORT, Scope.RUN, body=MemberReport, answer=Run
 )
 def report(
-    context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None
+    context: TheContext, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes, clock: Clock = None
 ) -> Response:
     return answer(gangs.report(context, caller, run_id, node_rank, record(MemberReport, body), clock))
 
@@ -116,13 +116,13 @@ def report(
     answer=Numbered,
     statuses=(201,),
 )
-def send(context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
+def send(context: TheContext, caller: TheCaller, run_id: str, node_rank: Whole, body: JsonBytes) -> Response:
     return answer(Numbered(number=gangs.send(context, caller, run_id, node_rank, record(Order, body))), 201)
 
 
 @router.route("GET", "/api/runs/{run_id}/agents/{node_rank}/commands", Action.GANG_READ, Scope.RUN, answer=CommandList)
 async def commands(
-    context: TheHouse, caller: TheCaller, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0
+    context: TheContext, caller: TheCaller, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0
 ) -> Response:
     """Those for one node with a larger number than `after`, as soon as there is one."""
 
@@ -133,7 +133,7 @@ async def commands(
 
 
 @router.route("GET", "/api/runs/{run_id}/commands/{number}", Action.GANG_READ, Scope.RUN, answer=CommandList)
-async def command(context: TheHouse, caller: TheCaller, run_id: str, number: Whole, wait: Wait = 0) -> Response:
+async def command(context: TheContext, caller: TheCaller, run_id: str, number: Whole, wait: Wait = 0) -> Response:
     """That command, as soon as it has ended."""
 
     def look() -> tuple[Command, ...]:
@@ -149,7 +149,7 @@ async def command(context: TheHouse, caller: TheCaller, run_id: str, number: Who
 @router.route(
     "POST", "/api/runs/{run_id}/commands/{number}", Action.GANG_COMMAND, Scope.RUN, body=CommandEnd, answer=Numbered
 )
-def end_command(context: TheHouse, caller: TheCaller, run_id: str, number: Whole, body: JsonBytes) -> Response:
+def end_command(context: TheContext, caller: TheCaller, run_id: str, number: Whole, body: JsonBytes) -> Response:
     said = record(CommandEnd, body)
     gangs.end_command(context, caller, run_id, number, said.exit_code, said.attempt)
     return answer(Numbered(number=number))

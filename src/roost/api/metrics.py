@@ -7,7 +7,7 @@ from fastapi import Response
 
 from roost.api.answers import answer, plain_answer
 from roost.api.bodies import SpoolBytes
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import AtLeastOne, Offset
 from roost.domain.metrics import Space
 from roost.domain.permissions import Action, Scope
@@ -52,7 +52,7 @@ class SpoolMark(Mark):
 
 @router.route("POST", "/api/runs/{run_id}/spools/{spool}", Action.METRIC_WRITE, Scope.RUN, body=bytes, answer=SpoolMark)
 def take_in(
-    context: TheHouse, caller: TheCaller, run_id: str, spool: str, data: SpoolBytes, offset: Offset
+    context: TheContext, caller: TheCaller, run_id: str, spool: str, data: SpoolBytes, offset: Offset
 ) -> Response:
     mark = metrics.take_in(context, caller, run_id, spool, offset, data)
     return answer(SpoolMark(offset=mark.offset, damaged=mark.damaged, pace=context.pacing.sent(run_id)))
@@ -60,7 +60,7 @@ def take_in(
 
 @router.route("GET", "/api/runs/{run_id}/metrics", Action.METRIC_READ, Scope.RUN, answer=Values)
 def read_back(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     run_id: str,
     name: str | None = None,
@@ -73,13 +73,13 @@ def read_back(
 
 
 @router.route("GET", "/api/runs/{run_id}/metrics/summary", Action.METRIC_READ, Scope.RUN, answer=SummaryList)
-def summary(context: TheHouse, caller: TheCaller, run_id: str, space: Space = Space.USER) -> Response:
+def summary(context: TheContext, caller: TheCaller, run_id: str, space: Space = Space.USER) -> Response:
     return answer(SummaryList(metrics=tuple(metrics.summaries(context, caller, run_id, space))))
 
 
 @router.route("GET", "/api/runs/{run_id}/metrics/points", Action.METRIC_READ, Scope.RUN, answer=Points)
 def points(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     run_id: str,
     name: str,

@@ -7,7 +7,7 @@ from fastapi import Query, Response
 
 from roost.api.answers import answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import Whole
 from roost.api.runs import pairs
 from roost.domain.models import Model
@@ -54,14 +54,14 @@ class ModelsOfRun:
     answer=Model,
     statuses=(200, 201),
 )
-def register(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+def register(context: TheContext, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     model, new = models.register(context, caller, workspace, record(NewModel, body))
     return answer(model, 201 if new else 200)
 
 
 @router.route("GET", "/api/workspaces/{workspace}/models", Action.MODEL_READ, Scope.WORKSPACE, answer=ModelList)
 def listing(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     workspace: str,
     name: str | None = None,
@@ -87,29 +87,29 @@ def listing(
 
 
 @router.route("GET", "/api/workspaces/{workspace}/models/{name}", Action.MODEL_READ, Scope.WORKSPACE, answer=Model)
-def get(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
+def get(context: TheContext, caller: TheCaller, workspace: str, name: str, version: Whole | None = None) -> Response:
     return answer(models.get(context, caller, workspace, name, version))
 
 
 @router.route("PATCH", _ONE, Action.MODEL_CHANGE, Scope.WORKSPACE, body=ModelChanges, answer=Model)
 def change(
-    context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole, body: JsonBytes
+    context: TheContext, caller: TheCaller, workspace: str, name: str, version: Whole, body: JsonBytes
 ) -> Response:
     return answer(models.change(context, caller, workspace, name, version, record(ModelChanges, body)))
 
 
 @router.route("DELETE", _ONE, Action.MODEL_DELETE, Scope.WORKSPACE, answer=ModelCount)
-def delete(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
+def delete(context: TheContext, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
     return answer(ModelCount(count=int(models.delete(context, caller, workspace, name, version))))
 
 
 @router.route("GET", _ONE + "/users", Action.MODEL_TRACE, Scope.WORKSPACE, answer=ModelUsers)
-def users(context: TheHouse, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
+def users(context: TheContext, caller: TheCaller, workspace: str, name: str, version: Whole) -> Response:
     runs, services = models.users(context, caller, workspace, name, version)
     return answer(ModelUsers(runs=tuple(runs), services=tuple(services)))
 
 
 @router.route("GET", "/api/runs/{run_id}/models", Action.RUN_READ, Scope.RUN, answer=ModelsOfRun)
-def of_run(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+def of_run(context: TheContext, caller: TheCaller, run_id: str) -> Response:
     registered, used = models.of_run(context, caller, run_id)
     return answer(ModelsOfRun(registered=tuple(registered), used=tuple(used)))

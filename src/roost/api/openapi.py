@@ -31,40 +31,40 @@ _ODD_NUMBER: dict[str, Any] = {
 def describe(app: FastAPI) -> dict[str, Any]:
     document = get_openapi(title="Roost", version=VERSION, routes=app.routes)
     doors = served(app)
-    contents, schemas = _contents([sign for _, _, sign in doors])
+    contents, schemas = _contents([facts for _, _, facts in doors])
     document["components"] = {
         "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         "schemas": {"Error": dict(ROOST.schema), "OddNumber": _ODD_NUMBER, **schemas},
         "responses": {f"Error{status}": _failure(status, _ERROR) for status in (401, 412, 416, *_ERRORS)},
     }
-    for method, path, sign in doors:
-        _sign(document["paths"][path.replace(":path}", "}")][method.lower()], sign, contents)
+    for method, path, facts in doors:
+        _describe(document["paths"][path.replace(":path}", "}")][method.lower()], facts, contents)
     return document
 
 
-def _sign(operation: dict[str, Any], sign: RouteFacts, contents: dict[type, Any]) -> None:
-    operation["x-action"] = sign.action.value
-    operation["x-scope"] = sign.scope.value
+def _describe(operation: dict[str, Any], facts: RouteFacts, contents: dict[type, Any]) -> None:
+    operation["x-action"] = facts.action.value
+    operation["x-scope"] = facts.scope.value
     errors: tuple[int, ...] = _ERRORS
-    if not sign.is_open:
+    if not facts.is_open:
         operation["security"] = [{"token": []}]
         errors = (401, *errors)
-    if 206 in sign.statuses:
+    if 206 in facts.statuses:
         errors = (*errors, 412, 416)
-    if sign.body is not None:
-        operation["requestBody"] = {"required": True, "content": contents[sign.body]}
+    if facts.body is not None:
+        operation["requestBody"] = {"required": True, "content": contents[facts.body]}
     operation["responses"] = {
-        **{str(status): _done(status, sign, contents) for status in sign.statuses},
-        **{str(status): _refused(status, sign.errors) for status in sorted(errors)},
+        **{str(status): _done(status, facts, contents) for status in facts.statuses},
+        **{str(status): _refused(status, facts.errors) for status in sorted(errors)},
     }
 
 
-def _done(status: int, sign: RouteFacts, contents: dict[type, Any]) -> dict[str, Any]:
+def _done(status: int, facts: RouteFacts, contents: dict[type, Any]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": HTTPStatus(status).phrase}
-    if sign.answer is bytes and status != 304:
-        response["content"] = {sign.media: _BINARY}
-    elif sign.answer is not None and status != 304:
-        response["content"] = contents[sign.answer]
+    if facts.answer is bytes and status != 304:
+        response["content"] = {facts.media: _BINARY}
+    elif facts.answer is not None and status != 304:
+        response["content"] = contents[facts.answer]
     return response
 
 
@@ -81,7 +81,7 @@ def _failure(status: int, schema: dict[str, Any]) -> dict[str, Any]:
 def _contents(signs: list[RouteFacts]) -> tuple[dict[type, Any], dict[str, Any]]:
     """The content of each body and answer, and the schemas that they refer to: records of one name in different modules are kept
     apart."""
-    kinds = {kind for sign in signs for kind in (sign.body, sign.answer) if kind is not None}
+    kinds = {kind for facts in signs for kind in (facts.body, facts.answer) if kind is not None}
     made: dict[type, Any] = {bytes: {"application/octet-stream": _BINARY}}
     inputs: list[tuple[type, Literal["validation"], TypeAdapter[Any]]] = [
         (kind, "validation", TypeAdapter(kind)) for kind in sorted(kinds - {bytes}, key=str)

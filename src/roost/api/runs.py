@@ -10,7 +10,7 @@ from fastapi import Depends, Header, Query, Request, Response
 from roost.api import lanes
 from roost.api.answers import answer, joined_answer, plain_answer
 from roost.api.bodies import JsonBytes, record
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import Count, Finite, Seconds, Whole
 from roost.api.waiting import LONGEST_HEARTBEAT, Departure, until
 from roost.domain.codec import encode
@@ -63,7 +63,7 @@ class Deleted:
     answer=Run,
     statuses=(200, 201),
 )
-def submit(context: TheHouse, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
+def submit(context: TheContext, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     run, new = runs.submit(context, caller, workspace, record(Submission, body))
     return answer(run, 201 if new else 200)
 
@@ -108,7 +108,7 @@ Chosen = Annotated[Selection, Depends(_selection)]
 
 @router.route("GET", "/api/workspaces/{workspace}/runs", Action.RUN_LIST, Scope.WORKSPACE, answer=RunTable)
 def listing(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     workspace: str,
     chosen: Chosen,
@@ -125,7 +125,7 @@ def listing(
 
 
 @router.route("GET", "/api/workspaces/{workspace}/runs/columns", Action.RUN_LIST, Scope.WORKSPACE, answer=RunColumns)
-def columns(context: TheHouse, caller: TheCaller, workspace: str, chosen: Chosen) -> Response:
+def columns(context: TheContext, caller: TheCaller, workspace: str, chosen: Chosen) -> Response:
     """What these runs have to show beside their fields: arguments, metrics, tags."""
     return answer(runs.columns(context, caller, chosen.query(workspace)))
 
@@ -137,14 +137,14 @@ def pairs(given: list[str] | None) -> dict[str, str | None]:
 
 
 @router.route("GET", "/api/runs/{run_id}", Action.RUN_READ, Scope.RUN, answer=Run)
-async def get(context: TheHouse, caller: TheCaller, run_id: str, after: After = None, wait: Wait = 0) -> Response:
+async def get(context: TheContext, caller: TheCaller, run_id: str, after: After = None, wait: Wait = 0) -> Response:
     return answer(await changed(context, run_id, after, wait, lambda: runs.get(context, caller, run_id)))
 
 
 @router.route("POST", "/api/runs/{run_id}/heartbeat", Action.RUN_REPORT, Scope.RUN, answer=Run)
 async def heartbeat(
     request: Request,
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     run_id: str,
     after: After = None,
@@ -191,31 +191,31 @@ async def changed(context: Context, run_id: str, after: int | None, wait: float,
 
 
 @router.route("GET", "/api/runs/{run_id}/events", Action.RUN_READ, Scope.RUN, answer=Story)
-def events(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+def events(context: TheContext, caller: TheCaller, run_id: str) -> Response:
     happened = tuple(runs.events(context, caller, run_id))
     return answer(Story(events=happened, why=runs.why(context, runs.get(context, caller, run_id))))
 
 
 @router.route("POST", "/api/runs/{run_id}/events", Action.RUN_REPORT, Scope.RUN, body=Report, answer=Run)
-def report(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
+def report(context: TheContext, caller: TheCaller, run_id: str, body: JsonBytes, clock: Clock = None) -> Response:
     return answer(runs.report(context, caller, run_id, record(Report, body), clock))
 
 
 @router.route("PATCH", "/api/runs/{run_id}", Action.RUN_ANNOTATE, Scope.RUN, body=Changes, answer=Run)
-def annotate(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+def annotate(context: TheContext, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
     return answer(runs.annotate(context, caller, run_id, record(Changes, body)))
 
 
 @router.route("DELETE", "/api/runs/{run_id}", Action.RUN_DELETE, Scope.RUN, answer=Deleted)
-def delete(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+def delete(context: TheContext, caller: TheCaller, run_id: str) -> Response:
     return answer(Deleted(deleted=tuple(runs.delete(context, caller, run_id))))
 
 
 @router.route("POST", "/api/runs/{run_id}/cancel", Action.RUN_CANCEL, Scope.RUN, answer=Run)
-def cancel(context: TheHouse, caller: TheCaller, run_id: str) -> Response:
+def cancel(context: TheContext, caller: TheCaller, run_id: str) -> Response:
     return answer(runs.cancel(context, caller, run_id))
 
 
 @router.route("POST", "/api/runs/{run_id}/mark", Action.RUN_MARK, Scope.RUN, body=Mark, answer=Run)
-def mark(context: TheHouse, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
+def mark(context: TheContext, caller: TheCaller, run_id: str, body: JsonBytes) -> Response:
     return answer(runs.mark(context, caller, run_id, record(Mark, body)))

@@ -6,7 +6,7 @@ from fastapi import Request, Response
 from starlette.background import BackgroundTask
 
 from roost.api.answers import answer
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.openapi import describe
 from roost.domain.permissions import Action, Scope
 from roost.services import runs
@@ -37,12 +37,12 @@ class ServerFacts:
 
 
 @router.route("GET", "/api/health", Action.HEALTH_READ, Scope.SERVER, answer=Health)
-async def health(context: TheHouse) -> Response:
+async def health(context: TheContext) -> Response:
     return answer(Health(name="roost", version=VERSION, api_level=API_LEVEL, instance=context.facts.instance))
 
 
 @router.route("GET", "/api/server", Action.SERVER_READ, Scope.SERVER, answer=ServerFacts)
-def server_facts(context: TheHouse, caller: TheCaller) -> Response:
+def server_facts(context: TheContext, caller: TheCaller) -> Response:
     facts = context.facts
     return answer(
         ServerFacts(

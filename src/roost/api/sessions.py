@@ -8,7 +8,7 @@ from fastapi import Request, Response
 
 from roost.api.answers import answer
 from roost.api.cookies import COOKIE_PATH, cookie_name
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.domain import names
 from roost.domain.errors import InvalidInput
 from roost.domain.permissions import Action, Scope
@@ -26,12 +26,12 @@ class Invitation:
 
 
 @router.route("POST", "/api/sessions", Action.SESSION_INVITE, Scope.SERVER, answer=Invitation, statuses=(201,))
-def invite(context: TheHouse, caller: TheCaller) -> Response:
+def invite(context: TheContext, caller: TheCaller) -> Response:
     return answer(Invitation(code=people.new_code(context, caller), seconds=people.CODE_SECONDS), 201)
 
 
 @router.route("GET", "/login", Action.SESSION_BEGIN, Scope.SERVER, statuses=(303,))
-def log_in(request: Request, context: TheHouse, code: str = "", run: str = "") -> Response:
+def log_in(request: Request, context: TheContext, code: str = "", run: str = "") -> Response:
     """Exchanges a code for a session and shows the run that the link was made for, or the list."""
     session = people.begin_session(context, code)
     if session is None:

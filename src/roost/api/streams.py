@@ -6,7 +6,7 @@ from fastapi import Response
 
 from roost.api.answers import answer
 from roost.api.bodies import StreamBytes
-from roost.api.doors import Router, TheCaller, TheHouse
+from roost.api.doors import Router, TheCaller, TheContext
 from roost.api.numbers import AtLeastOne, Offset, Seconds
 from roost.api.waiting import until
 from roost.domain.permissions import Action, Scope
@@ -27,7 +27,13 @@ class StreamMark:
     "POST", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_WRITE, Scope.RUN, body=bytes, answer=StreamMark
 )
 def append(
-    context: TheHouse, caller: TheCaller, run_id: str, name: str, data: StreamBytes, offset: Offset, reset: bool = False
+    context: TheContext,
+    caller: TheCaller,
+    run_id: str,
+    name: str,
+    data: StreamBytes,
+    offset: Offset,
+    reset: bool = False,
 ) -> Response:
     mark = streams.append(context, caller, run_id, name, offset, data, reset=reset)
     return answer(StreamMark(offset=mark, pace=context.pacing.sent(run_id)))
@@ -35,7 +41,7 @@ def append(
 
 @router.route("GET", "/api/runs/{run_id}/streams/{name:path}", Action.LOG_READ, Scope.RUN, answer=bytes)
 async def read(
-    context: TheHouse,
+    context: TheContext,
     caller: TheCaller,
     run_id: str,
     name: str,

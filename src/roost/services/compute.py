@@ -52,7 +52,8 @@ def create(context: Context, caller: Caller, workspace: str, name: str, spec: Co
     if engine not in context.engines:
         raise InvalidCompute(
             f"Roost has no engine {engine!r}.",
-            hint=f"The engines that can be attached are: {', '.join(context.engines)}.",
+            hint=f"The engines that can be attached are: {', '.join(context.engines)}. One of another package is named in "
+            "ROOST_ENGINES before the control plane starts.",
         )
     _check_hosts(context, engine, spec.max_nodes)
     now = context.clock()

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests.contracts.engine import eventually
+from tests.shared.api_servers import ApiServer, served
 from tests.shared.contexts import ANN, submit
-from tests.shared.routers import Router, served
 
 from roost.agent.door import datastores as page
 from roost.agent.door.datasets import Datasets
@@ -37,7 +37,7 @@ OWN = "workspaceblobstore"
 class Agent:
     """The door of a run, whose token is all that it has."""
 
-    def __init__(self, router: Router, home: Path) -> None:
+    def __init__(self, router: ApiServer, home: Path) -> None:
         self.router = router
         self.run = submit(router.context)
         self.folder = Folder(home / "runs" / self.run.id)
@@ -79,23 +79,23 @@ class Agent:
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[Router]:
+def router(tmp_path: Path) -> Iterator[ApiServer]:
     with served(tmp_path / "router") as made:
         yield made
 
 
 @pytest.fixture
-def agent(router: Router, tmp_path: Path) -> Iterator[Agent]:
+def agent(router: ApiServer, tmp_path: Path) -> Iterator[Agent]:
     made = Agent(router, tmp_path / "home")
     yield made
     made.close()
 
 
-def stored(router: Router, path: str) -> Path:
+def stored(router: ApiServer, path: str) -> Path:
     return Path(router.context.facts.home) / "data" / "vision" / OWN / path
 
 
-def folder(router: Router, path: Path, name: str = "mine", *, read_only: bool = False) -> None:
+def folder(router: ApiServer, path: Path, name: str = "mine", *, read_only: bool = False) -> None:
     path.mkdir(exist_ok=True)
     new = NewDatastore(
         kind=DatastoreKind.FOLDER, settings={"path": str(path)}, credential={}, read_only=read_only, overwrite=True
@@ -103,7 +103,7 @@ def folder(router: Router, path: Path, name: str = "mine", *, read_only: bool = 
     datastores.register(router.context, ANN, "vision", name, new)
 
 
-def test_found(agent: Agent, router: Router, tmp_path: Path) -> None:
+def test_found(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
     folder(router, tmp_path / "mine")
     assert agent.ask("datastore")["name"] == OWN
     assert agent.ask("datastore", name="mine")["settings"] == {"path": str(tmp_path / "mine")}
@@ -116,7 +116,7 @@ def test_found(agent: Agent, router: Router, tmp_path: Path) -> None:
     assert agent.uses() == [], "to look at one is not to read it"
 
 
-def test_up_and_down_and_both_are_noted(agent: Agent, router: Router, tmp_path: Path) -> None:
+def test_up_and_down_and_both_are_noted(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
     assert agent.upload("/res/", a="one", b="two") == {"count": 2, "size": 6, "there": 0, "path": "res", "left_out": ""}
     assert stored(router, "res/b").read_text() == "two"
     assert agent.upload("res", a="changed", c="3") == {
@@ -140,7 +140,7 @@ def test_up_and_down_and_both_are_noted(agent: Agent, router: Router, tmp_path: 
 
 
 def test_the_root_of_a_datastore_is_noted_by_name(
-    agent: Agent, router: Router, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, router: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = stored(router, "other/x")
     put.parent.mkdir(parents=True)
@@ -156,7 +156,7 @@ def test_the_root_of_a_datastore_is_noted_by_name(
     assert agent.upload("", **{"b*": "1"})["count"] == 1
 
 
-def test_made_registered_and_read(agent: Agent, router: Router) -> None:
+def test_made_registered_and_read(agent: Agent, router: ApiServer) -> None:
     agent.upload("in", a="1", b="2")
     definition = {"sources": [{"datastore": OWN, "path": "/in//*"}]}
     made = agent.ask("dataset_make", definition=definition, validate=True)
@@ -178,7 +178,7 @@ def test_made_registered_and_read(agent: Agent, router: Router) -> None:
         agent.ask("dataset_make", definition={"sources": [{"datastore": "workspaceblobstor", "path": "x"}]})
 
 
-def test_what_cannot_be_written_to(agent: Agent, router: Router, tmp_path: Path) -> None:
+def test_what_cannot_be_written_to(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
     folder(router, tmp_path / "looked", "looked", read_only=True)
     (tmp_path / "looked/a").write_text("1")
     with pytest.raises(LookupError, match="'looked' is read only"):
@@ -225,7 +225,7 @@ def test_wrong_questions(agent: Agent, op: str, fields: dict[str, object], words
     assert caught.value.args[0] == "invalid_input"
 
 
-def test_a_control_plane_that_is_away(agent: Agent, router: Router) -> None:
+def test_a_control_plane_that_is_away(agent: Agent, router: ApiServer) -> None:
     agent.door.link.client._locate = lambda: page.locate(Access(url="http://127.0.0.1:9", token="x"))
     for op, fields in (("datastore", {}), ("dataset_make", {"definition": {"sources": [{"datastore": "x"}]}})):
         with pytest.raises(LookupError) as caught:
@@ -294,7 +294,7 @@ def test_nothing_is_written_through_a_link(agent: Agent, tmp_path: Path, monkeyp
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-def test_an_odd_name_is_left_out_and_said(agent: Agent, router: Router) -> None:
+def test_an_odd_name_is_left_out_and_said(agent: Agent, router: ApiServer) -> None:
     (agent.folder.work / "a").write_text("1")
     given = [["a", str(agent.folder.work / "a")], ["caf\udce9", str(agent.folder.work / "a")]]
     answer = agent.ask("datastore_upload", name=OWN, files=given, target="x")
@@ -304,7 +304,7 @@ def test_an_odd_name_is_left_out_and_said(agent: Agent, router: Router) -> None:
         agent.ask("datastore_upload", name=OWN, files=given[1:], target="x")
 
 
-def test_nothing_is_read_through_a_link(agent: Agent, router: Router, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_through_a_link(agent: Agent, router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     file = agent.folder.work / "a"
     plain = storing.opened
 
@@ -324,7 +324,7 @@ def test_nothing_is_read_through_a_link(agent: Agent, router: Router, monkeypatc
         agent.ask("datastore_upload", name=OWN, files=[["a", str(file)]], target="x")
 
 
-def test_of_a_script_in_a_container(agent: Agent, router: Router) -> None:
+def test_of_a_script_in_a_container(agent: Agent, router: ApiServer) -> None:
     agent.folder.tmp.mkdir()
     agent.door.reach = contained.reach([Mount(agent.folder.tmp, "/tmp"), Mount(agent.folder.work)])
     (agent.folder.tmp / "a").write_text("inside")

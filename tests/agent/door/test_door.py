@@ -16,6 +16,7 @@ from roost.agent.shipping.masking import Masks
 from roost.agent.shipping.ship import Cargo, Ship
 from roost.agent.shipping.staging import Staging
 from roost.domain.runs import RunStatus
+from roost.sdk.calls.links import HttpLink
 
 
 @pytest.fixture
@@ -189,3 +190,8 @@ def test_every_op_in_a_real_run(plane):
     assert run.properties["p"] == "q"
     assert plane.read(run, "models/m") == b"weights"
     assert plane.read(run, "late") == b"late"
+
+
+def test_a_run_outside_of_jobs_is_asked_the_same(make_door):
+    outside = set(HttpLink(None, "exp_1_ab")._ops)
+    assert outside - set(make_door().ops) <= {"mark"}, "an end from outside is no script's to ask for"

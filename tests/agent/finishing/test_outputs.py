@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.shared.api_servers import ApiServer, served
 from tests.shared.contexts import ANN, submit
-from tests.shared.routers import Router, served
 
 from roost.agent.finishing import outputs
 from roost.agent.folder import Folder
@@ -64,7 +64,7 @@ def test_of_a_script_in_a_container(folder: Folder) -> None:
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[Router]:
+def router(tmp_path: Path) -> Iterator[ApiServer]:
     with served(tmp_path / "router") as made:
         yield made
 
@@ -72,7 +72,7 @@ def router(tmp_path: Path) -> Iterator[Router]:
 class Delivery:
     """A run with outputs that has ended well, and its agent's way to the router."""
 
-    def __init__(self, router: Router, home: Path, *given: Output) -> None:
+    def __init__(self, router: ApiServer, home: Path, *given: Output) -> None:
         run = submit(router.context, outputs=given)
         self.folder = Folder(home / "runs" / run.id)
         self.folder.work.mkdir(parents=True)
@@ -92,11 +92,11 @@ class Delivery:
         return problems
 
 
-def stored(router: Router, path: str) -> str:
+def stored(router: ApiServer, path: str) -> str:
     return (Path(router.context.facts.home) / "data" / "vision" / "workspaceblobstore" / path).read_text()
 
 
-def test_uploaded_noted_and_registered(router: Router, tmp_path: Path) -> None:
+def test_uploaded_noted_and_registered(router: ApiServer, tmp_path: Path) -> None:
     run = Delivery(router, tmp_path / "home", Output(name="made", register_as="numbers"), Output(name="empty"))
     run.fill("made", a="one", b="two")
     assert run.deliver() == []
@@ -111,7 +111,7 @@ def test_uploaded_noted_and_registered(router: Router, tmp_path: Path) -> None:
     assert datasets.get(router.context, ANN, "vision", "numbers", None).version == 1
 
 
-def test_what_is_left_out_is_said(router: Router, tmp_path: Path) -> None:
+def test_what_is_left_out_is_said(router: ApiServer, tmp_path: Path) -> None:
     run = Delivery(router, tmp_path / "home", Output(name="made"))
     run.fill("made", a="1")
     place = Path(run.paths["made"])
@@ -124,7 +124,7 @@ def test_what_is_left_out_is_said(router: Router, tmp_path: Path) -> None:
     assert run.said[1].startswith("Output made: 1 file, 1 byte")
 
 
-def test_that_nothing_fits_is_said(router: Router, tmp_path: Path) -> None:
+def test_that_nothing_fits_is_said(router: ApiServer, tmp_path: Path) -> None:
     given = (Output(name="made", globs=("*.png", "*.jpg")), Output(name="empty", globs=("*.png",)))
     run = Delivery(router, tmp_path / "home", *given)
     run.fill("made", q="1,2")
@@ -133,7 +133,7 @@ def test_that_nothing_fits_is_said(router: Router, tmp_path: Path) -> None:
     assert run.said[1].startswith("Output empty: nothing was written, to ")
 
 
-def test_what_is_there_is_replaced_only_when_that_is_wanted(router: Router, tmp_path: Path) -> None:
+def test_what_is_there_is_replaced_only_when_that_is_wanted(router: ApiServer, tmp_path: Path) -> None:
     given = Output(name="made", path="fixed", overwrite=False)
     first, second = (Delivery(router, tmp_path / name, given) for name in ("first", "second"))
     for each in (first, second):
@@ -152,7 +152,7 @@ def test_what_is_there_is_replaced_only_when_that_is_wanted(router: Router, tmp_
     assert stored(router, "fixed/a.txt") == "new"
 
 
-def test_one_that_cannot_be_delivered_does_not_keep_the_others(router: Router, tmp_path: Path) -> None:
+def test_one_that_cannot_be_delivered_does_not_keep_the_others(router: ApiServer, tmp_path: Path) -> None:
     given = (Output(name="gone", path="in/the/way"), Output(name="odd"), Output(name="made", path="well"))
     run = Delivery(router, tmp_path / "home", *given)
     store = Path(router.context.facts.home) / "data" / "vision" / "workspaceblobstore"

@@ -25,7 +25,7 @@ BLOB = "ab" * 32
 
 
 @dataclass(frozen=True)
-class Router:
+class ApiServer:
     context: Context
     url: str
     person: Client
@@ -38,7 +38,7 @@ class Router:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[Router]:
+def served(folder: Path) -> Iterator[ApiServer]:
     context = make_house(folder)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -49,7 +49,7 @@ def served(folder: Path) -> Iterator[Router]:
     assert ready.wait(20)
     people.admit_person(context, "person-token", user="ann")
     url = f"http://127.0.0.1:{port}"
-    yield Router(context, url, Client(url, "person-token"), Client(url), server)
+    yield ApiServer(context, url, Client(url, "person-token"), Client(url), server)
     server.end()
     thread.join(20)
     assert not thread.is_alive()
@@ -57,12 +57,12 @@ def served(folder: Path) -> Iterator[Router]:
     listener.close()
 
 
-def routes(router: Router) -> list[tuple[str, str, RouteFacts]]:
+def routes(router: ApiServer) -> list[tuple[str, str, RouteFacts]]:
     """Every route that is served, with its sign."""
     return doors.served(create_app(router.context, hosts=frozenset(), stop=lambda: None, pages=(pages.router,)))
 
 
-def signed_in(router: Router) -> dict[str, str]:
+def signed_in(router: ApiServer) -> dict[str, str]:
     """The headers of a browser that is signed in and sends a request from our page."""
     code = router.person.post("/api/sessions").json["code"]
     cookie = router.stranger.get(f"/login?code={code}").headers["set-cookie"].partition(";")[0]
