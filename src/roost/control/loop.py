@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from roost.services.signals import CONTROL, Listener, Signals
-from roost.store.base import Lease, Leases
+from roost.store.base import Lease, LeaseLost, Leases
 
 log = logging.getLogger("roost.control")
 
@@ -120,6 +120,10 @@ class Loop:
         try:
             seconds = job.noun.apply(lease, job.work, job.noun.act(job.work))
             self._delays.pop(place, None)
+        except LeaseLost as lost:  # a run whose agent said its last word meanwhile, as a rule: nothing is left to do
+            self._delays.pop(place, None)
+            seconds = None
+            log.info("%s", lost.message)
         except Exception as error:
             if self._stopping.is_set():
                 return
