@@ -257,3 +257,72 @@ def test_a_lease_that_is_lost_is_renewed_no_more(start: Start, monkeypatch: pyte
     go_on.set()
     chores.until(lambda: set(chores.released) == {"a", "b"})
     assert chores.store.leases.renew([other], until=NOW * 3) == [], "the release of a lost lease changes nothing"
+
+
+def test_its_own_work_is_not_taken_again_when_the_clock_leaps() -> None:
+    """A laptop that slept: the leases ran out by the clock, and the worker goes on where it was."""
+    now = [NOW]
+    chores = Chores(lambda _: 5.0)
+    loop = Loop(chores, Signals(), lambda: now[0])
+    chores.add(NOUN, "a")
+    (job,) = loop.look([chores])
+    now[0] += 3600
+    assert list(loop.look([chores])) == []
+    loop.work(job)
+    assert chores.released == {"a": 3605.0}
+    chores.store.close()
+
+
+def test_its_own_work_is_not_taken_again_after_a_part_that_took_long() -> None:
+    now = [NOW]
+    chores = Chores(lambda _: 5.0)
+    loop = Loop(chores, Signals(), lambda: now[0])
+    chores.add(NOUN, "a")
+    (job,) = loop.look([chores])
+
+    def slow() -> None:
+        now[0] += looping.LEASE_SECONDS * 2
+
+    assert list(loop.look([slow, chores])) == []
+    loop.work(job)
+    assert chores.store.leases.renew([job.lease], until=0.0) == [job.lease], "it was given back"
+    chores.store.close()
+
+
+def test_what_is_done_in_order_keeps_the_leases_of_what_is_still_to_come() -> None:
+    now = [NOW]
+    taken_by_others: list[str] = []
+
+    def act(_: str) -> float:
+        now[0] += looping.LEASE_SECONDS - 1
+        others = chores.store.leases.take(NOUN, at=now[0], seconds=60.0, limit=10)
+        taken_by_others.extend(lease.key for lease in others)
+        return 60.0
+
+    chores = Chores(act)
+    chores.in_order = True
+    for key in ("a", "b", "c"):
+        chores.add(NOUN, key)
+    assert list(Loop(chores, Signals(), lambda: now[0]).look([chores])) == []
+    assert (chores.done, taken_by_others) == (["a", "b", "c"], [])
+    chores.store.close()
+
+
+def test_a_part_that_raises_keeps_no_other_from_its_work(caplog: pytest.LogCaptureFixture) -> None:
+    chores, signals = Chores(lambda _: 5.0), Signals()
+    passes: list[str] = []
+
+    def broken() -> None:
+        passes.append("one")
+        raise ValueError("a cluster that cannot be read")
+
+    loop = _loop(chores, signals)
+    with caplog.at_level(logging.ERROR, "roost.control"):
+        loop.start(lambda: [broken, chores])
+        for number in range(3):
+            _give(chores, signals, str(number))
+            chores.until(lambda number=number: len(chores.done) == number + 1)  # type: ignore[misc]
+        loop.stop()
+    assert len(passes) >= 3
+    assert caplog.text.count("cannot look for work") == 1, "said once"
+    chores.store.close()

@@ -8,7 +8,7 @@ from tests.control.test_environments import use
 from tests.control.test_runs import Plane
 from tests.shared.contexts import ANN, Clock, submit
 
-from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS
+from roost.control.watching import LOOK_SECONDS, QUIET_SECONDS, SILENT_SECONDS
 from roost.domain.compute import ComputeSpec
 from roost.domain.errors import InvalidInput
 from roost.domain.plans import Errand
@@ -204,3 +204,55 @@ def test_several_nodes_are_refused(plane: Plane) -> None:
     compute.update(plane.context, ANN, "vision", "partition", compute.ComputeChanges(max_nodes=4))
     with pytest.raises(InvalidInput, match="asks for 2 nodes, and engine 'slurm' of cluster 'partition'"):
         submit(plane.context, target="partition", node_count=2)
+
+
+def test_one_that_is_cancelled_when_its_handle_was_lost_leaves_the_queue(plane: Plane) -> None:
+    plane.engine.lost_answers = 1
+    run = submit(plane.context, target="partition")
+    with pytest.raises(KeyboardInterrupt):
+        plane.turn()
+    runs.cancel(plane.context, ANN, run.id)
+    plane.clock.pass_by(10)
+    plane.restart()
+    plane.later(QUIET_SECONDS + LOOK_SECONDS + 1)
+    assert plane.run(run).status is RunStatus.CANCELED
+    assert plane.engine.states == {f"{run.id}:1": AgentState.GONE}, "nobody is left in the queue"
+
+
+def test_a_cancelled_run_whose_agent_is_there_and_never_said_a_word_ends(plane: Plane) -> None:
+    plane.engine.lost_answers = 1
+    run = submit(plane.context, target="partition")
+    with pytest.raises(KeyboardInterrupt):
+        plane.turn()
+    plane.engine.states[f"{run.id}:1"] = AgentState.ALIVE
+    runs.cancel(plane.context, ANN, run.id)
+    plane.clock.pass_by(10)
+    plane.restart()
+    plane.later(QUIET_SECONDS + LOOK_SECONDS + 1)
+    assert plane.run(run).status is RunStatus.CANCELED
+
+
+def test_a_build_that_is_cancelled_in_the_queue_leaves_it(plane: Plane) -> None:
+    run = held(plane, environment=use("six"))
+    other = held(plane, environment=use("six"))
+    runs.cancel(plane.context, ANN, run.id)
+    plane.later(2)
+    assert plane.run(run).status is RunStatus.CANCELED
+    assert plane.engine.stopped == [run.handle]
+    plane.later(LOOK_SECONDS + 1)
+    assert [plan.run_id for plan in plane.engine.started] == [run.id, other.id], "another one builds it"
+
+
+def test_a_run_whose_engine_is_not_there_any_more_waits_and_can_be_cancelled(plane: Plane) -> None:
+    run = held(plane)
+    let_in(plane, run)
+    look(plane)
+    runs.report(plane.context, ANN, run.id, Report(to=RunStatus.RUNNING, reason=Reason.SCRIPT_STARTED))
+    without = {name: each for name, each in plane.context.engines.items() if name != "slurm"}
+    plane = Plane(replace(plane.context, engines=without), plane.engine, plane.clock)
+    plane.later(SILENT_SECONDS + LOOK_SECONDS + 1)
+    assert plane.run(run).status is RunStatus.NOT_RESPONDING
+    runs.cancel(plane.context, ANN, run.id)
+    plane.later(SILENT_SECONDS + LOOK_SECONDS + 1)
+    assert plane.run(run).status is RunStatus.CANCELED
+    assert "may still exist there" in plane.run(run).message

@@ -1,5 +1,6 @@
 """The run's way through the control plane, step by step, with an engine that does as it is told and a clock that stands still."""
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from tests.shared.contexts import ANN, Clock, make_house, submit, submit_interac
 from roost.control.compute import LEAST_STARTS, START_SECONDS
 from roost.control.loop import LEASE_SECONDS, Job, Loop
 from roost.control.runs import NewRuns, RunsControl, parts
-from roost.control.watching import Finding
+from roost.control.watching import LOOK_SECONDS, Finding
 from roost.domain.errors import Conflict, DiskFull, Unavailable
 from roost.domain.plans import Access, Errand
 from roost.domain.runs import Reason, Run, RunStatus
@@ -18,6 +19,7 @@ from roost.services import people, runs
 from roost.services.context import Context
 from roost.services.runs import Report
 from roost.services.signals import CONTROL
+from roost.store.base import Lease
 
 
 def _access(token: str) -> Access:
@@ -390,8 +392,7 @@ def test_a_run_on_a_target_that_is_gone_waits_for_it(plane: Plane) -> None:
     without = RunsControl(plane.context, {}, _access)
     plane.clock.pass_by(20)
     (work,) = without.load([run.id]).values()
-    with pytest.raises(Unavailable, match="does not have now"):
-        without.act(work)
+    assert without.act(work) == Finding(seconds=LOOK_SECONDS)
     assert plane.run(run).status is RunStatus.RUNNING
 
 
@@ -408,3 +409,24 @@ def test_a_node_that_cannot_be_asked_for_is_not_responding_and_given_up_when_the
     plane.later(20)
     assert plane.run(run).status is RunStatus.CANCELED
     assert "may still exist there" in plane.run(run).message
+
+
+def test_a_run_that_ends_while_it_is_looked_at_is_no_error(plane: Plane, caplog: pytest.LogCaptureFixture) -> None:
+    run = _running(plane)
+    plane.clock.pass_by(60)
+    [job] = plane.look()
+
+    class Ends(RunsControl):
+        def __init__(self) -> None: ...
+
+        def act(self, _: Run) -> Finding:
+            runs.report(plane.context, ANN, run.id, Report(to=RunStatus.COMPLETED))
+            return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.AGENT_LOST)
+
+        def apply(self, lease: Lease, work: Run, finding: Finding) -> float | None:
+            return job.noun.apply(lease, work, finding)
+
+    with caplog.at_level(logging.WARNING, "roost.control"):
+        plane.loop.work(Job(Ends(), job.lease, job.work))
+    assert plane.run(run).status is RunStatus.COMPLETED
+    assert caplog.text == ""

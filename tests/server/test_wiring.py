@@ -12,7 +12,7 @@ from roost.domain.compute import Compute, ComputeKind
 from roost.domain.errors import InvalidInput
 from roost.domain.runs import RunStatus
 from roost.domain.workspaces import Experiment, Workspace
-from roost.engines import hosts
+from roost.engines import hosts, local
 from roost.engines.base import Abilities
 from roost.server import home, wiring
 from roost.server.settings import Settings
@@ -113,3 +113,49 @@ def test_the_engine_behind_local_is_on_this_machine(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(packages.install(tmp_path / "site", twin="tests.engines.queueing"))
     with pytest.raises(InvalidInput, match=f"The engine '{name}' cannot be behind the target `local`"):
         wiring.offered(Settings(home=tmp_path, local_engine=name))
+
+
+ODD = """
+from roost.engines.base import Abilities
+
+def abilities(settings):
+    if (settings.home / "broken").exists():
+        raise RuntimeError("its own file is damaged")
+    return Abilities(queues=True)
+
+def make(settings):
+    raise RuntimeError("its library does not load")
+"""
+
+
+def test_an_engine_that_breaks_costs_nobody_else_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = packages.install(tmp_path / "site", odd="an_odd_engine")
+    (site / "an_odd_engine.py").write_text(ODD)
+    monkeypatch.syspath_prepend(site)
+    settings = Settings(home=tmp_path / "home", engines=("odd",))
+    home.prepare(settings)
+    context = wiring.build(settings, "one")
+    made = wiring.engines(settings, context.engines)
+    assert list(made) == ["local"]
+    made["local"].close()
+    assert "clusters on engine odd stand still until the next start: RuntimeError: its library" in caplog.text
+    context.store.computes.create(
+        Compute(name="on-odd", workspace="default", engine="odd", max_nodes=1, kind=ComputeKind.CLUSTER)
+    )
+    context.store.close()
+    (settings.home / "broken").touch()
+    context = wiring.build(replace(settings, engines=()), "two")
+    context.store.close()
+    assert list(context.engines) == ["local"]
+    assert "clusters on engine odd stand still: RuntimeError: its own file is damaged" in caplog.text
+
+
+def test_without_the_engine_behind_local_there_is_no_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Settings) -> None:
+        raise OSError("no process left")
+
+    monkeypatch.setattr(local, "make", broken)
+    with pytest.raises(OSError, match="no process left"):
+        wiring.engines(Settings(home=tmp_path), ["inline", "local"])

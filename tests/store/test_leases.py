@@ -1,7 +1,9 @@
 """A look for work walks an index, and what has ended does not lengthen it."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from tests.contracts.store import WS, event, submission
 
@@ -9,7 +11,7 @@ from roost.domain.runs import RunStatus
 from roost.domain.workspaces import Experiment, Workspace
 from roost.store import open_store
 from roost.store.base import NEW_RUNS
-from roost.store.sql import leases
+from roost.store.sql import gangs, leases, runs
 from roost.store.sql.tables import metadata
 
 
@@ -22,6 +24,19 @@ def test_what_is_due_is_found_by_an_index_in_its_order() -> None:
         steps = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}")]
     engine.dispose()
     assert steps == ["SEARCH leases USING INDEX ix_leases_due (noun=? AND due<?)"]
+
+
+@pytest.mark.parametrize("clause", [runs.TOUCH_ALL, runs.ACTIVE, gangs.LIVING])
+def test_what_is_asked_of_living_runs_does_not_walk_through_those_that_ended(clause: Any) -> None:
+    engine = sa.create_engine("sqlite://")
+    with engine.connect() as connection:
+        metadata.create_all(connection)
+        sql = str(clause.compile(dialect=connection.dialect, compile_kwargs={"render_postcompile": True}))
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", ("",) * sql.count("?"))
+        steps = [row[3] for row in plan]
+    engine.dispose()
+    assert steps[0].startswith("SEARCH leases")
+    assert not [step for step in steps if step.startswith("SCAN")]
 
 
 def test_a_run_leaves_no_lease_behind(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class GangWatch(BuildWatch):
         quiet = self._context.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
         if quiet < QUIET_SECONDS and not ending:  # it was heard: the engine need not be asked
             return QUIET_SECONDS - quiet + 0.1
-        state = self._engine(run).status(member.handle) if member.handle else AgentState.GONE
+        state = self._status(run, member.handle) if member.handle else AgentState.GONE
         if state is AgentState.GONE and quiet >= QUIET_SECONDS:
             return self._member_lost(run, member)
         if member.phase is Phase.GIVEN and quiet >= JOIN_SECONDS:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from roost.services.signals import CONTROL, Listener, Signals
-from roost.store.base import Lease, Leases
+from roost.store.base import Lease, LeaseLost, Leases
 
 log = logging.getLogger("roost.control")
 
@@ -78,11 +78,12 @@ class Loop:
         self._stopping = threading.Event()
         self._jobs: queue.SimpleQueue[Job[Any, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._held: dict[Lease, float] = {}
-        """Leases, by when they were last taken or renewed."""
+        self._held: dict[Lease, tuple[float, float]] = {}
+        """Leases, by when they were last taken or renewed: by the clock that they run out by, and by one that nobody sets."""
         self._delays: dict[tuple[str, str], float] = {}
         self._thread: threading.Thread | None = None
-        self._complaint = ""
+        self._complaints: set[str] = set()
+        """Of the last pass."""
 
     def start(self, make: Callable[[], Sequence[Part]]) -> None:
         """Runs in threads of its own from now on; `make` is called there, again and again until it succeeds."""
@@ -106,6 +107,7 @@ class Loop:
                 continue
             for job in self._take(part):
                 if part.in_order:
+                    self._renew()
                     self.work(job)
                 else:
                     yield job
@@ -118,6 +120,10 @@ class Loop:
         try:
             seconds = job.noun.apply(lease, job.work, job.noun.act(job.work))
             self._delays.pop(place, None)
+        except LeaseLost as lost:  # a run whose agent said its last word meanwhile, as a rule: nothing is left to do
+            self._delays.pop(place, None)
+            seconds = None
+            log.info("%s", lost.message)
         except Exception as error:
             if self._stopping.is_set():
                 return
@@ -172,18 +178,21 @@ class Loop:
         return None
 
     def _pass(self, parts: Sequence[Part]) -> None:
-        try:
-            self._renew()
-            for job in self.look(parts):
-                self._jobs.put(job)
-            self._complaint = ""
-        except Exception as error:
-            # A full disk is met every second: logged once, not until the log has filled what is left.
-            if not self._stopping.is_set() and self._complaint != (complaint := repr(error)):
-                self._complaint = complaint
-                log.exception("the control loop cannot look for work, and tries again every %.1f s", TICK_SECONDS)
+        complaints: set[str] = set()
+        for part in parts:  # one that raises keeps no other from its work
+            try:
+                for job in self.look([part]):
+                    self._jobs.put(job)
+            except Exception as error:
+                # A full disk is met every second: logged once, not until the log has filled what is left.
+                complaint = repr(error)
+                if not self._stopping.is_set() and complaint not in self._complaints | complaints:
+                    log.exception("the control loop cannot look for work, and tries again every %.1f s", TICK_SECONDS)
+                complaints.add(complaint)
+        self._complaints = complaints
 
     def _take(self, noun: Noun[W, O]) -> list[Job[W, O]]:
+        self._renew()  # what ran out meanwhile, by a slow part or a clock that was set, is still ours: not to be taken again
         leases = self._leases.take(noun.name, at=self._clock(), seconds=LEASE_SECONDS, limit=noun.limit)
         if not leases:
             return []
@@ -195,19 +204,26 @@ class Loop:
                 self._leases.drop(lease)
         jobs = [Job(noun, lease, loaded[lease.key]) for lease in leases if lease.key in loaded]
         with self._lock:
-            self._held.update((job.lease, time.monotonic()) for job in jobs)
+            self._held.update((job.lease, self._now()) for job in jobs)
         return jobs
 
     def _renew(self) -> None:
         """Each lease once in a while, however often a wake-up comes."""
-        now = time.monotonic()
+        now = self._now()
         with self._lock:
-            leases = [lease for lease, at in self._held.items() if now - at >= RENEW_SECONDS]
+            leases = [
+                lease
+                for lease, at in self._held.items()
+                if any(here - there >= RENEW_SECONDS for here, there in zip(now, at, strict=True))
+            ]
             self._held.update((lease, now) for lease in leases)
         for lease in self._leases.renew(leases, until=self._clock() + LEASE_SECONDS) if leases else ():
             log.info("the lease on %s (%s) was lost while it was worked on", lease.key, lease.noun)
             with self._lock:
                 self._held.pop(lease, None)
+
+    def _now(self) -> tuple[float, float]:
+        return self._clock(), time.monotonic()
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -124,6 +124,7 @@ class Watch:
         if not run.handle and run.heard_at is None:
             if quiet < QUIET_SECONDS:
                 return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
+            self._leave_queue(run)
             return self._end(run, "It was ended before its script started.")
         state = self._state(run)
         if isinstance(state, Waiting):
@@ -142,6 +143,15 @@ class Watch:
                 run, f"Its node has not answered for {quiet:.0f} s; processes of the run may still exist there."
             )
         return Finding(seconds=LOOK_SECONDS)
+
+    def _leave_queue(self, run: Run) -> None:
+        """Takes out an agent whose handle was lost with an earlier control plane. A start that is repeated tells the handle, as
+        long as the agent waits."""
+        try:
+            if self._abilities(run).queues:
+                self.stop(run, self._start(run, Errand.RUN))
+        except RoostError as error:  # it is there already and hears of its end by itself, or it cannot be asked for
+            log.info("whether run %s has an agent in a queue is not known: %s", run.id, error.message)
 
     def _asked_ago(self, run: Run) -> float:
         """Seconds since its agents were first told to end it."""
@@ -203,7 +213,7 @@ class Watch:
         nodes = {node.id: node for node in self._context.store.computes.nodes_of(run.id)}
         own = nodes.get(member.node) if member else next(iter(nodes.values()), None)
         workspace = self._context.store.workspaces.get(run.workspace)
-        compute, engine, abilities = self._compute(run), self._engine(run), self._abilities(run)
+        compute, engine, abilities = self._place(run)
         shared = abilities.capacity.gpus if abilities.capacity else 0
         size = sizes.find(compute.vm_size) if compute.kind is ComputeKind.CLUSTER else None
         plan = Plan(
@@ -230,24 +240,32 @@ class Watch:
         access = self._access(token)
         return engine.start(plan, access if abilities.shared_disk else replace(access, endpoint_file=""))
 
-    def _compute(self, run: Run) -> Compute:
-        return self._context.store.computes.get(run.workspace, run.spec.target)
+    def _place(self, run: Run) -> tuple[Compute, Engine, Abilities]:
+        """Its target, and the engine of that with what it can do. Unavailable when one of them is not there now."""
+        try:
+            compute = self._context.store.computes.get(run.workspace, run.spec.target)
+            return compute, self._engines[compute.engine], self._context.engines[compute.engine]
+        except (ComputeNotFound, KeyError):
+            words = f"Run {run.id} is on {run.spec.target!r}, which this control plane does not have now."
+            raise Unavailable(words) from None
 
     def _abilities(self, run: Run) -> Abilities:
-        return self._context.engines[self._compute(run).engine]
+        return self._place(run)[2]
+
+    def _engine(self, run: Run) -> Engine:
+        return self._place(run)[1]
 
     def _state(self, run: Run) -> AgentState | Waiting:
         """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
-        return self._engine(run).status(run.handle) if run.handle else AgentState.GONE
+        return self._status(run, run.handle) if run.handle else AgentState.GONE
 
-    def _engine(self, run: Run) -> Engine:
+    def _status(self, run: Run, handle: str) -> AgentState | Waiting:
+        """UNKNOWN also while the engine is not there: a cancel ends its runs all the same."""
         try:
-            engine = self._engines.get(self._compute(run).engine)
-        except ComputeNotFound:
-            engine = None
-        if engine is None:
-            raise Unavailable(f"Run {run.id} is on {run.spec.target!r}, which this control plane does not have now.")
-        return engine
+            engine = self._engine(run)
+        except Unavailable:
+            return AgentState.UNKNOWN
+        return engine.status(handle)
 
     def _quiet(self, run: Run) -> float:
         """Seconds since something was heard of the run; the control plane's own start counts as such."""

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import uvicorn
 import uvloop
@@ -103,11 +104,12 @@ class Control:
 
     def _make(self) -> Sequence[Part]:
         self._engines = wiring.engines(self._settings, self._context.engines)
+        there = {name: abilities for name, abilities in self._context.engines.items() if name in self._engines}
 
         def access(token: str) -> Access:
             return Access(url=self._address, token=token, endpoint_file=str(self._settings.server_file))
 
-        return runs.parts(self._context, self._engines, access)
+        return runs.parts(replace(self._context, engines=there), self._engines, access)
 
     def stop(self) -> None:
         """Waits for engines a moment only: one that is busy ends with this process."""

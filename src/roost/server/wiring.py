@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from roost.blobs.folder import FolderBlobs
+from roost.control.watching import words_of
 from roost.domain.compute import LOCAL, Compute
 from roost.domain.errors import InvalidInput
 from roost.domain.workspaces import DEFAULT_WORKSPACE, Workspace
@@ -82,17 +83,27 @@ def needed(settings: Settings, names: Iterable[str]) -> dict[str, Abilities]:
     for name in sorted(names):
         try:
             abilities = load(name).abilities(settings)
-        except InvalidInput as error:
-            log.warning("clusters on engine %s stand still: %s", name, error.message)
+        except Exception as error:  # noqa: BLE001 whatever a module of somebody else raises
+            log.warning("clusters on engine %s stand still: %s", name, words_of(error))
             continue
         if abilities is not None:
             found[name] = abilities
+        else:
+            log.warning("clusters on engine %s stand still: the settings give it nothing to run on.", name)
     return found
 
 
 def engines(settings: Settings, names: Iterable[str]) -> dict[str, Engine]:
-    """These engines, by their names."""
-    return {name: load(name).make(settings) for name in sorted(set(names))}
+    """These engines, by their names. One that cannot be made is left out, but for the one behind the target `local`."""
+    made = {}
+    for name in sorted(set(names), key=lambda name: (name != settings.local_engine, name)):
+        try:
+            made[name] = load(name).make(settings)
+        except Exception as error:
+            if name == settings.local_engine:  # the first: nothing was made that would have to be closed
+                raise
+            log.exception("clusters on engine %s stand still until the next start: %s", name, words_of(error))
+    return made
 
 
 def current_user() -> str:

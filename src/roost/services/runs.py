@@ -196,7 +196,7 @@ def _cancel(context: Context, caller: Caller, run: Run) -> Run:
 
 
 def _ask_to_end(context: Context, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
-    asks_agent = run.status.holds_node and run.spec.kind is not RunKind.INTERACTIVE
+    asks_agent = (run.status.holds_node and run.spec.kind is not RunKind.INTERACTIVE) or _builds_in_queue(context, run)
     to = RunStatus.CANCEL_REQUESTED if asks_agent else end
     # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
     try:
@@ -207,6 +207,14 @@ def _ask_to_end(context: Context, run: Run, end: RunStatus, reason: Reason, mess
             raise
     context.store.leases.touch(RUNS, run.id)
     return run
+
+
+def _builds_in_queue(context: Context, run: Run) -> bool:
+    """Whether its build agent may wait in the queue of an engine, where it hears of nothing: the control loop takes it out."""
+    if run.status is not RunStatus.PREPARING or not run.handle:
+        return False
+    engine = context.engines.get(context.store.computes.get(run.workspace, run.spec.target).engine)
+    return engine is not None and engine.queues
 
 
 def delete(context: Context, caller: Caller, run_id: str) -> Sequence[str]:

@@ -14,7 +14,7 @@ from roost.store.base.endpoints import Endpoints, Standing
 from roost.store.base.environments import Environments
 from roost.store.base.files import Files
 from roost.store.base.gangs import Command, Gangs
-from roost.store.base.leases import ENDPOINTS, NEW_RUNS, RUNS, Lease, Leases
+from roost.store.base.leases import ENDPOINTS, NEW_RUNS, RUNS, Lease, LeaseLost, Leases
 from roost.store.base.metrics import Metrics, MetricSummary, SpoolState
 from roost.store.base.models import Models
 from roost.store.base.people import People
@@ -41,6 +41,7 @@ __all__ = [
     "Files",
     "Gangs",
     "Lease",
+    "LeaseLost",
     "Leases",
     "Load",
     "Merge",

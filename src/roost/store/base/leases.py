@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from roost.domain.errors import Conflict
+
 NEW_RUNS = "new_runs"
 """Submitted runs that have not been queued yet, by id."""
 RUNS = "runs"
@@ -12,9 +14,13 @@ ENDPOINTS = "endpoints"
 """All endpoints, by `Endpoint.id`."""
 
 
+class LeaseLost(Conflict):
+    """What its holder found out is not written: another loop looks after it, or none has to any more."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """Work that one control loop holds until `until`. A write that is guarded by the lease raises Conflict once the lease is
+    """Work that one control loop holds until `until`. A write that is guarded by the lease raises LeaseLost once the lease is
     lost: another loop has taken the work, or no loop looks after it any more. A lease that ran out is not lost until then."""
 
     noun: str

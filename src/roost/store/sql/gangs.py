@@ -10,7 +10,7 @@ from roost.domain.compute import NodeState, next_address
 from roost.domain.errors import Conflict, NotFound
 from roost.domain.gangs import ECHOES, Member, Phase
 from roost.domain.runs import Reason, RunStatus
-from roost.store.base import Command
+from roost.store.base import RUNS, Command
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database
@@ -56,6 +56,19 @@ _END_COMMAND = Statement(
     t.gang_commands.update()
     .where(t.gang_commands.c.id == sa.bindparam("number"), t.gang_commands.c.run_seq == sa.bindparam("seq"))
     .values(exit_code=sa.bindparam("code"))
+)
+# By the leases of what is alive: members of runs that have ended stay.
+LIVING = (
+    sa.select(t.gang_members.c.address)
+    .select_from(
+        t.leases.join(t.runs, t.runs.c.id == t.leases.c.key).join(
+            t.gang_members, t.gang_members.c.run_seq == t.runs.c.seq
+        )
+    )
+    .where(
+        t.leases.c.noun == RUNS,
+        t.runs.c.status.in_(sorted(status.value for status in RunStatus if status.holds_node)),
+    )
 )
 
 
@@ -165,12 +178,7 @@ def seat_at_home(connection: sa.Connection, run: rows.Row, at: float) -> None:
 
 def addresses(connection: sa.Connection) -> set[str]:
     """Those that a node has, or a run that has not ended."""
-    living = (
-        sa.select(t.gang_members.c.address)
-        .join(t.runs, t.runs.c.seq == t.gang_members.c.run_seq)
-        .where(t.runs.c.status.in_(sorted(status.value for status in RunStatus if status.holds_node)))
-    )
-    return {*connection.execute(sa.select(t.nodes.c.address)).scalars(), *connection.execute(living).scalars()}
+    return {*connection.execute(sa.select(t.nodes.c.address)).scalars(), *connection.execute(LIVING).scalars()}
 
 
 def leave(connection: sa.Connection, run: rows.Row, at: float) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from roost.domain.errors import Conflict
-from roost.store.base import Lease
+from roost.store.base import Lease, LeaseLost
 from roost.store.sql import tables as t
 from roost.store.sql.engine import Database, insert
 from roost.store.sql.statements import Statement
@@ -114,10 +113,12 @@ def hand_over(connection: sa.Connection, key: str, before: str, after: str) -> N
 
 
 def require(connection: sa.Connection, lease: Lease) -> None:
-    """Conflict when the lease is lost; otherwise it stays until this transaction ends."""
+    """LeaseLost when it is; otherwise it stays until this transaction ends."""
     row = _HOLDER.one(connection, of_noun=lease.noun, of_key=lease.key)
     if row is None or row.token != lease.token:
-        raise Conflict(f"The lease on {lease.key} ({lease.noun}) is lost: another control loop took it, or it is over.")
+        raise LeaseLost(
+            f"The lease on {lease.key} ({lease.noun}) is lost: another control loop took it, or it is over."
+        )
 
 
 def _row(noun: str, key: str) -> dict[str, object]:

@@ -62,14 +62,25 @@ _COMPUTE = Statement(
 )
 _THIS = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"))
 _HEARD = Statement(_THIS.values(heard_at=sa.bindparam("at")))
-_TOUCH_ALL = Statement(
+# These two begin at the leases, as no index of runs has the status alone: a look at all that ever ran would take long.
+TOUCH_ALL = (
     t.leases.update()
     .where(
         t.leases.c.noun == RUNS,
-        t.leases.c.key.in_(sa.select(t.runs.c.id).where(t.runs.c.status == sa.bindparam("wanted"))),
+        sa.exists().where(t.runs.c.id == t.leases.c.key, t.runs.c.status == sa.bindparam("wanted")),
     )
     .values(due=0.0)
 )
+ACTIVE = (
+    sa.select(sa.func.count().label("runs"))
+    .select_from(t.leases.join(t.runs, t.runs.c.id == t.leases.c.key))
+    .where(
+        t.leases.c.noun == RUNS,
+        t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
+        t.runs.c.kind == RunKind.SCRIPT.value,
+    )
+)
+_TOUCH_ALL, _ACTIVE = Statement(TOUCH_ALL), Statement(ACTIVE)
 _COUNT = sa.select(sa.func.count().label("runs")).select_from(t.runs)
 _HOLDING = Statement(
     _COUNT.where(
@@ -90,9 +101,6 @@ _PLACES = Statement(
         t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)),
         t.runs.c.kind == RunKind.SCRIPT.value,
     )
-)
-_ACTIVE = Statement(
-    _COUNT.where(t.runs.c.status.in_(sorted(s.value for s in HOLDS_NODE)), t.runs.c.kind == RunKind.SCRIPT.value)
 )
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
 _WAITS = sa.case(
