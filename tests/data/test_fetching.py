@@ -368,9 +368,9 @@ class TestAPartThatIsThere:
         with pytest.raises(BlockingIOError):
             blocks.make_held(path)
         with pytest.raises(BlockingIOError):
-            blocks.open_held(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            blocks.open_held(path, alone=True)
         os.close(file)
-        os.close(blocks.open_held(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        os.close(blocks.open_held(path, alone=True))
 
     @pytest.mark.parametrize("deed", ["hold", "fill", "remove"])
     def test_another_is_faster_between_making_and_holding(
