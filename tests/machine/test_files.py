@@ -37,7 +37,8 @@ def test_an_error_names_the_file_that_was_meant(tmp_path: Path) -> None:
     assert caught.value.filename == str(tmp_path / "missing" / "a")
 
 
-def test_a_name_as_long_as_the_disk_allows(tmp_path: Path) -> None:
-    path = tmp_path / ("n" * 255)
+@pytest.mark.parametrize("name", ["n" * 255, "長" * 85])
+def test_a_name_as_long_as_the_disk_allows(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     files.write(path, "text")
     assert path.read_text() == "text"

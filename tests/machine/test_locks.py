@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -74,3 +76,22 @@ def test_no_file_is_held_by_nobody_and_a_link_can_be_refused(tmp_path: Path) -> 
     with pytest.raises(OSError):
         locks.try_hold(tmp_path / "link", flags=os.O_NOFOLLOW)
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOLCK, "No locks available")])
+def test_one_who_was_interrupted_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    path, flock = tmp_path / "lock", fcntl.flock
+
+    def interrupted(file: int, how: int) -> None:
+        flock(file, how)
+        raise error
+
+    for hold in (locks.hold, locks.try_hold):
+        before = os.listdir("/proc/self/fd")
+        with monkeypatch.context() as patch, pytest.raises(type(error)):
+            patch.setattr(fcntl, "flock", interrupted)
+            hold(path)
+        assert os.listdir("/proc/self/fd") == before
+        assert not locks.is_held(path)

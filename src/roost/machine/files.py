@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from pathlib import Path
 def replacing(target: Path) -> Iterator[Path]:
     """A path in the same folder to fill. At the end of the block it takes the target's place; when the block raises, it is
     removed and the target is as it was."""
-    part = target.with_name(f".{target.name[:80]}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    # Names have at most 255 bytes, a character has up to four.
+    part = target.with_name(f".{target.name[:40]}.{os.getpid()}.{os.urandom(4).hex()}.part")
     try:
         yield part
         part.replace(target)

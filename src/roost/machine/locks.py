@@ -37,17 +37,24 @@ def give_back(descriptor: int) -> None:
 def hold(path: Path, *, shared: bool = False) -> int:
     """Waits for the lock of a file, made if missing; held as long as the returned descriptor is open."""
     descriptor = os.open(path, _OPEN | os.O_CREAT, 0o600)
-    take(descriptor, shared=shared, wait=True)
+    try:
+        take(descriptor, shared=shared, wait=True)
+    except BaseException:  # Ctrl-C while it waits, or a file system that has no locks
+        os.close(descriptor)
+        raise
     return descriptor
 
 
 def try_hold(path: Path, *, flags: int = 0) -> int | None:
     """As `hold`, alone; None when somebody else has it."""
     descriptor = os.open(path, _OPEN | os.O_CREAT | flags, 0o600)
-    if take(descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
+    is_taken = False
+    try:
+        is_taken = take(descriptor)
+    finally:
+        if not is_taken:
+            os.close(descriptor)
+    return descriptor if is_taken else None
 
 
 def is_held(path: Path) -> bool:
