@@ -5,6 +5,6 @@ from tests.shared.api_servers import ApiServer, served
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with served(tmp_path_factory.mktemp("router")) as made:
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with served(tmp_path_factory.mktemp("api")) as made:
         yield made

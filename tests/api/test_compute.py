@@ -11,8 +11,8 @@ from roost.services.compute import ComputeChanges
 PLACE = "/api/workspaces/vision/computes"
 
 
-def test_a_cluster_s_life(router: ApiServer) -> None:
-    person = router.person
+def test_a_cluster_s_life(api: ApiServer) -> None:
+    person = api.person
     spec = {"max_nodes": 3, "vm_size": "STANDARD_NC6", "tags": {"team": "vision"}}
     made = person.put(f"{PLACE}/gpu", spec)
     assert (made.status, made.json["name"], made.json["kind"]) == (201, "gpu", "cluster")
@@ -27,8 +27,8 @@ def test_a_cluster_s_life(router: ApiServer) -> None:
     assert person.get(f"{PLACE}/gpu").error["code"] == "compute_not_found"
 
 
-def test_errors(router: ApiServer) -> None:
-    person = router.person
+def test_errors(api: ApiServer) -> None:
+    person = api.person
     person.put(f"{PLACE}/gpu", {"max_nodes": 3})
     conflict = person.put(f"{PLACE}/gpu", {"max_nodes": 4})
     assert (conflict.status, conflict.error["code"]) == (409, "compute_conflict")
@@ -40,16 +40,16 @@ def test_errors(router: ApiServer) -> None:
     assert person.call("DELETE", f"{PLACE}/local").error["code"] == "invalid_compute"
 
 
-def test_a_wait_ends_when_the_cluster_changes(router: ApiServer) -> None:
-    router.person.put(f"{PLACE}/gpu", {"max_nodes": 3})
-    revision = router.person.get(f"{PLACE}/gpu").json["compute"]["revision"]
+def test_a_wait_ends_when_the_cluster_changes(api: ApiServer) -> None:
+    api.person.put(f"{PLACE}/gpu", {"max_nodes": 3})
+    revision = api.person.get(f"{PLACE}/gpu").json["compute"]["revision"]
     answers = []
 
     def wait() -> None:
-        answers.append(router.person.get(f"{PLACE}/gpu?after={revision}&wait=30"))
+        answers.append(api.person.get(f"{PLACE}/gpu?after={revision}&wait=30"))
 
     waiting = threading.Thread(target=wait)
     waiting.start()
-    compute.update(router.context, ANN, "vision", "gpu", ComputeChanges(min_nodes=2))
+    compute.update(api.context, ANN, "vision", "gpu", ComputeChanges(min_nodes=2))
     waiting.join(20)
     assert answers[0].json["compute"]["min_nodes"] == 2

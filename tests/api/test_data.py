@@ -8,8 +8,8 @@ FILES = f"{PLACE}/datastores/workspaceblobstore/files"
 KEY = "c2VjcmV0LWtleS10by1sb29rLWZvcg=="
 
 
-def test_a_file_goes_in_and_comes_out_in_ranges(router: ApiServer) -> None:
-    person = router.person
+def test_a_file_goes_in_and_comes_out_in_ranges(api: ApiServer) -> None:
+    person = api.person
     content = bytes(range(256)) * 8192
     assert person.put(f"{FILES}/a/b%20c.bin", content).json == {"size": len(content)}
     assert person.put(f"{FILES}/a/b%20c.bin", b"x").error["code"] == "conflict"
@@ -28,8 +28,8 @@ def test_a_file_goes_in_and_comes_out_in_ranges(router: ApiServer) -> None:
         assert person.put(f"{FILES}/{path}", b"x").status in (400, 404)
 
 
-def test_datastores_and_no_credential_in_any_answer(router: ApiServer) -> None:
-    person = router.person
+def test_datastores_and_no_credential_in_any_answer(api: ApiServer) -> None:
+    person = api.person
     spec = {
         "kind": "azure_blob",
         "settings": {"account": "acc", "container": "c", "endpoint": "http://127.0.0.1:1/acc"},
@@ -50,16 +50,16 @@ def test_datastores_and_no_credential_in_any_answer(router: ApiServer) -> None:
     assert person.call("DELETE", f"{PLACE}/datastores/cloud").json == {"count": 0}
 
 
-def test_the_first_items_of_many(router: ApiServer) -> None:
+def test_the_first_items_of_many(api: ApiServer) -> None:
     for name in ("1", "2", "3"):
-        router.person.put(f"{FILES}/many/{name}.csv", b"a")
+        api.person.put(f"{FILES}/many/{name}.csv", b"a")
     definition = {"sources": [{"datastore": "workspaceblobstore", "path": "many/*.csv"}]}
-    some = router.person.post(f"{PLACE}/datasets/items", {"definition": definition, "limit": 2}).json
+    some = api.person.post(f"{PLACE}/datasets/items", {"definition": definition, "limit": 2}).json
     assert ([each["name"] for each in some["items"]], some["count"]) == (["1.csv", "2.csv"], 3)
 
 
-def test_datasets(router: ApiServer) -> None:
-    person = router.person
+def test_datasets(api: ApiServer) -> None:
+    person = api.person
     person.put(f"{FILES}/d/1.csv", b"a")
     definition = {"sources": [{"datastore": "workspaceblobstore", "path": "d/*.csv"}, {"url": "http://h/x"}]}
     items = person.post(f"{PLACE}/datasets/items", {"definition": definition})
@@ -82,10 +82,10 @@ def test_datasets(router: ApiServer) -> None:
     assert person.get(f"{PLACE}/datasets/my%20birds").error["code"] == "data_not_found"
 
 
-def test_a_run_declares_what_its_script_asks_for(router: ApiServer) -> None:
-    router.person.put(f"{FILES}/d/1.csv", b"a")
-    run = submit(router.context)
-    own, place = router.run_client(run.id), f"/api/runs/{run.id}/datasets"
+def test_a_run_declares_what_its_script_asks_for(api: ApiServer) -> None:
+    api.person.put(f"{FILES}/d/1.csv", b"a")
+    run = submit(api.context)
+    own, place = api.run_client(run.id), f"/api/runs/{run.id}/datasets"
     read = {"sources": [{"datastore": "workspaceblobstore", "path": "d"}]}
     assert own.post(f"{PLACE}/datasets/items", {"definition": read}).error["code"] == "forbidden"
     use = own.post(place, {"direction": "input", "definition": read}).json
@@ -97,5 +97,5 @@ def test_a_run_declares_what_its_script_asks_for(router: ApiServer) -> None:
     assert own.put(f"{FILES}/made/x", b"1").json == {"size": 1}
     assert [each["name"] for each in own.get(place).json["uses"]] == ["workspaceblobstore/d", "workspaceblobstore/made"]
     assert own.post(place, {"direction": "sideways", "definition": read}).error["code"] == "invalid_input"
-    other = submit(router.context)
-    assert router.run_client(other.id).post(place, {"direction": "input", "definition": read}).status == 403
+    other = submit(api.context)
+    assert api.run_client(other.id).post(place, {"direction": "input", "definition": read}).status == 403

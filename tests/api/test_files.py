@@ -21,9 +21,9 @@ from roost.services.signals import run_topic
 LOG = "user_logs/std_log.txt"
 
 
-def _put(router: ApiServer, data: bytes) -> str:
+def _put(api: ApiServer, data: bytes) -> str:
     name = hash_bytes(data)
-    assert router.person.put(f"/api/blobs/{name}", data).json == {"size": len(data)}
+    assert api.person.put(f"/api/blobs/{name}", data).json == {"size": len(data)}
     return name
 
 
@@ -34,51 +34,51 @@ def _until(true: Callable[[], bool]) -> None:
         threading.Event().wait(0.005)
 
 
-def _wait_for_listener(router: ApiServer, run_id: str) -> None:
-    _until(lambda: router.context.signals.waiting(run_topic(run_id)) > 0)
+def _wait_for_listener(api: ApiServer, run_id: str) -> None:
+    _until(lambda: api.context.signals.waiting(run_topic(run_id)) > 0)
 
 
-def test_blobs_there_and_back(router: ApiServer) -> None:
+def test_blobs_there_and_back(api: ApiServer) -> None:
     data = bytes(range(256)) * 20_000  # five megabytes: several pieces on both ways
     name = hash_bytes(data)
-    assert router.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": [name]}
-    _put(router, data)
-    assert router.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": []}
-    assert router.person.get(f"/api/blobs/{name}").body == data
-    _put(router, b"")
+    assert api.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": [name]}
+    _put(api, data)
+    assert api.person.post("/api/blobs/missing", {"names": [name]}).json == {"missing": []}
+    assert api.person.get(f"/api/blobs/{name}").body == data
+    _put(api, b"")
 
 
-def test_a_blob_with_another_content_is_refused(router: ApiServer, tmp_path: Path) -> None:
+def test_a_blob_with_another_content_is_refused(api: ApiServer, tmp_path: Path) -> None:
     name = hash_bytes(b"what was meant")
-    answer = router.person.put(f"/api/blobs/{name}", b"what came")
+    answer = api.person.put(f"/api/blobs/{name}", b"what came")
     assert (answer.status, answer.error["code"]) == (400, "invalid_input")
-    assert router.person.get(f"/api/blobs/{name}").status == 404
-    assert router.person.put("/api/blobs/nothing", b"x").status == 400
+    assert api.person.get(f"/api/blobs/{name}").status == 404
+    assert api.person.put("/api/blobs/nothing", b"x").status == 400
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(router: ApiServer) -> None:
+def test_an_upload_that_breaks_off_leaves_nothing(api: ApiServer) -> None:
     data = b"x" * 3_000_000
-    name, place = hash_bytes(data), urlsplit(router.url)
+    name, place = hash_bytes(data), urlsplit(api.url)
     head = (
         f"PUT /api/blobs/{name} HTTP/1.1\r\nHost: {place.netloc}\r\n"
-        f"Authorization: Bearer {router.person.token}\r\nContent-Length: {len(data)}\r\n\r\n"
+        f"Authorization: Bearer {api.person.token}\r\nContent-Length: {len(data)}\r\n\r\n"
     )
-    folder = Path(router.context.facts.blob_folder)
+    folder = Path(api.context.facts.blob_folder)
     with socket.create_connection((place.hostname or "", place.port or 0), 10) as raw:
         raw.sendall(head.encode() + data[:2_000_000])
         _until(lambda: any((folder / "tmp").iterdir()))
     _until(lambda: not any((folder / "tmp").iterdir()))
-    assert router.person.get(f"/api/blobs/{name}").status == 404
+    assert api.person.get(f"/api/blobs/{name}").status == 404
 
 
-def test_batches(router: ApiServer) -> None:
+def test_batches(api: ApiServer) -> None:
     contents = [b"a", b"", b"c" * 5000]
     body = b"".join(bytes.fromhex(hash_bytes(c)) + struct.pack("<I", len(c)) + c for c in contents)
-    assert router.person.post("/api/blobs/batch", body).json == {"count": 3}
+    assert api.person.post("/api/blobs/batch", body).json == {"count": 3}
     names = [hash_bytes(content) for content in contents]
-    assert router.person.post("/api/blobs/fetch", {"names": names}).body == body
-    assert router.person.post("/api/blobs/fetch", {"names": ["ab" * 32]}).error["code"] == "not_found"
-    assert router.person.post("/api/blobs/batch", body[:-1]).error["code"] == "invalid_input"
+    assert api.person.post("/api/blobs/fetch", {"names": names}).body == body
+    assert api.person.post("/api/blobs/fetch", {"names": ["ab" * 32]}).error["code"] == "not_found"
+    assert api.person.post("/api/blobs/batch", body[:-1]).error["code"] == "invalid_input"
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_batches(router: ApiServer) -> None:
         ("bytes=10-", 416, None, "bytes */10"),
     ],
 )
-def test_ranges(router: ApiServer, asked: str, status: int, body: bytes | None, content_range: str | None) -> None:
-    name = _put(router, b"0123456789")
-    answer = router.person.get(f"/api/blobs/{name}", headers={"Range": asked})
+def test_ranges(api: ApiServer, asked: str, status: int, body: bytes | None, content_range: str | None) -> None:
+    name = _put(api, b"0123456789")
+    answer = api.person.get(f"/api/blobs/{name}", headers={"Range": asked})
     assert (answer.status, answer.headers.get("content-range")) == (status, content_range)
     if body is None:
         assert answer.error["code"]
@@ -105,10 +105,10 @@ def test_ranges(router: ApiServer, asked: str, status: int, body: bytes | None, 
         assert answer.body == body
 
 
-def test_a_run_and_its_files(router: ApiServer) -> None:
-    run = submit(router.context)
-    own = router.run_client(run.id)
-    name = _put(router, b"a model")
+def test_a_run_and_its_files(api: ApiServer) -> None:
+    run = submit(api.context)
+    own = api.run_client(run.id)
+    name = _put(api, b"a model")
     odd = "outputs/50% #1 ünïcode & more?.txt"
     files = [{"path": path, "blob": name, "size": 7, "modified_at": 1.5} for path in ("outputs/model.pt", odd)]
     assert own.put(f"/api/runs/{run.id}/files", {"files": files}).json == {"count": 2}
@@ -142,9 +142,9 @@ def test_a_run_and_its_files(router: ApiServer) -> None:
         "C:%5cwindows",
     ],
 )
-def test_no_name_leads_outside(router: ApiServer, path: str) -> None:
-    run = submit(router.context)
-    secret = Path(router.context.facts.home) / "token"
+def test_no_name_leads_outside(api: ApiServer, path: str) -> None:
+    run = submit(api.context)
+    secret = Path(api.context.facts.home) / "token"
     secret.write_text("the secret token")
     for method, address, body in (
         ("GET", f"/api/runs/{run.id}/files/{path}", None),
@@ -152,47 +152,47 @@ def test_no_name_leads_outside(router: ApiServer, path: str) -> None:
         ("POST", f"/api/runs/{run.id}/streams/{path}?offset=0", b"x"),
         ("GET", f"/api/runs/{run.id}/files?prefix={path}", None),
     ):
-        answer = router.person.call(method, address, body)
+        answer = api.person.call(method, address, body)
         assert answer.status < 500
         assert b"the secret" not in answer.body
     assert secret.read_text() == "the secret token"
 
 
-def test_streams_grow_and_are_waited_for(router: ApiServer) -> None:
-    run = submit(router.context)
+def test_streams_grow_and_are_waited_for(api: ApiServer) -> None:
+    run = submit(api.context)
     path = f"/api/runs/{run.id}/streams/{LOG}"
     with ThreadPoolExecutor(2) as pool:
-        reading = pool.submit(router.person.get, f"{path}?offset=0&wait=30")
-        _wait_for_listener(router, run.id)
-        assert router.person.post(f"{path}?offset=0", b"epoch 1\n").json["offset"] == 8
+        reading = pool.submit(api.person.get, f"{path}?offset=0&wait=30")
+        _wait_for_listener(api, run.id)
+        assert api.person.post(f"{path}?offset=0", b"epoch 1\n").json["offset"] == 8
         answer = reading.result()
         assert (answer.status, answer.body) == (200, b"epoch 1\n")
         assert [answer.headers[f"roost-{key}"] for key in ("offset", "status", "sealed")] == ["8", "NotStarted", "0"]
-        reading = pool.submit(router.person.get, f"{path}?offset=8&wait=30")
-        _wait_for_listener(router, run.id)
-        runs.move(router.context, run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
+        reading = pool.submit(api.person.get, f"{path}?offset=8&wait=30")
+        _wait_for_listener(api, run.id)
+        runs.move(api.context, run.id, RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
         answer = reading.result()
         assert (answer.body, answer.headers["roost-status"]) == (b"", "Canceled")
 
 
-def test_a_stream_is_sealed_by_its_file(router: ApiServer) -> None:
-    run = submit(router.context)
-    router.person.post(f"/api/runs/{run.id}/streams/{LOG}?offset=0", b"epoch 1\n")
-    assert router.person.get(f"/api/runs/{run.id}/files/{LOG}").body == b"epoch 1\n"
-    (live,) = router.person.get(f"/api/runs/{run.id}/files").json["files"]
+def test_a_stream_is_sealed_by_its_file(api: ApiServer) -> None:
+    run = submit(api.context)
+    api.person.post(f"/api/runs/{run.id}/streams/{LOG}?offset=0", b"epoch 1\n")
+    assert api.person.get(f"/api/runs/{run.id}/files/{LOG}").body == b"epoch 1\n"
+    (live,) = api.person.get(f"/api/runs/{run.id}/files").json["files"]
     assert (live["path"], live["blob"], live["size"]) == (LOG, "", 8)
-    file = {"path": LOG, "blob": _put(router, b"epoch 1\n"), "size": 8, "modified_at": 1.0}
-    router.person.put(f"/api/runs/{run.id}/files", {"files": [file]})
-    answer = router.person.get(f"/api/runs/{run.id}/streams/azureml-logs/70_driver_log.txt?offset=6")
+    file = {"path": LOG, "blob": _put(api, b"epoch 1\n"), "size": 8, "modified_at": 1.0}
+    api.person.put(f"/api/runs/{run.id}/files", {"files": [file]})
+    answer = api.person.get(f"/api/runs/{run.id}/streams/azureml-logs/70_driver_log.txt?offset=6")
     assert (answer.body, answer.headers["roost-sealed"]) == (b"1\n", "1")
-    (sealed,) = router.person.get(f"/api/runs/{run.id}/files").json["files"]
+    (sealed,) = api.person.get(f"/api/runs/{run.id}/files").json["files"]
     assert sealed["blob"] == file["blob"]
 
 
-def test_a_piece_is_no_longer_than_asked(router: ApiServer) -> None:
-    run = submit(router.context)
+def test_a_piece_is_no_longer_than_asked(api: ApiServer) -> None:
+    run = submit(api.context)
     path = f"/api/runs/{run.id}/streams/{LOG}"
-    router.person.post(f"{path}?offset=0", b"0123456789")
-    answer = router.person.get(f"{path}?offset=2&limit=3")
+    api.person.post(f"{path}?offset=0", b"0123456789")
+    answer = api.person.get(f"{path}?offset=2&limit=3")
     assert (answer.body, answer.headers["roost-offset"]) == (b"234", "5")
-    assert router.person.post(f"{path}?offset=0&reset=1", b"anew").json["offset"] == 4
+    assert api.person.post(f"{path}?offset=0&reset=1", b"anew").json["offset"] == 4

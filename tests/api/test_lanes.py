@@ -34,49 +34,47 @@ def stuck(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> Iterato
         go_on.set()
 
 
-def test_agents_that_send_do_not_keep_people_waiting(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = submit(router.context)
-    agent = router.run_client(run.id)
+def test_agents_that_send_do_not_keep_people_waiting(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = submit(api.context)
+    agent = api.run_client(run.id)
     with ThreadPoolExecutor(60) as pool, stuck(monkeypatch, metrics, "take_in") as inside:
         for _ in range(60):
             pool.submit(agent.post, f"/api/runs/{run.id}/spools/0-1-aa?offset=0", b"x")
         for _ in range(16):
             assert inside.acquire(timeout=20)
-        assert router.person.get(f"/api/workspaces/{run.workspace}/runs?limit=50", timeout=20).status == 200
-        assert router.person.get(f"/api/runs/{run.id}", timeout=20).status == 200
-        assert router.person.post(f"/api/runs/{run.id}/cancel", timeout=20).status == 200
+        assert api.person.get(f"/api/workspaces/{run.workspace}/runs?limit=50", timeout=20).status == 200
+        assert api.person.get(f"/api/runs/{run.id}", timeout=20).status == 200
+        assert api.person.post(f"/api/runs/{run.id}/cancel", timeout=20).status == 200
 
 
-def test_reads_over_the_queue_are_refused_at_once(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_over_the_queue_are_refused_at_once(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(100) as pool, stuck(monkeypatch, workspaces, "listing") as inside:
-        asked: list[Future[Answer]] = [pool.submit(router.person.get, "/api/workspaces") for _ in range(100)]
+        asked: list[Future[Answer]] = [pool.submit(api.person.get, "/api/workspaces") for _ in range(100)]
         for _ in range(8):
             assert inside.acquire(timeout=20)
         done = next(each.result() for each in as_completed(asked, timeout=30) if each.result().status == 503)
-        assert router.stranger.get("/api/health", timeout=20).status == 200
-        assert router.person.put("/api/workspaces/team-a", timeout=20).status == 200, (
-            "changes have a queue of their own"
-        )
+        assert api.stranger.get("/api/health", timeout=20).status == 200
+        assert api.person.put("/api/workspaces/team-a", timeout=20).status == 200, "changes have a queue of their own"
     assert done.headers["retry-after"] == "1"
     assert (done.error["code"], "64 reads wait already" in done.error["message"]) == ("busy", True)
     with pytest.raises(Busy):
         raise_for(done.status, done.json)
 
 
-def test_an_agent_is_present_while_its_heartbeat_waits_and_no_longer(router: ApiServer) -> None:
-    run = submit(router.context)
+def test_an_agent_is_present_while_its_heartbeat_waits_and_no_longer(api: ApiServer) -> None:
+    run = submit(api.context)
     for status in (RunStatus.QUEUED, RunStatus.PROVISIONING):
-        runs.move(router.context, run.id, status, Reason.NONE, "")
-    agent = router.run_client(run.id)
+        runs.move(api.context, run.id, status, Reason.NONE, "")
+    agent = api.run_client(run.id)
     revision = agent.post(f"/api/runs/{run.id}/heartbeat").json["revision"]
-    place = urlsplit(router.url)
+    place = urlsplit(api.url)
     with socket.create_connection((str(place.hostname), place.port or 0)) as connection:
         connection.sendall(
             f"POST /api/runs/{run.id}/heartbeat?after={revision}&wait=30 HTTP/1.1\r\nHost: {place.netloc}\r\n"
             f"Authorization: Bearer {agent.token}\r\nContent-Length: 0\r\n\r\n".encode()
         )
-        _await(lambda: router.context.present.has(run.id))
-    _await(lambda: not router.context.present.has(run.id))
+        _await(lambda: api.context.present.has(run.id))
+    _await(lambda: not api.context.present.has(run.id))
 
 
 def _await(ready: Callable[[], bool]) -> None:

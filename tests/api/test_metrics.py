@@ -16,9 +16,9 @@ def _spool(*values: float) -> bytes:
     return records.header(space="user") + records.name(1, "loss") + b"".join(points)
 
 
-def test_in_once_and_back(router: ApiServer) -> None:
-    run = submit(router.context)
-    own, spool = router.run_client(run.id), _spool(1.0, 0.5, 0.25)
+def test_in_once_and_back(api: ApiServer) -> None:
+    run = submit(api.context)
+    own, spool = api.run_client(run.id), _spool(1.0, 0.5, 0.25)
     path = f"/api/runs/{run.id}/spools/node0-1-abc"
     for _ in range(2):
         taken = own.post(f"{path}?offset=0", spool).json
@@ -38,24 +38,24 @@ def test_in_once_and_back(router: ApiServer) -> None:
     }
 
 
-def test_numbers_that_json_has_no_word_for(router: ApiServer) -> None:
-    run = submit(router.context)
+def test_numbers_that_json_has_no_word_for(api: ApiServer) -> None:
+    run = submit(api.context)
     spool = _spool(math.nan, math.inf, -math.inf, 1.0) + records.name(2, "table")
     spool += records.obj(2, records.NO_STEP, 1.0, "row", {"a": math.nan})
-    router.person.post(f"/api/runs/{run.id}/spools/s?offset=0", spool)
-    found = router.person.get(f"/api/runs/{run.id}/metrics").json["metrics"]
+    api.person.post(f"/api/runs/{run.id}/spools/s?offset=0", spool)
+    found = api.person.get(f"/api/runs/{run.id}/metrics").json["metrics"]
     assert found["loss"] == [{"float": "NaN"}, {"float": "Infinity"}, {"float": "-Infinity"}, 1.0]
     assert found["table"] == {"a": {"float": "NaN"}}
-    assert router.person.get(f"/api/runs/{run.id}/metrics/summary").status == 200
-    assert router.person.get(f"/api/runs/{run.id}/metrics/points?name=loss").json["values"] == [None, None, None, 1.0]
+    assert api.person.get(f"/api/runs/{run.id}/metrics/summary").status == 200
+    assert api.person.get(f"/api/runs/{run.id}/metrics/points?name=loss").json["values"] == [None, None, None, 1.0]
 
 
-def test_odd_requests(router: ApiServer) -> None:
-    run = submit(router.context)
+def test_odd_requests(api: ApiServer) -> None:
+    run = submit(api.context)
     for query in ("", "?offset=-1", "?offset=x"):
-        answer = router.person.post(f"/api/runs/{run.id}/spools/s{query}", b"")
+        answer = api.person.post(f"/api/runs/{run.id}/spools/s{query}", b"")
         assert (answer.status, answer.error["code"]) == (400, "invalid_input")
         assert "offset" in answer.error["message"]
-    assert router.person.post(f"/api/runs/{run.id}/spools/..%2f..%2fs?offset=0", b"").status in (400, 404)
-    assert router.person.get(f"/api/runs/{run.id}/metrics/points?name=a&buckets=0").status == 400
-    assert router.person.get(f"/api/runs/{run.id}/metrics/summary?space=outer").status == 400
+    assert api.person.post(f"/api/runs/{run.id}/spools/..%2f..%2fs?offset=0", b"").status in (400, 404)
+    assert api.person.get(f"/api/runs/{run.id}/metrics/points?name=a&buckets=0").status == 400
+    assert api.person.get(f"/api/runs/{run.id}/metrics/summary?space=outer").status == 400

@@ -7,18 +7,18 @@ from tests.shared.contexts import submit
 MODELS = "/api/workspaces/vision/models"
 
 
-def put(router: ApiServer, text: str) -> str:
+def put(api: ApiServer, text: str) -> str:
     """A model of one file, put; its manifest."""
     name = blake3(text.encode()).hexdigest()
     manifest = f"f\t644\t{len(text)}\t{name}\tm.txt\n".encode()
-    router.person.put(f"/api/blobs/{name}", text.encode())
-    router.person.put(f"/api/blobs/{blake3(manifest).hexdigest()}", manifest)
+    api.person.put(f"/api/blobs/{name}", text.encode())
+    api.person.put(f"/api/blobs/{blake3(manifest).hexdigest()}", manifest)
     return blake3(manifest).hexdigest()
 
 
-def test_there_and_back(router: ApiServer) -> None:
-    person = router.person
-    new = {"name": "my.net-1", "key": "a" * 32, "manifest": put(router, "one"), "tags": {"k": "v"}}
+def test_there_and_back(api: ApiServer) -> None:
+    person = api.person
+    new = {"name": "my.net-1", "key": "a" * 32, "manifest": put(api, "one"), "tags": {"k": "v"}}
     made = person.post(MODELS, new)
     assert (made.status, made.json["version"], made.json["path"], made.json["size"]) == (201, 1, "m.txt", 3)
     again = person.post(MODELS, new)
@@ -36,9 +36,9 @@ def test_there_and_back(router: ApiServer) -> None:
     assert person.get(f"{MODELS}/my.net-1?version=1").error["code"] == "model_not_found"
 
 
-def test_what_is_refused(router: ApiServer) -> None:
-    person = router.person
-    good = {"name": "net", "key": "c" * 32, "manifest": put(router, "one")}
+def test_what_is_refused(api: ApiServer) -> None:
+    person = api.person
+    good = {"name": "net", "key": "c" * 32, "manifest": put(api, "one")}
     for change in (
         {"name": "../net"},
         {"name": "a/b"},
@@ -47,7 +47,7 @@ def test_what_is_refused(router: ApiServer) -> None:
         {"key": "../../x"},
         {"manifest": "00" * 32},
         {"manifest": "../x"},
-        {"manifest": put(router, "one")[:-1] + "g"},
+        {"manifest": put(api, "one")[:-1] + "g"},
         {"run_path": "outputs"},
         {"tags": {"k": None}},
         {"datasets": [["a"]]},
@@ -67,18 +67,18 @@ def test_what_is_refused(router: ApiServer) -> None:
     assert person.get("/api/workspaces/none-such/models").error["code"] == "not_found"
 
 
-def test_a_runs_token(router: ApiServer) -> None:
-    run, other = submit(router.context).id, submit(router.context).id
-    token = router.run_client(run)
-    manifest = put(router, "two")
+def test_a_runs_token(api: ApiServer) -> None:
+    run, other = submit(api.context).id, submit(api.context).id
+    token = api.run_client(run)
+    manifest = put(api, "two")
     made = token.post(MODELS, {"name": "jobs", "key": "d" * 32, "manifest": manifest})
     assert (made.json["run_id"], made.json["experiment"]) == (run, "train")
     assert token.call("PATCH", f"{MODELS}/jobs/1", {"tags": {"a": "1"}}).status == 200
     assert token.call("DELETE", f"{MODELS}/jobs/1").error["code"] == "forbidden"
-    assert router.run_client(other).call("PATCH", f"{MODELS}/jobs/1", {}).error["code"] == "forbidden"
+    assert api.run_client(other).call("PATCH", f"{MODELS}/jobs/1", {}).error["code"] == "forbidden"
     stolen = {"name": "jobs", "key": "e" * 32, "run_id": other, "run_path": "outputs"}
     assert token.post(MODELS, stolen).error["code"] == "forbidden"
-    assert router.run_client(other).get(f"{MODELS}/jobs").status == 200
+    assert api.run_client(other).get(f"{MODELS}/jobs").status == 200
     assert token.get(f"/api/runs/{run}/models").json["registered"][0]["name"] == "jobs"
-    assert router.run_client(other).get(f"/api/runs/{other}/models").json == {"registered": [], "used": ["jobs:1"]}
+    assert api.run_client(other).get(f"/api/runs/{other}/models").json == {"registered": [], "used": ["jobs:1"]}
     assert token.get(f"/api/runs/{other}/models").error["code"] == "forbidden"

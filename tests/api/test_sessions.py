@@ -25,126 +25,126 @@ STANDS_FOR = {
 """Variables in the scripts of the pages that are more than one part of an address."""
 
 
-def code(router: ApiServer) -> str:
-    answer = router.person.post("/api/sessions")
+def code(api: ApiServer) -> str:
+    answer = api.person.post("/api/sessions")
     assert answer.status == 201
     assert answer.json["seconds"] == 60
     return str(answer.json["code"])
 
 
-def log_in(router: ApiServer, run: str = "") -> Answer:
-    return router.stranger.get(f"/login?code={code(router)}&run={run}")
+def log_in(api: ApiServer, run: str = "") -> Answer:
+    return api.stranger.get(f"/login?code={code(api)}&run={run}")
 
 
 def cookie(answer: Answer) -> dict[str, str]:
     return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
 
 
-def test_a_code_becomes_a_cookie_that_only_our_pages_send(router: ApiServer) -> None:
-    answer = log_in(router)
+def test_a_code_becomes_a_cookie_that_only_our_pages_send(api: ApiServer) -> None:
+    answer = log_in(api)
     assert (answer.status, answer.headers["location"]) == (303, "/")
     said = answer.headers["set-cookie"]
     assert re.match(r"roost_127_0_0_1_\d+=roost_[\w-]{40,};", said)
     assert {"HttpOnly", "SameSite=strict", "Path=/", "Max-Age=604800"} <= {part.strip() for part in said.split(";")}
     assert "no-store" in answer.headers["cache-control"]
-    assert router.stranger.get("/api/workspaces", headers=cookie(answer)).status == 200
+    assert api.stranger.get("/api/workspaces", headers=cookie(answer)).status == 200
 
 
-def test_a_code_works_once_and_not_as_anything_else(router: ApiServer) -> None:
-    one = code(router)
-    assert router.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {one}"}).status == 401
-    first = router.stranger.get(f"/login?code={one}")
+def test_a_code_works_once_and_not_as_anything_else(api: ApiServer) -> None:
+    one = code(api)
+    assert api.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {one}"}).status == 401
+    first = api.stranger.get(f"/login?code={one}")
     assert "set-cookie" in first.headers
-    again = router.stranger.get(f"/login?code={one}")
+    again = api.stranger.get(f"/login?code={one}")
     assert (again.status, again.headers["location"]) == (303, "/?login=expired")
     assert "set-cookie" not in again.headers
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", "person-token", "%00", "a" * 5000])
-def test_codes_that_are_none(router: ApiServer, given: str) -> None:
-    answer = router.stranger.get(f"/login?code={given}")
+def test_codes_that_are_none(api: ApiServer, given: str) -> None:
+    answer = api.stranger.get(f"/login?code={given}")
     assert (answer.headers.get("location"), "set-cookie" in answer.headers) == ("/?login=expired", False)
 
 
-def test_a_run_token_is_neither_code_nor_session(router: ApiServer) -> None:
-    run = submit(router.context)
-    token = people.mint_run_token(router.context, run.id, user="ann")
-    assert "set-cookie" not in router.stranger.get(f"/login?code={token}").headers
-    name = cookie(log_in(router))["Cookie"].partition("=")[0]
+def test_a_run_token_is_neither_code_nor_session(api: ApiServer) -> None:
+    run = submit(api.context)
+    token = people.mint_run_token(api.context, run.id, user="ann")
+    assert "set-cookie" not in api.stranger.get(f"/login?code={token}").headers
+    name = cookie(log_in(api))["Cookie"].partition("=")[0]
     for other in (token, "person-token"):
-        assert router.stranger.get("/api/workspaces", headers={"Cookie": f"{name}={other}"}).status == 401
-    assert router.run_client(run.id).post("/api/sessions").status == 403
+        assert api.stranger.get("/api/workspaces", headers={"Cookie": f"{name}={other}"}).status == 401
+    assert api.run_client(run.id).post("/api/sessions").status == 403
 
 
-def test_a_session_is_no_bearer_token(router: ApiServer) -> None:
-    session = cookie(log_in(router))["Cookie"].partition("=")[2]
-    assert router.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {session}"}).status == 401
+def test_a_session_is_no_bearer_token(api: ApiServer) -> None:
+    session = cookie(log_in(api))["Cookie"].partition("=")[2]
+    assert api.stranger.get("/api/workspaces", headers={"Authorization": f"Bearer {session}"}).status == 401
 
 
 @pytest.mark.parametrize(
     ("run", "place"),
     [("train_1_ab", "/runs/train_1_ab"), ("//evil.example", "/"), ("../api", "/"), ("a%0d%0aX:1", "/"), ("%20", "/")],
 )
-def test_where_the_link_leads(router: ApiServer, run: str, place: str) -> None:
-    answer = log_in(router, run)
+def test_where_the_link_leads(api: ApiServer, run: str, place: str) -> None:
+    answer = log_in(api, run)
     assert (answer.status, answer.headers["location"]) == (303, place)
 
 
-def test_a_change_needs_an_origin(router: ApiServer) -> None:
-    session = cookie(log_in(router))
-    run = submit(router.context)
+def test_a_change_needs_an_origin(api: ApiServer) -> None:
+    session = cookie(log_in(api))
+    run = submit(api.context)
     path = f"/api/runs/{run.id}/cancel"
-    refused = router.stranger.post(path, headers=session)
+    refused = api.stranger.post(path, headers=session)
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
     assert "Origin" in refused.error["message"]
-    assert router.stranger.post(path, headers={**session, "Origin": "http://evil.example"}).status == 403
-    assert router.stranger.get(f"/api/runs/{run.id}", headers=session).json["status"] == "NotStarted"
-    done = router.stranger.post(path, headers={**session, "Origin": router.url})
+    assert api.stranger.post(path, headers={**session, "Origin": "http://evil.example"}).status == 403
+    assert api.stranger.get(f"/api/runs/{run.id}", headers=session).json["status"] == "NotStarted"
+    done = api.stranger.post(path, headers={**session, "Origin": api.url})
     assert (done.status, done.json["status"]) == (200, "Canceled")
 
 
 @pytest.mark.parametrize(
     ("site", "status"), [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)]
 )
-def test_another_page_of_the_same_machine_gets_nothing(router: ApiServer, site: str, status: int) -> None:
-    headers = {**cookie(log_in(router)), "Sec-Fetch-Site": site}
-    assert router.stranger.get("/api/workspaces", headers=headers).status == status
+def test_another_page_of_the_same_machine_gets_nothing(api: ApiServer, site: str, status: int) -> None:
+    headers = {**cookie(log_in(api)), "Sec-Fetch-Site": site}
+    assert api.stranger.get("/api/workspaces", headers=headers).status == status
 
 
-def test_a_cookie_counts_only_where_there_is_no_token(router: ApiServer) -> None:
-    headers = {**cookie(log_in(router)), "Authorization": "Bearer wrong"}
-    assert router.stranger.get("/api/workspaces", headers=headers).status == 401
+def test_a_cookie_counts_only_where_there_is_no_token(api: ApiServer) -> None:
+    headers = {**cookie(log_in(api)), "Authorization": "Bearer wrong"}
+    assert api.stranger.get("/api/workspaces", headers=headers).status == 401
 
 
-def test_a_browser_reads_no_secrets(router: ApiServer) -> None:
-    secrets.put(router.context, ANN, "vision", {"name": "a-hidden-value"})
-    run = submit(router.context)
-    session = cookie(log_in(router))
+def test_a_browser_reads_no_secrets(api: ApiServer) -> None:
+    secrets.put(api.context, ANN, "vision", {"name": "a-hidden-value"})
+    run = submit(api.context)
+    session = cookie(log_in(api))
     for path in (f"/api/runs/{run.id}/secrets", "/api/workspaces/vision/secrets"):
-        assert router.stranger.get(path, headers=session).json["secrets"][0]["name"] == "name"
-        answer = router.stranger.get(f"{path}/values?name=name", headers=session)
+        assert api.stranger.get(path, headers=session).json["secrets"][0]["name"] == "name"
+        answer = api.stranger.get(f"{path}/values?name=name", headers=session)
         assert answer.status == 403
         assert b"a-hidden-value" not in answer.body
-    known = router.run_client(run.id).get(f"/api/runs/{run.id}/secrets/values?name=name&name=other")
+    known = api.run_client(run.id).get(f"/api/runs/{run.id}/secrets/values?name=name&name=other")
     assert (known.json, known.headers["cache-control"]) == (
         {"secrets": {"name": "a-hidden-value", "other": None}},
         "no-store",
     )
-    assert router.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
+    assert api.run_client(run.id).get("/api/workspaces/vision/secrets/values?name=name").status == 403
 
 
-def test_a_session_does_what_the_table_says_and_nothing_else(router: ApiServer) -> None:
+def test_a_session_does_what_the_table_says_and_nothing_else(api: ApiServer) -> None:
     """Every route of the server, asked with a session and the right Origin."""
-    headers = signed_in(router)
-    run = submit(router.context)
+    headers = signed_in(api)
+    run = submit(api.context)
     for (method, path), row in ROUTES.items():
-        answer = router.stranger.call(method, address(path, run.id), headers=headers)
+        answer = api.stranger.call(method, address(path, run.id), headers=headers)
         if row.roles & {"anyone", "browser"}:
             assert answer.status not in (401, 403), (method, path)
         else:
             assert (answer.status, answer.error["code"]) == (403, "forbidden"), (method, path)
             assert "A browser's session may not" in answer.error["message"], (method, path)
-    assert not router.server.should_exit
+    assert not api.server.should_exit
 
 
 def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() -> None:
@@ -158,14 +158,14 @@ def test_a_session_starts_no_code_and_gets_nothing_that_is_more_than_itself() ->
     assert [path for _, path in FOR_PAGES if path.rpartition("/")[2] in closed] == []
 
 
-def test_a_session_cannot_submit_a_run_that_prints_the_token(router: ApiServer) -> None:
-    headers = {**cookie(log_in(router)), "Origin": router.url}
-    wanted = codec.encode(submission(router.context))
-    for path in ("/api/workspaces/vision/runs", f"/api/runs/{submit(router.context).id}/children"):
-        assert router.stranger.post(path, wanted, headers=headers).status == 403
+def test_a_session_cannot_submit_a_run_that_prints_the_token(api: ApiServer) -> None:
+    headers = {**cookie(log_in(api)), "Origin": api.url}
+    wanted = codec.encode(submission(api.context))
+    for path in ("/api/workspaces/vision/runs", f"/api/runs/{submit(api.context).id}/children"):
+        assert api.stranger.post(path, wanted, headers=headers).status == 403
     settings = {"kind": "folder", "settings": {"path": "/tmp"}}
-    assert router.stranger.put("/api/workspaces/vision/datastores/x", settings, headers=headers).status == 403
-    assert router.person.post("/api/workspaces/vision/runs", wanted).status == 201
+    assert api.stranger.put("/api/workspaces/vision/datastores/x", settings, headers=headers).status == 403
+    assert api.person.post("/api/workspaces/vision/runs", wanted).status == 201
 
 
 def test_pages_ask_for_nothing_that_a_session_may_not_have() -> None:
@@ -186,25 +186,25 @@ def test_pages_ask_for_nothing_that_a_session_may_not_have() -> None:
 
 
 def test_codes_last_a_minute_and_sessions_a_week(tmp_path: Path) -> None:
-    with served(tmp_path) as router:
-        clock = router.context.clock
+    with served(tmp_path) as api:
+        clock = api.context.clock
         assert isinstance(clock, Clock)
-        late = code(router)
+        late = code(api)
         clock.pass_by(61)
-        assert router.stranger.get(f"/login?code={late}").headers["location"] == "/?login=expired"
-        session = cookie(log_in(router))
+        assert api.stranger.get(f"/login?code={late}").headers["location"] == "/?login=expired"
+        session = cookie(log_in(api))
         clock.pass_by(people.SESSION_SECONDS - 1)
-        assert router.stranger.get("/api/workspaces", headers=session).status == 200
+        assert api.stranger.get("/api/workspaces", headers=session).status == 200
         clock.pass_by(2)
-        assert router.stranger.get("/api/workspaces", headers=session).status == 401
-        code(router)
+        assert api.stranger.get("/api/workspaces", headers=session).status == 401
+        code(api)
         kept = people.digest(session["Cookie"].partition("=")[2])
-        assert router.context.store.people.find_token(kept) is None
+        assert api.context.store.people.find_token(kept) is None
 
 
-def test_only_digests_are_stored(router: ApiServer) -> None:
-    one = code(router)
-    found = router.context.store.people.find_token(people.digest(one))
+def test_only_digests_are_stored(api: ApiServer) -> None:
+    one = code(api)
+    found = api.context.store.people.find_token(people.digest(one))
     assert found is not None
     assert (found.kind, found.user) == (TokenKind.CODE, "ann")
     assert one not in repr(found)

@@ -15,59 +15,59 @@ from roost.domain.runs import Reason, RunStatus
 from roost.services import files, runs
 
 
-def ended(router: ApiServer) -> str:
-    run = submit(router.context)
-    runs.move(router.context, run.id, RunStatus.FAILED, Reason.NONE, "")
+def ended(api: ApiServer) -> str:
+    run = submit(api.context)
+    runs.move(api.context, run.id, RunStatus.FAILED, Reason.NONE, "")
     return run.id
 
 
-def test_a_run_is_deleted_once_it_has_ended(router: ApiServer) -> None:
-    run = submit(router.context)
-    refused = router.person.call("DELETE", f"/api/runs/{run.id}")
+def test_a_run_is_deleted_once_it_has_ended(api: ApiServer) -> None:
+    run = submit(api.context)
+    refused = api.person.call("DELETE", f"/api/runs/{run.id}")
     assert (refused.status, refused.error["code"]) == (409, "conflict")
     assert "roost run cancel" in refused.error["hint"]
-    runs.move(router.context, run.id, RunStatus.FAILED, Reason.NONE, "")
+    runs.move(api.context, run.id, RunStatus.FAILED, Reason.NONE, "")
     for deleted in ([run.id], []):  # a repeated call finds its work done
-        assert router.person.call("DELETE", f"/api/runs/{run.id}").json == {"deleted": deleted}
-    assert router.person.get(f"/api/runs/{run.id}").status == 404
-    assert router.person.call("DELETE", "/api/runs/..").status in (400, 404)
+        assert api.person.call("DELETE", f"/api/runs/{run.id}").json == {"deleted": deleted}
+    assert api.person.get(f"/api/runs/{run.id}").status == 404
+    assert api.person.call("DELETE", "/api/runs/..").status in (400, 404)
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
     [("DELETE", "/api/runs/{run}"), ("GET", "/api/usage"), ("POST", "/api/sweep"), ("GET", "/api/backup")],
 )
-def test_a_run_may_not(router: ApiServer, method: str, path: str) -> None:
-    run_id = ended(router)
-    assert router.run_client(run_id).call(method, path.format(run=run_id)).status == 403
-    assert router.stranger.call(method, path.format(run=run_id)).status == 401
+def test_a_run_may_not(api: ApiServer, method: str, path: str) -> None:
+    run_id = ended(api)
+    assert api.run_client(run_id).call(method, path.format(run=run_id)).status == 403
+    assert api.stranger.call(method, path.format(run=run_id)).status == 401
 
 
-def test_usage_and_sweep(router: ApiServer) -> None:
-    run_id = ended(router)
-    blob = router.context.blobs.put(b"z" * 5000)
-    files.put(router.context, ANN, run_id, [RunFile(path="outputs/a", blob=blob, size=0, modified_at=1.0)])
-    place = Path(router.context.facts.blob_folder) / blob[:2] / blob
+def test_usage_and_sweep(api: ApiServer) -> None:
+    run_id = ended(api)
+    blob = api.context.blobs.put(b"z" * 5000)
+    files.put(api.context, ANN, run_id, [RunFile(path="outputs/a", blob=blob, size=0, modified_at=1.0)])
+    place = Path(api.context.facts.blob_folder) / blob[:2] / blob
     os.utime(place, (time.time() - 90_000_000,) * 2)  # the context's clock stands still, far ahead
-    before = router.person.get("/api/usage").json
+    before = api.person.get("/api/usage").json
     assert before["file_bytes"] >= 5000
     assert before["disk_bytes"] > 0
-    would = router.person.post("/api/sweep", {"dry_run": True, "without": [run_id]}).json
+    would = api.person.post("/api/sweep", {"dry_run": True, "without": [run_id]}).json
     assert would["bytes"] >= 5000
-    router.person.call("DELETE", f"/api/runs/{run_id}")
+    api.person.call("DELETE", f"/api/runs/{run_id}")
     assert place.exists()
-    assert router.person.post("/api/sweep").json["bytes"] >= 5000
+    assert api.person.post("/api/sweep").json["bytes"] >= 5000
     assert not place.exists()
 
 
-def test_a_back_up_is_streamed(router: ApiServer) -> None:
-    ended(router)
-    answer = router.person.get("/api/backup")
+def test_a_back_up_is_streamed(api: ApiServer) -> None:
+    ended(api)
+    answer = api.person.get("/api/backup")
     assert answer.status == 200
     assert int(answer.headers["content-length"]) == len(answer.body)
     with tarfile.open(fileobj=BytesIO(answer.body)) as archive:
         names = archive.getnames()
     assert names[:2] == ["backup.json", "roost.db"]
     assert any(name.startswith("blobs/") for name in names)
-    with router.context.upkeep.taken(patience=20):  # given back once the last piece is out
+    with api.context.upkeep.taken(patience=20):  # given back once the last piece is out
         pass

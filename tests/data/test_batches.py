@@ -1,4 +1,4 @@
-"""Small files of the control plane's own datastores, fetched through the router as it is served: many to a request."""
+"""Small files of the control plane's own datastores, fetched through the api as it is served: many to a request."""
 
 import json
 import os
@@ -33,13 +33,13 @@ FILES = "/api/workspaces/vision/datastores/workspaceblobstore/files"
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[ApiServer]:
-    with served(tmp_path / "router") as made:
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    with served(tmp_path / "api") as made:
         yield made
 
 
 @pytest.fixture
-def asked(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How files were asked for: "many" or the path of one."""
     seen: list[str] = []
     many, one = stored_files.read_batch, stored_files.head
@@ -48,18 +48,18 @@ def asked(router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def put(router: ApiServer, files: dict[str, bytes]) -> None:
+def put(api: ApiServer, files: dict[str, bytes]) -> None:
     body = b"".join(batches.named(path, data) for path, data in files.items())
-    assert router.person.put(f"{FILES}?overwrite=true", body).status == 200
+    assert api.person.put(f"{FILES}?overwrite=true", body).status == 200
 
 
-def listed(router: ApiServer, path: str = "") -> list[Item]:
-    found = router.person.get(f"{FILES.removesuffix('/files')}/items?path={path}").json["items"]
+def listed(api: ApiServer, path: str = "") -> list[Item]:
+    found = api.person.get(f"{FILES.removesuffix('/files')}/items?path={path}").json["items"]
     return [codec.decode(Item, each) for each in found]
 
 
-def fetched(router: ApiServer, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
-    paths = fetch(items, cache, locate=lambda: Endpoint(router.url, token))
+def fetched(api: ApiServer, items: list[Item], cache: Cache, token: str = PERSON) -> dict[str, bytes]:
+    paths = fetch(items, cache, locate=lambda: Endpoint(api.url, token))
     return {item.name: path.read_bytes() for item, path in zip(items, paths, strict=True)}
 
 
@@ -67,12 +67,12 @@ def some(count: int) -> dict[str, bytes]:
     return {f"d/{number % 7}/ä {number}.bin": os.urandom(number * 10) for number in range(count)}
 
 
-def test_many_come_in_few_requests(router: ApiServer, asked: list[str], tmp_path: Path) -> None:
+def test_many_come_in_few_requests(api: ApiServer, asked: list[str], tmp_path: Path) -> None:
     files = {**some(300), "large": os.urandom(blocks.BLOCK + 1)}
-    put(router, files)
+    put(api, files)
     cache = Cache(tmp_path)
-    items = listed(router)
-    assert fetched(router, items, cache) == files
+    items = listed(api)
+    assert fetched(api, items, cache) == files
     assert asked.count("many") == 5
     assert set(asked) == {"many", "large", "d/0/ä 0.bin"}, "a large one and an empty one are asked for alone"
     times = {item.name: item.modified_at or 0 for item in items}
@@ -80,14 +80,14 @@ def test_many_come_in_few_requests(router: ApiServer, asked: list[str], tmp_path
         kept = os.stat(cache.where(cache.key(item)))
         assert not kept.st_mode & 0o222 and abs(kept.st_mtime - times[item.name]) < 1
     asked.clear()
-    assert fetched(router, items, Cache(tmp_path)) == files
+    assert fetched(api, items, Cache(tmp_path)) == files
     assert asked == []
     assert not [path for path in cache.root.rglob("*") if path.suffix in (blocks.DATA, blocks.MAP)]
 
 
-def test_a_parcel_is_small_and_of_one_datastore(router: ApiServer) -> None:
-    put(router, {f"{number:03}": bytes(100_000) for number in range(100)})
-    items = listed(router)
+def test_a_parcel_is_small_and_of_one_datastore(api: ApiServer) -> None:
+    put(api, {f"{number:03}": bytes(100_000) for number in range(100)})
+    items = listed(api)
     others = [
         Item(name=f"other/{each.name}", url=each.url.replace("workspaceblobstore", "other"), size=each.size)
         for each in items
@@ -103,35 +103,35 @@ def test_a_parcel_is_small_and_of_one_datastore(router: ApiServer) -> None:
     assert [len(files) for _, files in packed((each, each.name) for each in twice)] == [1, 1]
 
 
-def test_what_changed_or_went_since_it_was_listed(router: ApiServer, tmp_path: Path) -> None:
-    put(router, some(20))
-    items = listed(router)
-    put(router, {items[3].name: b"another"})
+def test_what_changed_or_went_since_it_was_listed(api: ApiServer, tmp_path: Path) -> None:
+    put(api, some(20))
+    items = listed(api)
+    put(api, {items[3].name: b"another"})
     with pytest.raises(Conflict, match=r"File 'd/.* of datastore 'workspaceblobstore' has changed since it was listed"):
-        fetched(router, items, Cache(tmp_path / "one"))
+        fetched(api, items, Cache(tmp_path / "one"))
     others = [item for item in items if item is not items[3]]
-    (Path(router.context.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
+    (Path(api.context.facts.home) / "data/vision/workspaceblobstore" / items[5].name).unlink()
     with pytest.raises(NotFound, match=r"File 'd/.* of datastore 'workspaceblobstore' was removed after it was listed"):
-        fetched(router, others, Cache(tmp_path / "two"))
+        fetched(api, others, Cache(tmp_path / "two"))
 
 
-def test_a_run_gets_no_further_than_it_declared(router: ApiServer, tmp_path: Path) -> None:
-    put(router, some(20))
+def test_a_run_gets_no_further_than_it_declared(api: ApiServer, tmp_path: Path) -> None:
+    put(api, some(20))
     source = Source(datastore="workspaceblobstore", path="d/3/**")
     declared = Input(name="in", definition=Definition(sources=(source,)))
-    run = submit(router.context, inputs=(declared,))
-    token = people.mint_run_token(router.context, run.id, user="ann")
-    mine = listed(router, "d/3/**")
-    assert len(fetched(router, mine, Cache(tmp_path / "mine"), token)) == 3
+    run = submit(api.context, inputs=(declared,))
+    token = people.mint_run_token(api.context, run.id, user="ann")
+    mine = listed(api, "d/3/**")
+    assert len(fetched(api, mine, Cache(tmp_path / "mine"), token)) == 3
     with pytest.raises(Forbidden, match=r"did not declare 'd/.*\n.*Give it to the run"):
-        fetched(router, listed(router), Cache(tmp_path / "all"), token)
-    whole = {"files": dict.fromkeys([item.name for item in listed(router)], "")}
-    refused = router.run_client(run.id).post(FILES, whole)
+        fetched(api, listed(api), Cache(tmp_path / "all"), token)
+    whole = {"files": dict.fromkeys([item.name for item in listed(api)], "")}
+    refused = api.run_client(run.id).post(FILES, whole)
     assert (refused.status, refused.error["code"]) == (403, "forbidden")
 
 
-def test_the_control_planes_own_words_are_passed_on(router: ApiServer, tmp_path: Path) -> None:
-    put(router, some(3))
+def test_the_control_planes_own_words_are_passed_on(api: ApiServer, tmp_path: Path) -> None:
+    put(api, some(3))
 
     def far(*_: object) -> bytes:
         raise Unavailable("Container 'data' of account 'acc' cannot be reached.")
@@ -142,18 +142,18 @@ def test_the_control_planes_own_words_are_passed_on(router: ApiServer, tmp_path:
         with pytest.raises(
             Unavailable, match=r"File 'd/.* cannot be read: Container 'data' of account 'acc' cannot be"
         ):
-            fetch(listed(router), Cache(tmp_path), locate=lambda: Endpoint(router.url, PERSON), web=Web(pause=0.01))
+            fetch(listed(api), Cache(tmp_path), locate=lambda: Endpoint(api.url, PERSON), web=Web(pause=0.01))
 
 
-def test_two_at_once(router: ApiServer, asked: list[str], tmp_path: Path) -> None:
+def test_two_at_once(api: ApiServer, asked: list[str], tmp_path: Path) -> None:
     files = some(400)
-    put(router, files)
-    items = listed(router)
+    put(api, files)
+    items = listed(api)
     together = threading.Barrier(3)
 
     def one(_: int) -> dict[str, bytes]:
         together.wait()
-        return fetched(router, items, Cache(tmp_path))
+        return fetched(api, items, Cache(tmp_path))
 
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(one, range(3))) == [files] * 3
@@ -162,30 +162,30 @@ def test_two_at_once(router: ApiServer, asked: list[str], tmp_path: Path) -> Non
     )
 
 
-def test_names_that_look_like_a_route(router: ApiServer, asked: list[str], tmp_path: Path) -> None:
+def test_names_that_look_like_a_route(api: ApiServer, asked: list[str], tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     spec = {"kind": "folder", "settings": {"path": str(tmp_path / "store")}}
-    assert router.person.put("/api/workspaces/vision/datastores/files", spec).status == 200
+    assert api.person.put("/api/workspaces/vision/datastores/files", spec).status == 200
     names = ["files/files/x", "100%25.txt", "a?b", "c#d", "e f", "%2e%2e", "[1]"]
     for name in names:
         (tmp_path / "store" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "store" / name).write_text(name)
-    found = router.person.get("/api/workspaces/vision/datastores/files/items").json["items"]
+    found = api.person.get("/api/workspaces/vision/datastores/files/items").json["items"]
     items = [codec.decode(Item, each) for each in found]
-    assert fetched(router, items, Cache(tmp_path)) == {name: name.encode() for name in names}
+    assert fetched(api, items, Cache(tmp_path)) == {name: name.encode() for name in names}
     assert asked == ["many"]
 
 
-def test_what_a_killed_process_left_is_taken_up(router: ApiServer, tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_taken_up(api: ApiServer, tmp_path: Path) -> None:
     files = some(30)
-    put(router, files)
+    put(api, files)
     cache = Cache(tmp_path)
-    items = listed(router)
+    items = listed(api)
     for item in items[::3]:
         part = Path(cache.where(cache.key(item)) + blocks.DATA)
         part.parent.mkdir(parents=True, exist_ok=True)
         part.write_bytes(b"half")
-    assert fetched(router, items, cache) == files
+    assert fetched(api, items, cache) == files
 
 
 FEW = """
@@ -204,21 +204,21 @@ fetch(items, Cache(Path(folder)), locate=lambda: Endpoint(url, token))
 """
 
 
-def test_few_files_may_be_open(router: ApiServer, tmp_path: Path) -> None:
+def test_few_files_may_be_open(api: ApiServer, tmp_path: Path) -> None:
     files = some(300)
-    put(router, files)
-    items = listed(router)
+    put(api, files)
+    items = listed(api)
     told = json.dumps([codec.encode(item) for item in items])
-    argv = [sys.executable, "-c", FEW, router.url, PERSON, str(tmp_path)]
+    argv = [sys.executable, "-c", FEW, api.url, PERSON, str(tmp_path)]
     subprocess.run(argv, input=told, text=True, check=True, timeout=60)
     cache = Cache(tmp_path)
     assert cache.has_all([cache.key(item) for item in items])
-    assert fetched(router, items, cache) == files
+    assert fetched(api, items, cache) == files
 
 
-def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(router: ApiServer, tmp_path: Path) -> None:
-    put(router, some(30))
-    items = listed(router)
+def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(api: ApiServer, tmp_path: Path) -> None:
+    put(api, some(30))
+    items = listed(api)
     asked, go_on = threading.Event(), threading.Event()
 
     def slow(*_: object) -> bytes:
@@ -233,7 +233,7 @@ def test_nobody_waits_for_a_parcel_that_nobody_wants_any_more(router: ApiServer,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored_files, "read_batch", slow)
         with pytest.raises(KeyboardInterrupt):
-            fetch(items, Cache(tmp_path), locate=lambda: Endpoint(router.url, PERSON), meanwhile=leave)
+            fetch(items, Cache(tmp_path), locate=lambda: Endpoint(api.url, PERSON), meanwhile=leave)
         assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("roost-fetch")]
         go_on.set()
 

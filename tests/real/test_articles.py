@@ -40,11 +40,11 @@ def cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def router(home: Path, tmp_path: Path) -> Path:
+def desk(home: Path, tmp_path: Path) -> Path:
     """Where the reader sits: the workspace's file and the scripts beside the notebook."""
     python("3.6")
     skips.needs("mpi")
-    folder = tmp_path / "router"
+    folder = tmp_path / "desk"
     folder.mkdir()
     for place in SCRIPTS:
         for path in (ROOT / "examples" / place).glob("*.py"):
@@ -68,13 +68,13 @@ def data(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         thread.join()
 
 
-def read(article: str, router: Path, changes: Mapping[str, str], story: str = "", before: str = "") -> str:
+def read(article: str, desk: Path, changes: Mapping[str, str], story: str = "", before: str = "") -> str:
     """Runs the blocks as one script; what it printed."""
     text = (ARTICLES / article).read_text()
-    (router / "story.py").write_text(BEFORE + before + stories.script(text, story, PYTORCH, changes))
+    (desk / "story.py").write_text(BEFORE + before + stories.script(text, story, PYTORCH, changes))
     done = subprocess.run(
         [sys.executable, "-W", "ignore::DeprecationWarning", "story.py"],
-        cwd=router,
+        cwd=desk,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -87,21 +87,21 @@ def read(article: str, router: Path, changes: Mapping[str, str], story: str = ""
 
 
 @pytest.mark.parametrize("story", PYTORCH)
-def test_pytorch(router: Path, story: str) -> None:
-    said = read("pytorch.md", router, FEWER_EPOCHS | GLOO, story)
+def test_pytorch(desk: Path, story: str) -> None:
+    said = read("pytorch.md", desk, FEWER_EPOCHS | GLOO, story)
     assert "Creating a new compute target..." in said
-    assert (router / "AzureML-PyTorch-1.6-GPU" / "conda_dependencies.yml").exists()
+    assert (desk / "AzureML-PyTorch-1.6-GPU" / "conda_dependencies.yml").exists()
 
 
-def test_tensorflow(router: Path, data: tuple[str, Path]) -> None:
+def test_tensorflow(desk: Path, data: tuple[str, Path]) -> None:
     host, folder = data
     changes = {"http://yann.lecun.com/exdb/mnist": host, '"--epochs", 30': '"--epochs", 3'}
-    said = read("tensorflow.md", router, changes, before=f"data_folder = {str(folder)!r}\n")
+    said = read("tensorflow.md", desk, changes, before=f"data_folder = {str(folder)!r}\n")
     assert "Creating a new compute target..." in said
 
 
-def test_the_older_one_with_an_estimator(router: Path) -> None:
+def test_the_older_one_with_an_estimator(desk: Path) -> None:
     python("3.8")
-    said = read("estimator.md", router, {"'--num_epochs': 30": "'--num_epochs': 5"})
+    said = read("estimator.md", desk, {"'--num_epochs': 30": "'--num_epochs': 5"})
     assert "torch 1.13.1" in said
     assert "horovod 0.28.1" in said

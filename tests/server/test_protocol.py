@@ -162,15 +162,15 @@ def test_a_reader_that_leaves_is_nothing_for_the_log(
 ) -> None:
     if not by_file:
         monkeypatch.setattr(answers, "_BY_FILE", "nothing that a server has")
-    with served(tmp_path) as router, caplog.at_level(logging.DEBUG, "roost"):
+    with served(tmp_path) as api, caplog.at_level(logging.DEBUG, "roost"):
         data = os.urandom(LARGE)
-        assert router.person.put(_path(data), data).status == 200
-        with _to(router.url) as raw:
-            raw.sendall(_asking(router.person, f"GET {_path(data)}", *headers))
+        assert api.person.put(_path(data), data).status == 200
+        with _to(api.url) as raw:
+            raw.sendall(_asking(api.person, f"GET {_path(data)}", *headers))
             assert raw.recv(1000).startswith(b"HTTP/1.1 20")
             if abruptly:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        until(lambda: not router.server.server_state.connections and not router.server.server_state.tasks)
+        until(lambda: not api.server.server_state.connections and not api.server.server_state.tasks)
     assert [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG] == []
     assert len([record for record in caplog.records if "the reader left" in record.getMessage()]) == by_file
 
@@ -179,13 +179,13 @@ def test_a_reader_that_takes_nothing_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(protocol, "_STALLED_SECONDS", 0.3)
-    with served(tmp_path) as router, caplog.at_level(logging.DEBUG, "roost"):
+    with served(tmp_path) as api, caplog.at_level(logging.DEBUG, "roost"):
         data = os.urandom(LARGE)
-        assert router.person.put(_path(data), data).status == 200
-        with _to(router.url) as raw:
-            raw.sendall(_asking(router.person, f"GET {_path(data)}"))
+        assert api.person.put(_path(data), data).status == 200
+        with _to(api.url) as raw:
+            raw.sendall(_asking(api.person, f"GET {_path(data)}"))
             until(lambda: any("the reader left" in record.getMessage() for record in caplog.records))
-            until(lambda: not router.server.server_state.connections)
+            until(lambda: not api.server.server_state.connections)
     assert [record for record in caplog.records if record.levelno > logging.DEBUG] == []
 
 
@@ -195,12 +195,12 @@ def test_a_file_that_ends_too_early_breaks_off_the_answer_and_is_logged_once(
 ) -> None:
     if not by_file:
         monkeypatch.setattr(answers, "_BY_FILE", "nothing that a server has")
-    with served(tmp_path) as router, caplog.at_level(logging.INFO):
+    with served(tmp_path) as api, caplog.at_level(logging.INFO):
         data = os.urandom(LARGE)
-        assert router.person.put(_path(data), data).status == 200
+        assert api.person.put(_path(data), data).status == 200
         (kept,) = (path for path in tmp_path.rglob(f"*{hash_bytes(data)[4:]}") if path.is_file())
-        with _to(router.url) as raw:
-            raw.sendall(_asking(router.person, f"GET {_path(data)}"))
+        with _to(api.url) as raw:
+            raw.sendall(_asking(api.person, f"GET {_path(data)}"))
             raw.recv(1000)
             kept.chmod(0o600)
             os.truncate(kept, LARGE // 2)

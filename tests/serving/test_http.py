@@ -213,7 +213,7 @@ class Filled(asyncio.Transport):
 
 def test_a_client_that_reads_slowly_gets_the_whole_answer(served: Host) -> None:
     assert served._front is not None
-    client, transport, begun = http.Client(cast(http.Router, served._front)), Filled(), time.monotonic()
+    client, transport, begun = http.Client(cast(http.Handler, served._front)), Filled(), time.monotonic()
     client.connection_made(transport)
     client.pause_writing()
     for second in range(0, 300, 10):

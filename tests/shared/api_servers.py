@@ -57,16 +57,16 @@ def served(folder: Path) -> Iterator[ApiServer]:
     listener.close()
 
 
-def routes(router: ApiServer) -> list[tuple[str, str, RouteFacts]]:
+def routes(api: ApiServer) -> list[tuple[str, str, RouteFacts]]:
     """Every route that is served, with its sign."""
-    return doors.served(create_app(router.context, hosts=frozenset(), stop=lambda: None, pages=(pages.router,)))
+    return doors.served(create_app(api.context, hosts=frozenset(), stop=lambda: None, pages=(pages.router,)))
 
 
-def signed_in(router: ApiServer) -> dict[str, str]:
+def signed_in(api: ApiServer) -> dict[str, str]:
     """The headers of a browser that is signed in and sends a request from our page."""
-    code = router.person.post("/api/sessions").json["code"]
-    cookie = router.stranger.get(f"/login?code={code}").headers["set-cookie"].partition(";")[0]
-    return {"Cookie": cookie, "Origin": router.url}
+    code = api.person.post("/api/sessions").json["code"]
+    cookie = api.stranger.get(f"/login?code={code}").headers["set-cookie"].partition(";")[0]
+    return {"Cookie": cookie, "Origin": api.url}
 
 
 def address(path: str, run_id: str, workspace: str = "vision") -> str:

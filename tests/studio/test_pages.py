@@ -20,8 +20,8 @@ def files(kind: str) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with served(tmp_path_factory.mktemp("router")) as made:
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with served(tmp_path_factory.mktemp("api")) as made:
         yield made
 
 
@@ -32,18 +32,18 @@ def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         *("/studio/run.js", "/studio/studio.css"),
     ],
 )
-def test_open_to_all_with_a_strict_policy(router: ApiServer, path: str) -> None:
-    answer = router.stranger.get(path)
+def test_open_to_all_with_a_strict_policy(api: ApiServer, path: str) -> None:
+    answer = api.stranger.get(path)
     assert answer.status == 200
     policy = answer.headers["content-security-policy"]
     assert policy.startswith("default-src 'self';")
     assert "unsafe" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert router.stranger.get(path, headers={"If-None-Match": answer.headers["etag"]}).status == 304
+    assert api.stranger.get(path, headers={"If-None-Match": answer.headers["etag"]}).status == 304
 
 
-def test_one_page_for_every_run(router: ApiServer) -> None:
-    one, other = (router.stranger.get(f"/runs/{name}").body for name in ("a", "%3Cscript%3Ealert(1)"))
+def test_one_page_for_every_run(api: ApiServer) -> None:
+    one, other = (api.stranger.get(f"/runs/{name}").body for name in ("a", "%3Cscript%3Ealert(1)"))
     assert one == other
 
 
@@ -58,8 +58,8 @@ def test_one_page_for_every_run(router: ApiServer) -> None:
         ("/models/a", "Model"),
     ],
 )
-def test_a_page_is_whole_and_has_its_frame_once(router: ApiServer, path: str, title: str) -> None:
-    text = router.stranger.get(path).body.decode()
+def test_a_page_is_whole_and_has_its_frame_once(api: ApiServer, path: str, title: str) -> None:
+    text = api.stranger.get(path).body.decode()
     for part in (
         "<!doctype html>",
         "<head>",
@@ -77,8 +77,8 @@ def test_a_page_is_whole_and_has_its_frame_once(router: ApiServer, path: str, ti
     "name",
     ["nothing.js", "frame.html", "../pages.py", "%2e%2e%2fpages.py", "..%2f__init__.py", "pages.py", "", "run.html/x"],
 )
-def test_nothing_else_is_served(router: ApiServer, name: str) -> None:
-    assert router.stranger.get(f"/studio/{name}").status == 404
+def test_nothing_else_is_served(api: ApiServer, name: str) -> None:
+    assert api.stranger.get(f"/studio/{name}").status == 404
 
 
 def test_no_page_has_a_script_or_style_of_its_own() -> None:
@@ -101,11 +101,11 @@ def test_what_runs_wrote_becomes_text_only() -> None:
         assert found == [], script
 
 
-def test_every_file_that_a_page_names_is_there(router: ApiServer) -> None:
+def test_every_file_that_a_page_names_is_there(api: ApiServer) -> None:
     named = {name for file in FILES.iterdir() for name in re.findall(r"/studio/([\w.]+)", file.read_text())}
     assert {"studio.css", "list.js", "run.js", "data.js", "api.js", "charts.js"} <= named
     for name in named:
-        assert router.stranger.get(f"/studio/{name}").status == 200, name
+        assert api.stranger.get(f"/studio/{name}").status == 200, name
 
 
 def test_the_files_are_part_of_the_package() -> None:

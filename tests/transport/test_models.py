@@ -15,15 +15,15 @@ from roost.transport.models import Models
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with served(tmp_path_factory.mktemp("router")) as made:
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    with served(tmp_path_factory.mktemp("api")) as made:
         (Path(made.context.facts.blob_folder) / f".roost-{made.context.facts.instance}").touch()
         yield made
 
 
 @pytest.fixture(params=["near", "far"])
-def models(request: pytest.FixtureRequest, router: ApiServer, tmp_path: Path) -> Iterator[Models]:
-    client = Client(lambda: Endpoint(router.url, "person-token"))
+def models(request: pytest.FixtureRequest, api: ApiServer, tmp_path: Path) -> Iterator[Models]:
+    client = Client(lambda: Endpoint(api.url, "person-token"))
     carrier = Carrier(client, tmp_path / "cache")
     if request.param == "far":
         carrier.shared = None

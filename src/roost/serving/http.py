@@ -34,7 +34,7 @@ _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 _UPGRADE_WITHIN = 16 * 1024
 
 
-class Desk(Protocol):
+class Handler(Protocol):
     """What a connection asks of the front."""
 
     held: int
@@ -54,8 +54,8 @@ class Desk(Protocol):
 class Client(asyncio.Protocol):
     """Belongs to the loop's thread; `sweep` is called about once a second."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
         self.peer = "-"
         self._current: Exchange | None = None
         self._early: deque[tuple[Exchange, bool, Answer | None]] = deque()
@@ -94,7 +94,7 @@ class Client(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.peer = str(peer[0]) if peer else "-"
         self._parser = httptools.HttpRequestParser(self)
-        if not self._desk.connected(self):
+        if not self._handler.connected(self):
             self._last(busy("The service has as many connections as it can have."))
 
     def data_received(self, data: bytes) -> None:
@@ -125,22 +125,22 @@ class Client(asyncio.Protocol):
     def connection_lost(self, _: Exception | None) -> None:
         self._over = True
         self._release(self._held)
-        self._desk.held -= self._unsent
+        self._handler.held -= self._unsent
         self._unsent = 0
         for exchange in filter(None, (self._current, *(early[0] for early in self._early))):
             exchange.gone = True
             if exchange.worker is None:
                 exchange.body = b""
         del self._parser  # it holds this object
-        self._desk.disconnected(self)
+        self._handler.disconnected(self)
 
     def pause_writing(self) -> None:
         self._unsent = self._transport.get_write_buffer_size()
-        self._desk.held += self._unsent
+        self._handler.held += self._unsent
         self._since = time.monotonic()
 
     def resume_writing(self) -> None:
-        self._desk.held -= self._unsent
+        self._handler.held -= self._unsent
         self._unsent = 0
         self._since = time.monotonic()
         if self._current is None:
@@ -188,16 +188,16 @@ class Client(asyncio.Protocol):
 
     def _check(self) -> None:
         """What can be refused before the body."""
-        desk, headers = self._desk, self._headers
+        handler, headers = self._handler, self._headers
         if not self._path.startswith(b"/"):
             self._path = b"/" + self._path.partition(b"://")[2].partition(b"/")[2] if b"://" in self._path else b"*"
-        refused = desk.refuse(self._parser.get_method(), self._path, headers)
+        refused = handler.refuse(self._parser.get_method(), self._path, headers)
         if refused is None:
             expected = headers.get(b"expect")
             length = int(headers.get(b"content-length") or 0)
-            if length > desk.max_request_bytes:
-                refused = too_large(desk.max_request_bytes)
-            elif length and desk.held + length > desk.held_bytes:
+            if length > handler.max_request_bytes:
+                refused = too_large(handler.max_request_bytes)
+            elif length and handler.held + length > handler.held_bytes:
                 refused = busy("The service holds as many bytes of requests as it may.")
             elif expected is not None and expected.lower() != b"100-continue":
                 refused = refusal(417, "The request expects what is not `100-continue`.")
@@ -209,11 +209,11 @@ class Client(asyncio.Protocol):
             return
         self._size += len(data)
         self._held += len(data)
-        self._desk.held += len(data)
+        self._handler.held += len(data)
         self._pieces.append(data)
-        if self._size > self._desk.max_request_bytes:
-            self._last(too_large(self._desk.max_request_bytes))
-        elif self._desk.held > self._desk.held_bytes:
+        if self._size > self._handler.max_request_bytes:
+            self._last(too_large(self._handler.max_request_bytes))
+        elif self._handler.held > self._handler.held_bytes:
             self._last(busy("The service holds as many bytes of requests as it may."))
 
     def on_message_complete(self) -> None:
@@ -227,7 +227,7 @@ class Client(asyncio.Protocol):
             self._headers,
             pieces[0] if len(pieces) == 1 else b"".join(pieces),
             time.monotonic(),
-            self._desk.request_id(self._headers),
+            self._handler.request_id(self._headers),
             self._deliver,
         )
         self._messages += 1
@@ -249,18 +249,18 @@ class Client(asyncio.Protocol):
         self._current = exchange
         self._keep = keep
         if refused is None:
-            self._desk.handle(exchange)
+            self._handler.handle(exchange)
         else:
             exchange.answer(refused)
 
     def _deliver(self, exchange: Exchange, answer: Answer) -> None:
         self._release(len(exchange.body))
-        self._desk.finished(self, exchange, answer)
+        self._handler.finished(self, exchange, answer)
         if exchange.gone:
             return
         self._current = None
         more = bool(self._early) or self._last_answer is not None
-        keep = self._keep and (more or not (self._over or self._desk.closing))
+        keep = self._keep and (more or not (self._over or self._handler.closing))
         self._write(exchange, answer, keep)
         self._since = time.monotonic()
         if not keep:
@@ -297,7 +297,7 @@ class Client(asyncio.Protocol):
             lines.append(b"x-ms-request-id: %b\r\n" % exchange.request_id)
         if not keep:
             lines.append(b"connection: close\r\n")
-        lines.append(b"date: %b\r\n\r\n" % self._desk.date)
+        lines.append(b"date: %b\r\n\r\n" % self._handler.date)
         if answer.status not in _BODILESS and not (exchange is not None and exchange.method == b"HEAD"):
             if len(answer.body) > _LARGE:
                 self._transport.write(b"".join(lines))
@@ -321,8 +321,8 @@ class Client(asyncio.Protocol):
         self._release(self._size)
         self._pieces = []
         path = self._url.partition(b"?")[0][:200] or b"-"
-        exchange = Exchange(b"-", path, b"", {}, b"", time.monotonic(), self._desk.request_id({}), _nobody)
-        self._desk.finished(self, exchange, answer)
+        exchange = Exchange(b"-", path, b"", {}, b"", time.monotonic(), self._handler.request_id({}), _nobody)
+        self._handler.finished(self, exchange, answer)
         if self._current is None and not self._early:
             self._write(None, answer, keep=False)
             self._end(linger=True)
@@ -345,7 +345,7 @@ class Client(asyncio.Protocol):
     def _release(self, size: int) -> None:
         size = min(size, self._held)
         self._held -= size
-        self._desk.held -= size
+        self._handler.held -= size
 
     # Time
 
@@ -365,7 +365,7 @@ class Client(asyncio.Protocol):
             allowed = HEAD_SECONDS + (self._size / SLOWEST if self._head_done else 0.0)
             if waited > allowed:
                 self._fail(408, f"The request did not come whole within {waited:.0f} seconds.")
-        elif waited > IDLE_SECONDS or self._desk.closing:
+        elif waited > IDLE_SECONDS or self._handler.closing:
             self._end(linger=False)
 
     @property

@@ -37,13 +37,13 @@ OWN = "workspaceblobstore"
 class Agent:
     """The door of a run, whose token is all that it has."""
 
-    def __init__(self, router: ApiServer, home: Path) -> None:
-        self.router = router
-        self.run = submit(router.context)
+    def __init__(self, api: ApiServer, home: Path) -> None:
+        self.api = api
+        self.run = submit(api.context)
         self.folder = Folder(home / "runs" / self.run.id)
         self.folder.staged.mkdir(parents=True)
         self.folder.work.mkdir()
-        access = Access(url=router.url, token=people.mint_run_token(router.context, self.run.id, user="ann"))
+        access = Access(url=api.url, token=people.mint_run_token(api.context, self.run.id, user="ann"))
         link, staging, masks = Link(self.folder, access, patience=0), Staging(self.folder), Masks(self.folder)
         ship = Ship(self.folder, link, Cargo(self.folder, link, staging, masks), Orders(link))
         self.door = Door(self.folder, link, ship, staging, masks)
@@ -69,7 +69,7 @@ class Agent:
         return self.ask("datastore_download", name=name, path=str(to), prefix=prefix, overwrite=overwrite)
 
     def uses(self) -> list[tuple[str, str]]:
-        found: list[DataUse] = list(datasets.uses_of_run(self.router.context, ANN, self.run.id))
+        found: list[DataUse] = list(datasets.uses_of_run(self.api.context, ANN, self.run.id))
         return sorted((use.direction.value, use.name) for use in found)
 
     def close(self) -> None:
@@ -79,32 +79,32 @@ class Agent:
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[ApiServer]:
-    with served(tmp_path / "router") as made:
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    with served(tmp_path / "api") as made:
         yield made
 
 
 @pytest.fixture
-def agent(router: ApiServer, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(router, tmp_path / "home")
+def agent(api: ApiServer, tmp_path: Path) -> Iterator[Agent]:
+    made = Agent(api, tmp_path / "home")
     yield made
     made.close()
 
 
-def stored(router: ApiServer, path: str) -> Path:
-    return Path(router.context.facts.home) / "data" / "vision" / OWN / path
+def stored(api: ApiServer, path: str) -> Path:
+    return Path(api.context.facts.home) / "data" / "vision" / OWN / path
 
 
-def folder(router: ApiServer, path: Path, name: str = "mine", *, read_only: bool = False) -> None:
+def folder(api: ApiServer, path: Path, name: str = "mine", *, read_only: bool = False) -> None:
     path.mkdir(exist_ok=True)
     new = NewDatastore(
         kind=DatastoreKind.FOLDER, settings={"path": str(path)}, credential={}, read_only=read_only, overwrite=True
     )
-    datastores.register(router.context, ANN, "vision", name, new)
+    datastores.register(api.context, ANN, "vision", name, new)
 
 
-def test_found(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
-    folder(router, tmp_path / "mine")
+def test_found(agent: Agent, api: ApiServer, tmp_path: Path) -> None:
+    folder(api, tmp_path / "mine")
     assert agent.ask("datastore")["name"] == OWN
     assert agent.ask("datastore", name="mine")["settings"] == {"path": str(tmp_path / "mine")}
     assert [each["name"] for each in agent.ask("datastores")] == [OWN, "workspacefilestore", "mine"]
@@ -116,9 +116,9 @@ def test_found(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
     assert agent.uses() == [], "to look at one is not to read it"
 
 
-def test_up_and_down_and_both_are_noted(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
+def test_up_and_down_and_both_are_noted(agent: Agent, api: ApiServer, tmp_path: Path) -> None:
     assert agent.upload("/res/", a="one", b="two") == {"count": 2, "size": 6, "there": 0, "path": "res", "left_out": ""}
-    assert stored(router, "res/b").read_text() == "two"
+    assert stored(api, "res/b").read_text() == "two"
     assert agent.upload("res", a="changed", c="3") == {
         "count": 1,
         "size": 1,
@@ -126,7 +126,7 @@ def test_up_and_down_and_both_are_noted(agent: Agent, router: ApiServer, tmp_pat
         "path": "res",
         "left_out": "",
     }
-    assert stored(router, "res/a").read_text() == "one"
+    assert stored(api, "res/a").read_text() == "one"
     assert agent.upload("res", a="changed", overwrite=True)["count"] == 1
     assert agent.uses() == [("output", f"{OWN}/res")]
     here = agent.folder.work / "here"
@@ -140,9 +140,9 @@ def test_up_and_down_and_both_are_noted(agent: Agent, router: ApiServer, tmp_pat
 
 
 def test_the_root_of_a_datastore_is_noted_by_name(
-    agent: Agent, router: ApiServer, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, api: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = stored(router, "other/x")
+    put = stored(api, "other/x")
     put.parent.mkdir(parents=True)
     put.write_text("not the run's")
     agent.upload("", a="1")
@@ -156,7 +156,7 @@ def test_the_root_of_a_datastore_is_noted_by_name(
     assert agent.upload("", **{"b*": "1"})["count"] == 1
 
 
-def test_made_registered_and_read(agent: Agent, router: ApiServer) -> None:
+def test_made_registered_and_read(agent: Agent, api: ApiServer) -> None:
     agent.upload("in", a="1", b="2")
     definition = {"sources": [{"datastore": OWN, "path": "/in//*"}]}
     made = agent.ask("dataset_make", definition=definition, validate=True)
@@ -165,7 +165,7 @@ def test_made_registered_and_read(agent: Agent, router: ApiServer) -> None:
     record = agent.ask("dataset_register", definition=made, name="birds", tags={"k": "v"}, description="d")
     assert (record["name"], record["version"], record["tags"]) == ("birds", 1, {"k": "v"})
     assert agent.uses() == [("input", f"{OWN}/in/*"), ("output", "birds:1"), ("output", f"{OWN}/in")]
-    (use,) = datasets.uses_of_dataset(router.context, ANN, "vision", record["id"])
+    (use,) = datasets.uses_of_dataset(api.context, ANN, "vision", record["id"])
     assert use.run_id == agent.run.id
     other = {"sources": [{"datastore": OWN, "path": "in/a"}]}
     with pytest.raises(LookupError, match=r"(?s)data_conflict.*already a dataset registered"):
@@ -178,18 +178,18 @@ def test_made_registered_and_read(agent: Agent, router: ApiServer) -> None:
         agent.ask("dataset_make", definition={"sources": [{"datastore": "workspaceblobstor", "path": "x"}]})
 
 
-def test_what_cannot_be_written_to(agent: Agent, router: ApiServer, tmp_path: Path) -> None:
-    folder(router, tmp_path / "looked", "looked", read_only=True)
+def test_what_cannot_be_written_to(agent: Agent, api: ApiServer, tmp_path: Path) -> None:
+    folder(api, tmp_path / "looked", "looked", read_only=True)
     (tmp_path / "looked/a").write_text("1")
     with pytest.raises(LookupError, match="'looked' is read only"):
         agent.upload("x", name="looked", a="1")
     assert agent.uses() == [] and agent.download("", tmp_path / "here", name="looked")["count"] == 1
-    folder(router, tmp_path / "gone", "gone")
+    folder(api, tmp_path / "gone", "gone")
     (tmp_path / "gone").rmdir()
     with pytest.raises(LookupError, match=r"(?s)folder .*gone is not there"):
         agent.upload("x", name="gone", a="1", overwrite=True)
-    stored(router, "").mkdir(parents=True, exist_ok=True)
-    stored(router, "file").write_text("a file where a folder has to be")
+    stored(api, "").mkdir(parents=True, exist_ok=True)
+    stored(api, "file").write_text("a file where a folder has to be")
     with pytest.raises(LookupError, match="a file is where a folder has to be"):
         agent.upload("file", a="1", overwrite=True)
 
@@ -225,7 +225,7 @@ def test_wrong_questions(agent: Agent, op: str, fields: dict[str, object], words
     assert caught.value.args[0] == "invalid_input"
 
 
-def test_a_control_plane_that_is_away(agent: Agent, router: ApiServer) -> None:
+def test_a_control_plane_that_is_away(agent: Agent, api: ApiServer) -> None:
     agent.door.link.client._locate = lambda: page.locate(Access(url="http://127.0.0.1:9", token="x"))
     for op, fields in (("datastore", {}), ("dataset_make", {"definition": {"sources": [{"datastore": "x"}]}})):
         with pytest.raises(LookupError) as caught:
@@ -294,17 +294,17 @@ def test_nothing_is_written_through_a_link(agent: Agent, tmp_path: Path, monkeyp
     assert list((tmp_path / "outside").iterdir()) == []
 
 
-def test_an_odd_name_is_left_out_and_said(agent: Agent, router: ApiServer) -> None:
+def test_an_odd_name_is_left_out_and_said(agent: Agent, api: ApiServer) -> None:
     (agent.folder.work / "a").write_text("1")
     given = [["a", str(agent.folder.work / "a")], ["caf\udce9", str(agent.folder.work / "a")]]
     answer = agent.ask("datastore_upload", name=OWN, files=given, target="x")
     assert answer["count"] == 1 and "(it is not UTF-8). Rename it" in answer["left_out"]
-    assert stored(router, "x/a").read_text() == "1"
+    assert stored(api, "x/a").read_text() == "1"
     with pytest.raises(LookupError, match="There is no file to upload"):
         agent.ask("datastore_upload", name=OWN, files=given[1:], target="x")
 
 
-def test_nothing_is_read_through_a_link(agent: Agent, router: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read_through_a_link(agent: Agent, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     file = agent.folder.work / "a"
     plain = storing.opened
 
@@ -317,20 +317,20 @@ def test_nothing_is_read_through_a_link(agent: Agent, router: ApiServer, monkeyp
     monkeypatch.setattr(storing, "opened", opened)
     with pytest.raises(LookupError, match="is a link"):
         agent.upload("x", a="mine", overwrite=True)
-    assert not stored(router, "x/a").exists()
+    assert not stored(api, "x/a").exists()
     file.unlink()
     os.mkfifo(file)
     with pytest.raises(LookupError, match=r"no file .* to upload.*Is it there still"):
         agent.ask("datastore_upload", name=OWN, files=[["a", str(file)]], target="x")
 
 
-def test_of_a_script_in_a_container(agent: Agent, router: ApiServer) -> None:
+def test_of_a_script_in_a_container(agent: Agent, api: ApiServer) -> None:
     agent.folder.tmp.mkdir()
     agent.door.reach = contained.reach([Mount(agent.folder.tmp, "/tmp"), Mount(agent.folder.work)])
     (agent.folder.tmp / "a").write_text("inside")
     given = [["a", "/tmp/a"]]
     assert agent.ask("datastore_upload", name=OWN, files=given, target="x")["count"] == 1
-    assert stored(router, "x/a").read_text() == "inside"
+    assert stored(api, "x/a").read_text() == "inside"
     assert agent.download("x", Path("/tmp/deep/here"))["count"] == 1
     assert (agent.folder.tmp / "deep/here/x/a").read_text() == "inside"
     for op, fields in (

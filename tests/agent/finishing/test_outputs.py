@@ -64,21 +64,21 @@ def test_of_a_script_in_a_container(folder: Folder) -> None:
 
 
 @pytest.fixture
-def router(tmp_path: Path) -> Iterator[ApiServer]:
-    with served(tmp_path / "router") as made:
+def api(tmp_path: Path) -> Iterator[ApiServer]:
+    with served(tmp_path / "api") as made:
         yield made
 
 
 class Delivery:
-    """A run with outputs that has ended well, and its agent's way to the router."""
+    """A run with outputs that has ended well, and its agent's way to the api."""
 
-    def __init__(self, router: ApiServer, home: Path, *given: Output) -> None:
-        run = submit(router.context, outputs=given)
+    def __init__(self, api: ApiServer, home: Path, *given: Output) -> None:
+        run = submit(api.context, outputs=given)
         self.folder = Folder(home / "runs" / run.id)
         self.folder.work.mkdir(parents=True)
         self.plan = Plan(run_id=run.id, workspace="vision", experiment="train", spec=run.spec)
-        token = people.mint_run_token(router.context, run.id, user="ann")
-        self.link = Link(self.folder, Access(url=router.url, token=token))
+        token = people.mint_run_token(api.context, run.id, user="ann")
+        self.link = Link(self.folder, Access(url=api.url, token=token))
         self.paths = outputs.lay_out(self.folder, run.spec)
         self.said: list[str] = []
 
@@ -92,27 +92,27 @@ class Delivery:
         return problems
 
 
-def stored(router: ApiServer, path: str) -> str:
-    return (Path(router.context.facts.home) / "data" / "vision" / "workspaceblobstore" / path).read_text()
+def stored(api: ApiServer, path: str) -> str:
+    return (Path(api.context.facts.home) / "data" / "vision" / "workspaceblobstore" / path).read_text()
 
 
-def test_uploaded_noted_and_registered(router: ApiServer, tmp_path: Path) -> None:
-    run = Delivery(router, tmp_path / "home", Output(name="made", register_as="numbers"), Output(name="empty"))
+def test_uploaded_noted_and_registered(api: ApiServer, tmp_path: Path) -> None:
+    run = Delivery(api, tmp_path / "home", Output(name="made", register_as="numbers"), Output(name="empty"))
     run.fill("made", a="one", b="two")
     assert run.deliver() == []
     target = f"dataset/{run.plan.run_id}/made"
-    assert stored(router, f"{target}/b.txt") == "two"
+    assert stored(api, f"{target}/b.txt") == "two"
     assert run.said[0].startswith(
         f"Output made: 2 files, 6 bytes, to {target} of datastore workspaceblobstore, registered as 'numbers', in "
     )
     assert "Output empty: nothing was written, to " in run.said[1]
-    assert datasets.get(router.context, ANN, "vision", "numbers", None).version == 1
+    assert datasets.get(api.context, ANN, "vision", "numbers", None).version == 1
     assert run.deliver() == [], "again, as after a crash"
-    assert datasets.get(router.context, ANN, "vision", "numbers", None).version == 1
+    assert datasets.get(api.context, ANN, "vision", "numbers", None).version == 1
 
 
-def test_what_is_left_out_is_said(router: ApiServer, tmp_path: Path) -> None:
-    run = Delivery(router, tmp_path / "home", Output(name="made"))
+def test_what_is_left_out_is_said(api: ApiServer, tmp_path: Path) -> None:
+    run = Delivery(api, tmp_path / "home", Output(name="made"))
     run.fill("made", a="1")
     place = Path(run.paths["made"])
     (place / ".roost-download").mkdir()
@@ -124,38 +124,38 @@ def test_what_is_left_out_is_said(router: ApiServer, tmp_path: Path) -> None:
     assert run.said[1].startswith("Output made: 1 file, 1 byte")
 
 
-def test_that_nothing_fits_is_said(router: ApiServer, tmp_path: Path) -> None:
+def test_that_nothing_fits_is_said(api: ApiServer, tmp_path: Path) -> None:
     given = (Output(name="made", globs=("*.png", "*.jpg")), Output(name="empty", globs=("*.png",)))
-    run = Delivery(router, tmp_path / "home", *given)
+    run = Delivery(api, tmp_path / "home", *given)
     run.fill("made", q="1,2")
     assert run.deliver() == []
     assert run.said[0].startswith("Output made: no file fits `*.png`, `*.jpg` (1 file is there), to ")
     assert run.said[1].startswith("Output empty: nothing was written, to ")
 
 
-def test_what_is_there_is_replaced_only_when_that_is_wanted(router: ApiServer, tmp_path: Path) -> None:
+def test_what_is_there_is_replaced_only_when_that_is_wanted(api: ApiServer, tmp_path: Path) -> None:
     given = Output(name="made", path="fixed", overwrite=False)
-    first, second = (Delivery(router, tmp_path / name, given) for name in ("first", "second"))
+    first, second = (Delivery(api, tmp_path / name, given) for name in ("first", "second"))
     for each in (first, second):
         each.fill("made", a=each.plan.run_id)
     assert first.deliver() == []
     assert first.deliver() == [], "its own, which a crash may have left half-way"
     (problem,) = second.deliver()
     assert problem == "output 'made' (fixed/a.txt is there already; as_upload(overwrite=True) would replace it)"
-    assert stored(router, "fixed/a.txt") == first.plan.run_id
+    assert stored(api, "fixed/a.txt") == first.plan.run_id
     second.fill("made", b="beside it")
     Path(second.paths["made"], "a.txt").unlink()
     assert second.deliver() == []
-    third = Delivery(router, tmp_path / "third", Output(name="made", path="fixed"))
+    third = Delivery(api, tmp_path / "third", Output(name="made", path="fixed"))
     third.fill("made", a="new")
     assert third.deliver() == []
-    assert stored(router, "fixed/a.txt") == "new"
+    assert stored(api, "fixed/a.txt") == "new"
 
 
-def test_one_that_cannot_be_delivered_does_not_keep_the_others(router: ApiServer, tmp_path: Path) -> None:
+def test_one_that_cannot_be_delivered_does_not_keep_the_others(api: ApiServer, tmp_path: Path) -> None:
     given = (Output(name="gone", path="in/the/way"), Output(name="odd"), Output(name="made", path="well"))
-    run = Delivery(router, tmp_path / "home", *given)
-    store = Path(router.context.facts.home) / "data" / "vision" / "workspaceblobstore"
+    run = Delivery(api, tmp_path / "home", *given)
+    store = Path(api.context.facts.home) / "data" / "vision" / "workspaceblobstore"
     store.mkdir(parents=True)
     (store / "in").write_text("a file where a folder has to be")
     run.fill("gone", a="1")
@@ -164,5 +164,5 @@ def test_one_that_cannot_be_delivered_does_not_keep_the_others(router: ApiServer
     blocked, odd = run.deliver()
     assert "output 'gone'" in blocked and "a file is where a folder has to be" in blocked
     assert "output 'odd'" in odd and "backslash" in odd
-    assert stored(router, "well/a.txt") == "3"
+    assert stored(api, "well/a.txt") == "3"
     assert len(run.said) == 1
