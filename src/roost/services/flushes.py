@@ -1,5 +1,5 @@
-"""Wishes that an agent send what its run has written by now, at once: made by who reads the log, heard in the agent's heartbeat,
-answered in its next one. They live in this process, as the listeners do; one that nobody answers is given up by who made it.
+"""Requests to flush: the agent ships everything its run has written so far. A reader of the log makes one, the agent's heartbeat
+carries it, the next heartbeat answers it. They live in this process; the reader gives up one that is not answered.
 """
 
 import secrets
@@ -7,7 +7,7 @@ import threading
 
 
 class Flushes:
-    """Safe from any thread. Who makes a wish or answers one rings the run's listener."""
+    """Safe from any thread. The caller of `ask` or `answered` notifies the run's topic."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -15,19 +15,19 @@ class Flushes:
         """By run, in the order in which they were made."""
 
     def ask(self, run_id: str) -> str:
-        """Makes a wish; its mark."""
+        """Makes a request; returns its mark."""
         mark = secrets.token_hex(8)
         with self._lock:
             self._open.setdefault(run_id, []).append(mark)
         return mark
 
     def wanted(self, run_id: str) -> str:
-        """The mark of the last wish that is open: what answers it answers those before it too. Empty for none."""
+        """The mark of the last open request: its answer answers the earlier ones too. Empty for none."""
         with self._lock:
             return self._open.get(run_id, [""])[-1]
 
     def answered(self, run_id: str, mark: str) -> None:
-        """All that was written before this wish was made is here."""
+        """Everything that was written before this request has arrived."""
         with self._lock:
             marks = self._open.get(run_id, [])
             if mark in marks:
