@@ -1,5 +1,5 @@
-"""What is kept of environments: which files of a lock are here, put by build agents, so that it can be installed when no index
-has them any more. The files are blobs that a manifest lists; sweeps and back-ups find them by it.
+"""Archives of environments: the stored files of a lock, put by build agents, so that it can be installed when no index has them
+any more. The files are blobs that a manifest lists; sweeps and back-ups find them by it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _HINT = "roost env archive keeps it, where its indexes and channels can be reach
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """What a build agent has kept by now."""
+    """The files that a build agent has stored so far."""
 
     lock: str
     manifest: str
@@ -29,13 +29,13 @@ class Kept:
 
 
 def is_wanted(context: Context, run: Run) -> bool:
-    """Whether the build agent of a run keeps what it builds."""
+    """True when the build agent of a run stores the files that it installs."""
     use = run.spec.environment
     return use is not None and not use.offline and (use.archive or context.archive_builds)
 
 
 def check(context: Context, use: EnvironmentUse) -> None:
-    """That a run can be submitted with it: what is to be installed offline is here, all of it."""
+    """Raises unless a run can be submitted with it: for an offline install, every file must be stored."""
     if (use.archive or use.offline) and not use.lock:
         raise InvalidInput(
             f"Environment {use.name!r} names no lock, and only the files of a lock are kept.",
@@ -56,7 +56,7 @@ def check(context: Context, use: EnvironmentUse) -> None:
 
 
 def put(context: Context, caller: Caller, run_id: str, kept: Kept) -> Archive:
-    """Notes down what the agent of a run that is being built has kept, in the place of what was known of that lock."""
+    """Stores the archive that the agent of a run in preparation made; it replaces the lock's earlier archive."""
     caller.require(Action.ARCHIVE_WRITE)
     run = context.store.runs.get(names.run_id(run_id))
     if run.status is not RunStatus.PREPARING or not is_wanted(context, run):
@@ -101,7 +101,7 @@ def listing(context: Context, caller: Caller) -> Sequence[Archive]:
 
 
 def drop(context: Context, caller: Caller, lock: str) -> None:
-    """Its files are freed by the next sweep, but those that another archive has too."""
+    """The next sweep frees its files, except those that something else refers to."""
     caller.require(Action.ARCHIVE_DELETE)
     if not context.store.environments.drop_archive(names.blob(lock)):
         raise NotFound(f"Nothing is kept of the lock {lock}.")

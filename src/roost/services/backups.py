@@ -1,8 +1,7 @@
-"""A back-up: one tar file with every row, as it stood at one moment, and every blob that a row refers to; made while all goes on.
+"""A back-up: one tar file with every row, as of one moment, and every blob that a row refers to; made while the server runs.
 
-`backup.json` comes first and says what follows; then `roost.db`, `vault.key` when there are secrets, and `blobs/HASH` each.
-Everything in it is checked by its hash when it is restored (`roost.sdk.operations.backups`), and a file that was cut short
-lacks what `backup.json` promised.
+`backup.json` comes first and lists the rest; then `roost.db`, `vault.key` when there are secrets, and `blobs/HASH` each. A
+restore (`roost.sdk.operations.backups`) checks everything by its hash, so a truncated file is noticed.
 """
 
 import json
@@ -33,20 +32,20 @@ class Backup:
     size: int
     """Bytes of the whole file."""
     pieces: Iterator[bytes]
-    """The file, piece by piece. No blob is swept before the last of them, or before this is thrown away; unless its reader stalls
-    (`turns.py`): then the next piece is a Conflict."""
+    """The file, piece by piece. No blob is swept before the last piece, or before the iterator is closed. When the reader stalls
+    (`upkeep_lock.py`), the next piece may raise Conflict."""
 
 
 def make(context: Context, caller: Caller) -> Backup:
-    """Copies the rows and lists the blobs, then hands the file out piece by piece."""
+    """Copies the rows and lists the blobs, then returns the file piece by piece."""
     caller.require(Action.BACKUP)
     pieces = _pieces(context)
-    size = int(next(pieces))  # it has begun now: whenever it is thrown away, it cleans up
+    size = int(next(pieces))  # the generator has begun, so closing it cleans up
     return Backup(size, pieces)
 
 
 def _pieces(context: Context) -> Iterator[bytes]:
-    """First the whole size, as digits; then the file."""
+    """First the size of the whole file, as digits; then the file."""
     with context.upkeep.taken() as turn, closing(_file(context)) as file:
         for piece in file:
             turn.rest()
@@ -56,15 +55,15 @@ def _pieces(context: Context) -> Iterator[bytes]:
 
 def _file(context: Context) -> Generator[bytes]:
     home = Path(context.facts.home)
-    for left in home.glob(f"{_COPY}*"):  # by a control plane that was killed
+    for left in home.glob(f"{_COPY}*"):  # left by a control plane that was killed
         left.unlink(missing_ok=True)
-    # A name of its own: one that was given up may still clean up after itself.
+    # A new name each time: an abandoned back-up may still delete its own file.
     database = home / f"{_COPY}{randomness.token_hex(4)}.db"
     try:
         before = upkeep.referred(context)
         context.store.upkeep.copy_to(database)
         database.chmod(0o600)
-        # Rows of the copy that came or went around it are known before or afterwards.
+        # A row may come or go during the copy: references from before and after cover both cases.
         blobs = sorted({*before, *upkeep.referred(context)})
         key_file = home / secrets.KEY_FILE
         key = key_file.read_bytes() if key_file.exists() else b""
@@ -107,7 +106,7 @@ def _hash(path: Path) -> str:
 def _member(name: str, size: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
     about = tarfile.TarInfo(name)
     about.size, about.mode = size, 0o600
-    yield about.tobuf(tarfile.GNU_FORMAT)  # one block, whatever the size; PAX takes three from 8 GiB on
+    yield about.tobuf(tarfile.GNU_FORMAT)  # one block for any size; PAX takes three from 8 GiB on
     yield from pieces
     if size % _BLOCK:
         yield bytes(-size % _BLOCK)

@@ -1,4 +1,4 @@
-"""Blobs over the wire: which are missing, one by one, and many small ones in one body."""
+"""Blobs over the wire: which are missing, single ones, and many small ones in one body."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -20,7 +20,7 @@ def missing(context: Context, caller: Caller, wanted: Sequence[str]) -> list[str
 
 
 def size(context: Context, caller: Caller, name: str) -> int:
-    """Bytes; NotFound when it is not there."""
+    """Its size in bytes; NotFound when it is not stored."""
     caller.require(Action.BLOB_READ)
     return _size(context, name)
 
@@ -38,13 +38,13 @@ def put(context: Context, caller: Caller, name: str, chunks: Inflow | Iterable[b
 
 
 def put_unnamed(context: Context, caller: Caller, chunks: Inflow | Iterable[bytes | memoryview]) -> tuple[str, int]:
-    """For a sender that does not know the hash yet: hash and size."""
+    """For a sender that has not computed the hash; returns hash and size."""
     caller.require(Action.BLOB_WRITE)
     return context.blobs.put_unnamed(chunks)
 
 
 def put_batch(context: Context, caller: Caller, body: bytes) -> int:
-    """Stores the framed blobs of one body; nothing of it when the framing is damaged."""
+    """Stores the framed blobs of one body; stores none when the framing is damaged."""
     caller.require(Action.BLOB_WRITE)
     frames = list(islice(batches.read(body), batches.MAX_COUNT + 1))
     if len(frames) > batches.MAX_COUNT:
@@ -55,7 +55,7 @@ def put_batch(context: Context, caller: Caller, body: bytes) -> int:
 
 
 def fetch(context: Context, caller: Caller, wanted: Sequence[str]) -> Iterator[bytes]:
-    """The framed content of these blobs, in that order; NotFound, before the first byte, when one is not there."""
+    """The framed content of these blobs, in that order; NotFound, before the first byte, when one is not stored."""
     caller.require(Action.BLOB_FETCH)
     checked = _checked(wanted)
     lost = context.blobs.missing(checked)

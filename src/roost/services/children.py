@@ -1,4 +1,4 @@
-"""Children: runs that a run's script, or a person, makes below it. How they end with it stands in `runs.py`."""
+"""Children: runs that a run's script, or a person, makes below it. `runs.py` ends them with their parent."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,27 +15,27 @@ MAX_CHILDREN = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Newborn:
-    """Children to be made, at most a thousand at a time. Their parent is the run they are made below."""
+    """Children to make, at most a thousand at a time. The run they are made below becomes their `parent_id`."""
 
     children: tuple[Submission, ...]
     start: bool = True
-    """Whether those that live in their parent's process run at once."""
+    """True when children that live in their parent's process start at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Which of the runs below a run."""
+    """A selection of the runs below a run."""
 
     recursive: bool = False
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """Each must be there; a value other than None must be equal."""
+    """Each key must exist; a value other than None must be equal."""
     properties: Mapping[str, str | None] = field(default_factory=dict)
     status: Sequence[RunStatus] = ()
     kind: RunKind | None = None
 
 
 def create(context: Context, caller: Caller, run_id: str, asked: Newborn) -> list[Run]:
-    """Makes children; sent twice, they are the same ones. All are checked before the first is made."""
+    """Makes children; a request that is sent twice makes them once. All are checked before the first is made."""
     caller.require(Action.RUN_CREATE_CHILD)
     parent = runs.find(context, run_id)
     if len(asked.children) > MAX_CHILDREN:
@@ -47,7 +47,7 @@ def create(context: Context, caller: Caller, run_id: str, asked: Newborn) -> lis
         submissions.check(context, parent.workspace, child)
     made = [_create(context, caller, parent, child, asked.start) for child in wanted]
     parent = runs.find(context, run_id)
-    if caller.is_run and _is_leaving(parent):  # it was cancelled, or ended, while they were made
+    if caller.is_run and _is_leaving(parent):  # it was cancelled, or ended, meanwhile
         for run in made:
             if parent.status is not RunStatus.COMPLETED and run.spec.kind is RunKind.SCRIPT:
                 runs.cancel(context, caller, run.id)
@@ -69,7 +69,7 @@ def _create(context: Context, caller: Caller, parent: Run, child: Submission, st
 
 
 def listing(context: Context, caller: Caller, run_id: str, wanted: Wanted) -> list[Run]:
-    """Those below a run that fit, newest first in each generation."""
+    """The matching runs below a run, newest first in each generation."""
     caller.require(Action.RUN_READ)
     run = runs.find(context, run_id)
     found = lineage.below(context, run) if wanted.recursive else lineage.children(context, run)

@@ -1,4 +1,4 @@
-"""Compute targets: made, changed, looked at, deleted; and why a run waits for one."""
+"""Compute targets: made, changed, read, deleted; and why a run waits for one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ from roost.store.base import RUNS, Load, RunQuery
 
 _TRIES = 10
 _MOST_HELD = 10_000
-"""Runs that are counted in the queue of an engine."""
+"""The most runs that are counted in an engine's queue."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComputeChanges:
-    """What to change of a cluster; what is left out stays."""
+    """Changes to a cluster; a field that is left out changes nothing."""
 
     min_nodes: int | None = None
     max_nodes: int | None = None
@@ -41,7 +41,7 @@ class ComputeChanges:
 
 
 def create(context: Context, caller: Caller, workspace: str, name: str, spec: ComputeSpec) -> tuple[Compute, bool]:
-    """The cluster, and whether it is new: asked for twice, it is the same one."""
+    """Returns the cluster and True when it is new. A request that is sent twice makes one cluster."""
     caller.require(Action.COMPUTE_CREATE)
     context.store.workspaces.get(names.workspace(workspace))
     names.compute(name)
@@ -119,7 +119,7 @@ def update(context: Context, caller: Caller, workspace: str, name: str, changes:
 
 
 def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
-    """Refused while a run on it has not ended; its nodes go with it. One that is not there is deleted already."""
+    """Refused while a run on it has not ended; its nodes are deleted too. Does nothing when there is no such cluster."""
     caller.require(Action.COMPUTE_DELETE)
     try:
         compute = _cluster(_find(context, workspace, name), "deleted")
@@ -130,8 +130,8 @@ def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
 
 
 def preempt(context: Context, caller: Caller, workspace: str, name: str, node_id: str) -> Node:
-    """A node of low priority is taken away, as a cloud does when it needs it. The run on it is ended on all its nodes, with what
-    it has made kept, and waits again; it goes on with its outputs when there are nodes for it."""
+    """Takes a low-priority node away, as a cloud does when it needs the machine. Its run ends on all its nodes, keeps its files,
+    and is queued again; it continues with its outputs on other nodes."""
     caller.require(Action.COMPUTE_PREEMPT)
     compute = _cluster(_find(context, workspace, name), "taken nodes from")
     if compute.priority is not Priority.LOW:
@@ -148,7 +148,7 @@ def preempt(context: Context, caller: Caller, workspace: str, name: str, node_id
 
 
 def _take_from(context: Context, node: Node) -> None:
-    """The run's agents hear of it as of a cancel."""
+    """The run's agents receive it in the same way as a cancel."""
     for _ in range(_TRIES):
         run = context.store.runs.get(node.run_id)
         if not run.status.holds_node or run.status is RunStatus.CANCEL_REQUESTED or run.ending:
@@ -157,7 +157,7 @@ def _take_from(context: Context, node: Node) -> None:
         event = RunEvent(to=run.status, at=context.clock(), reason=Reason.PREEMPTED, message=words)
         try:
             context.store.runs.apply(run.id, event)
-        except Conflict:  # it moved meanwhile
+        except Conflict:  # its status changed meanwhile
             continue
         context.store.leases.touch(RUNS, run.id)
         context.signals.notify(run_topic(run.id))
@@ -165,7 +165,7 @@ def _take_from(context: Context, node: Node) -> None:
 
 
 def why_queued(context: Context, run: Run) -> str:
-    """In words: what stands between a queued run and its node."""
+    """A sentence for people: why a queued run has no node yet."""
     target = run.spec.target
     compute = context.store.computes.get(run.workspace, target)
     queue, running = context.store.computes.queue(compute)
@@ -225,7 +225,7 @@ def _status(context: Context, compute: Compute) -> ComputeStatus:
 
 
 def _held(context: Context, compute: Compute) -> int:
-    """Runs that the queue of the engine holds back."""
+    """The number of runs that wait in the engine's queue."""
     query = RunQuery(
         workspace=compute.workspace, status=(RunStatus.PROVISIONING,), include_children=True, limit=_MOST_HELD
     )
@@ -234,7 +234,7 @@ def _held(context: Context, compute: Compute) -> int:
 
 
 def _busy(load: Load) -> int:
-    """Nodes that have a run."""
+    """The number of nodes that have a run."""
     return sum(node.run_id in load.held for node in load.nodes)
 
 
@@ -244,7 +244,7 @@ def _check(spec: ComputeSpec) -> None:
 
 
 def _engine_for(context: Context, spec: ComputeSpec) -> str:
-    """The engine of a cluster that names none: the one that has its host, else the control plane's own."""
+    """The engine for a cluster that names none: the engine that has its host, else the control plane's own."""
     host = spec.tags.get(HOST_TAG)
     return next((name for name, engine in context.engines.items() if host in engine.hosts), context.engine)
 
@@ -254,7 +254,7 @@ def _hosts(context: Context, engine: str) -> tuple[str, ...]:
 
 
 def _check_host(context: Context, engine: str, spec: ComputeSpec) -> None:
-    """The one host that a target is to have is there."""
+    """Checks that the host of a one-host target exists."""
     if spec.max_nodes != 1:
         raise InvalidCompute(f"A target of one host has one node, got max_nodes={spec.max_nodes}.")
     if spec.tags[HOST_TAG] not in _hosts(context, engine):
@@ -265,7 +265,7 @@ def _check_host(context: Context, engine: str, spec: ComputeSpec) -> None:
 
 
 def _check_hosts(context: Context, engine: str, max_nodes: int) -> None:
-    """A node that is a host is one of those there are."""
+    """Checks that a cluster has no more nodes than its engine has hosts, if the nodes are hosts."""
     hosts = _hosts(context, engine)
     if hosts and max_nodes > len(hosts):
         raise InvalidCompute(

@@ -1,4 +1,4 @@
-"""Context: everything a deed needs, passed to it explicitly. One is made by `server/wiring.py`, others by the tests."""
+"""Context: everything a deed needs, passed to it explicitly. `server/wiring.py` makes the server's; tests make their own."""
 
 import threading
 from collections import OrderedDict
@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """A bounded memory of what was read lately; the oldest goes first. Safe from any thread."""
+    """A cache of bounded size; the least recently used entry is dropped first. Safe from any thread."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -52,14 +52,14 @@ class BoundedCache(Generic[K, V]):
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What this control plane says of itself."""
+    """Facts about this control plane."""
 
     instance: str
     home: str
     pid: int
     started_at: float
     blob_folder: str
-    """Where blobs are on this machine; empty when they are elsewhere."""
+    """The folder of the blobs on this machine; empty when they are elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +70,12 @@ class Context:
     """Seconds since the epoch."""
     signals: Signals
     engine: str
-    """What clusters are made on unless they name another: one of `engines`."""
+    """The engine of clusters that name no other: one of `engines`."""
     engines: Mapping[str, Abilities]
-    """The engines that clusters can be made on, by name, with what they can do."""
+    """The engines that clusters can be made on, by name, with their abilities."""
     facts: Facts
     spools: BoundedCache[tuple[str, str], SpoolState] = field(default_factory=lambda: BoundedCache(1024))
-    """Marks and name tables of the spools that are being shipped, so that the hot path does not read them again."""
+    """Marks and name tables of the spools that are being shipped, so that each shipment need not read them from the store."""
     tokens: BoundedCache[str, tuple[Token, float]] = field(default_factory=lambda: BoundedCache(4096))
     """Tokens by digest, with the time they were read."""
     parents: BoundedCache[str, str] = field(default_factory=lambda: BoundedCache(16384))
@@ -83,31 +83,31 @@ class Context:
     heard: BoundedCache[str, float] = field(default_factory=lambda: BoundedCache(4096))
     """When a run's token was last used, by run: an agent that ships is alive, even if its heartbeat is late."""
     present: Presence = field(default_factory=Presence)
-    """Runs whose agent's heartbeat waits here at this moment."""
+    """Runs whose agent has a heartbeat request open at this moment."""
     pacing: Pacing = field(default_factory=Pacing)
     """How often agents should send."""
     flushes: Flushes = field(default_factory=Flushes)
-    """Who waits for what a run has written by now."""
+    """Open requests to flush a run."""
     reserve: Reserve | None = None
-    """Room in the home that is given up for freeing more; None for none."""
+    """Disk space in the home that is released when freeing space needs some first; None for none."""
     disk_limit: int = 0
-    """Percent of the home's disk at which no new run is taken in; 0 for no limit."""
+    """Percent of the home's disk at which new runs are refused; 0 for no limit."""
     conda_packages: str = INDEX_IF_UNREACHABLE
     """Where the conda packages of environments may come from: one of `PACKAGE_SOURCES`."""
     archive_builds: bool = False
-    """Whether every build keeps the files that it was made of."""
+    """True when every build stores the files that it was made of."""
     data_roots: tuple[str, ...] | None = None
-    """Folders that datastores may be in; None for all that the control plane's user sees."""
+    """Folders that datastores may be in; None for every folder that the control plane's user can read."""
     data_endpoints: tuple[str, ...] | None = None
-    """Hosts of object stores that may be asked beside the providers' own; None for all."""
+    """Hosts of object stores that may be used beside the providers' own; None for all."""
     places: BoundedCache[tuple[str, str], tuple[float, Storage]] = field(default_factory=lambda: BoundedCache(64))
     """Open datastores by workspace and name, with the time that each was registered."""
     upkeep: UpkeepLock = field(default_factory=UpkeepLock)
-    """Taken while blobs are swept or copied away."""
+    """Held during a sweep and during a back-up."""
 
     @property
     def machine(self) -> Machine:
-        """The control plane's own: what the nodes of `engine` share."""
+        """The control plane's own machine, which the nodes of `engine` share."""
         capacity = self.engines[self.engine].capacity
         assert capacity is not None, "the engine behind `local` is on this machine"
         return capacity

@@ -1,5 +1,5 @@
-"""What a run's token reaches of a workspace's data: what its run declared as inputs, what its script asked for (asking is
-declaring: `datasets.declare`), and what it fills.
+"""The data of a workspace that a run's token reaches: the run's declared inputs, the data its script asked for (asking is
+declaring: `datasets.declare`), and its outputs.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,8 @@ from roost.services.context import Context
 
 
 class Reach:
-    """What a caller may read of one datastore. It is worked out once, however much of it is asked for: plain paths are looked up,
-    patterns are tried one after another."""
+    """The part of one datastore that a caller may read. It is computed once for many checks: plain paths are looked up, patterns
+    are tried one after another."""
 
     def __init__(self, caller: Caller, datastore: Datastore, declared: Iterable[str]) -> None:
         self._caller, self._datastore = caller, datastore
@@ -28,15 +28,16 @@ class Reach:
         self._patterns = [globs.matcher(path) for path in patterns]
 
     def covers(self, wanted: str) -> bool:
-        """Whether all that a path or pattern can ever mean was declared."""
+        """True when everything that a path or pattern can match was declared."""
         return wanted in self._declared or self._is_below(globs.base(wanted))
 
     def reads(self, path: str) -> bool:
-        """Whether a file of that path was declared."""
+        """True when a file of that path was declared."""
         return self._is_below(path) or any(meant(path) for meant in self._patterns)
 
     def require_listing(self, path: str) -> None:
-        """Of what was declared by a pattern a plain path is a file; what is found there `require_file` looks at."""
+        """Forbidden unless the path may be listed. Where a pattern was declared, a plain path may only be a file; `require_file`
+        checks the files that are found."""
         wanted = globs.checked(path)
         if not self.covers(wanted) and (globs.is_pattern(wanted) or not self.reads(wanted)):
             self.refuse(path)
@@ -52,14 +53,14 @@ class Reach:
         )
 
     def _is_below(self, path: str) -> bool:
-        """Whether it, or a folder that it is in, was declared."""
+        """True when the path, or a folder above it, was declared."""
         while path and path not in self._plain:
             path = path.rpartition("/")[0]
         return path in self._plain
 
 
 def workspace_of(context: Context, caller: Caller, workspace: str) -> str:
-    """The name of a workspace that is there. A run is told the same of one that is not there and of one that is not its own."""
+    """The name of an existing workspace. A run gets the same error for a missing workspace and for one that is not its own."""
     scopes.require_workspace(context, caller, workspace)
     return context.store.workspaces.get(names.workspace(workspace)).name
 
@@ -69,12 +70,12 @@ def datastore_of(context: Context, caller: Caller, workspace: str, name: str) ->
 
 
 def reach(context: Context, caller: Caller, datastore: Datastore) -> Reach:
-    """A person's is all of it."""
+    """A person reaches the whole datastore."""
     return Reach(caller, datastore, _declared(context, caller, datastore) if caller.is_run else [""])
 
 
 def require_write(context: Context, caller: Caller, datastore: Datastore, paths: Iterable[str]) -> None:
-    """A run writes below the places of its own outputs, and where its script said that it writes."""
+    """A run may write below the paths of its own outputs, and to paths that its script declared for writing."""
     if not caller.is_run:
         return
     run = scopes.run_in(context, caller, datastore.workspace)
@@ -87,13 +88,13 @@ def require_write(context: Context, caller: Caller, datastore: Datastore, paths:
 
 
 def covers_writing(uses: Iterable[DataUse], datastore: Datastore, path: str) -> bool:
-    """Whether the run's script said that it writes there: at that path, or to a folder that it is in."""
+    """True when the run's script declared that it writes to that path, or to a folder above it."""
     said = (each.path for each in _written(uses) if each.datastore == datastore.name)
     return any(not each or f"{path}/".startswith(f"{each}/") for each in said)
 
 
 def covers_reading(run: Run, uses: Sequence[DataUse], datastore: Datastore, paths: Iterable[str]) -> bool:
-    """Whether all of it stands among what the run reads already."""
+    """True when the run already reads all these paths."""
     read = Reach(Caller(user=run.user, role=Role.RUN, run_id=run.id), datastore, _read(run, uses, datastore))
     return all(read.covers(path) for path in paths)
 
@@ -114,7 +115,8 @@ def _read(run: Run, uses: Iterable[DataUse], datastore: Datastore) -> Iterator[s
 
 
 def _written(uses: Iterable[DataUse]) -> Iterator[Source]:
-    """What its script writes on its own. A use with a registered dataset tells what was made of data, not where more may go."""
+    """What its script writes beside its outputs. A use with a registered dataset records data that was made; it permits no more
+    writing."""
     for use in uses:
         if use.direction is Direction.OUTPUT and not use.dataset_id:
             yield from use.definition.sources

@@ -1,4 +1,4 @@
-"""Datasets: registered, found, listed into files, and what runs read and wrote of them."""
+"""Datasets: registered, found, listed into files; and which of them runs read and wrote."""
 
 import hashlib
 import uuid
@@ -33,7 +33,7 @@ MAX_DESCRIPTION = 20_000
 MAX_USES = 1000
 MAX_PLACE = 200
 MAX_DECLARED = 2000
-"""Places that a script may name one by one: all of them are looked through at each of its questions."""
+"""Places that a script may declare one by one; every request of the script is compared with all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,35 +47,35 @@ class NewDataset:
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     items: tuple[Item, ...]
-    """Of the sources in datastores, in the order of the sources."""
+    """The files of the sources in datastores, in the order of the sources."""
     urls: tuple[int, ...]
-    """Which sources are addresses, which the reader looks at itself."""
+    """Indexes of the sources that are web addresses; the reader fetches those itself."""
     left_out: str = ""
-    """A sentence about files that are passed over for their names; empty when there are none."""
+    """A sentence about files that are left out because of their names; empty when there are none."""
     count: int = 0
-    """Of all items, also of those that a limit keeps back."""
+    """The number of all items, including those beyond the limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What a run's output became."""
+    """Where and how a run's output was written."""
 
     path: str = ""
-    """Where it is in its datastore; empty for where it was to be."""
+    """Its path in its datastore; empty for the path that was planned."""
     mode: Mode = Mode.UPLOAD
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declared:
-    """What a script reads or writes on its own."""
+    """Data that a script reads or writes beyond the run's declared inputs and outputs."""
 
     direction: Direction
     definition: Definition
 
 
 def register(context: Context, caller: Caller, workspace: str, name: str, new: NewDataset) -> tuple[Dataset, bool]:
-    """The registered one and whether it is a new version. Its data is not looked at: it may come later. A run that registers one
-    has it in its lineage as made."""
+    """Returns the dataset and True when it is a new version. Its data is not read: it may come later. When a run registers it,
+    the run's lineage lists it as written."""
     caller.require(Action.DATASET_REGISTER)
     dataset, is_new = _register(context, caller, workspace, name, new)
     if caller.is_run:
@@ -104,7 +104,8 @@ def _register(context: Context, caller: Caller, workspace: str, name: str, new: 
 
 
 def get(context: Context, caller: Caller, workspace: str, name: str, version: int | None = None) -> Dataset:
-    """The newest version when none is named. A run that asks has read it from then on, and may list it."""
+    """The newest version when none is given. When a run gets it, the run's lineage lists it as read, and the run may list its
+    files."""
     caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(context, caller, workspace)
     return _read_by(context, caller, context.store.datasets.get(place, checked_name(name), version))
@@ -117,7 +118,8 @@ def by_id(context: Context, caller: Caller, workspace: str, dataset_id: str) -> 
 
 
 def listing(context: Context, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Dataset]:
-    """The newest of each by name, or all versions of one name, newest first. Those that were only saved have no name to list."""
+    """The newest version of each name, sorted by name; or all versions of one name, newest first. Datasets that were only saved
+    have no name and are not listed."""
     caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(context, caller, workspace)
     if name is not None:
@@ -145,7 +147,7 @@ def annotate(
 
 
 def delete(context: Context, caller: Caller, workspace: str, name: str) -> int:
-    """All versions; how many. The data stays where it is, and what runs read of it stays with them."""
+    """Deletes all versions; returns how many. The data and the lineage of runs stay."""
     caller.require(Action.DATASET_DELETE)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     return context.store.datasets.delete(place, checked_name(name))
@@ -157,9 +159,9 @@ def delete(context: Context, caller: Caller, workspace: str, name: str) -> int:
 def items(
     context: Context, caller: Caller, workspace: str, definition: Definition, *, shared: bool, limit: int | None = None
 ) -> Listing:
-    """The files that its sources mean; its steps are the reader's. Of one datastore, names are relative to the folder that all
-    its sources are in; of several, below a folder of each datastore's name. InvalidInput where some of it is there and a path
-    that it names is not: a part would be taken for the whole. With a `limit` only so many are handed out."""
+    """The files of a dataset's sources; the reader applies its steps. With one datastore, names are relative to the folder that
+    contains all sources; with several, each name begins with its datastore's name. InvalidInput when a path has no file but
+    others have: a part would be taken for the whole. `limit` bounds the number of items."""
     caller.require(Action.DATASET_READ)
     place = data_access.workspace_of(context, caller, workspace)
     wanted = _known(context, place, definition)
@@ -191,7 +193,7 @@ def items(
 
 
 def _folder(context: Context, reach: Reach, datastore: Datastore, paths: Sequence[str]) -> str:
-    """The folder that all these are in: of a file the one that holds it."""
+    """The folder that contains all these paths; a file counts as the folder that holds it."""
     folders = []
     for path in paths:
         base = globs.base(path)
@@ -212,7 +214,7 @@ def _is_file(context: Context, reach: Reach, datastore: Datastore, path: str) ->
 
 
 def note_submitted(context: Context, run: Run) -> None:
-    """What the run was submitted to read. Safe twice."""
+    """Notes the inputs of a submitted run in its lineage. Safe twice."""
     uses = [
         DataUse(
             run_id=run.id,
@@ -230,7 +232,7 @@ def note_submitted(context: Context, run: Run) -> None:
 
 
 def note_written(context: Context, caller: Caller, run_id: str, name: str, written: Written) -> DataUse:
-    """An output is where it was to be: it is registered, when that was asked for, and stands in the run's lineage."""
+    """An output has been written: registers it if the run asked for that, and notes it in the run's lineage."""
     caller.require(Action.RUN_DECLARE_DATA)
     run = context.store.runs.get(names.run_id(run_id))
     output = next((each for each in run.spec.outputs if each.name == name), None)
@@ -265,8 +267,8 @@ def note_written(context: Context, caller: Caller, run_id: str, name: str, writt
 
 
 def declare(context: Context, caller: Caller, run_id: str, declared: Declared) -> DataUse:
-    """What a script asks for it declares by asking: its run reaches that from now on, and has it in its lineage. What it has
-    declared already, or the folder of it, is not noted again. Safe twice."""
+    """A script declares data by asking for it: from now on its run may reach that data and has it in its lineage. A path that was
+    declared already, or whose folder was, is not noted again. Safe twice."""
     caller.require(Action.RUN_DECLARE_DATA)
     run = context.store.runs.get(names.run_id(run_id))
     definition = _known(context, run.workspace, declared.definition)
@@ -312,7 +314,7 @@ def _require_writable(definition: Definition, stores: Sequence[Datastore]) -> No
 
 
 def _places(definition: Definition) -> str:
-    """What a use of data without a name is called; another one for other sources."""
+    """The name of a use of data that has none of its own; other sources give another name."""
     first, others = place_of(definition.sources[0]), len(definition.sources) - 1
     if len(first) > MAX_PLACE or others:
         digest = hashlib.sha256(repr(definition.sources).encode()).hexdigest()[:8]
@@ -327,7 +329,7 @@ def uses_of_run(context: Context, caller: Caller, run_id: str) -> Sequence[DataU
 
 
 def uses_of_dataset(context: Context, caller: Caller, workspace: str, dataset_id: str) -> Sequence[DataUse]:
-    """Newest run first; of a version that is not registered any more too."""
+    """Newest run first; works for a version that is not registered any more too."""
     caller.require(Action.DATASET_TRACE)
     context.store.workspaces.get(names.workspace(workspace))
     found = context.store.datasets.uses_of_dataset(dataset_id, MAX_USES)
@@ -335,7 +337,7 @@ def uses_of_dataset(context: Context, caller: Caller, workspace: str, dataset_id
 
 
 def check_run(context: Context, caller: Caller, workspace: str, spec: RunSpec) -> None:
-    """What a submission declares of data, before anything is made of it. A run's children reach no more than the run."""
+    """Checks the inputs and outputs of a submission; changes nothing. A run's children reach no more than the run."""
     known: set[str] = set()
     for name in (*(each.name for each in spec.inputs), *(each.name for each in spec.outputs)):
         if not name.isidentifier() or len(name) > 255:
@@ -360,7 +362,7 @@ def check_run(context: Context, caller: Caller, workspace: str, spec: RunSpec) -
 
 
 def _known(context: Context, workspace: str, definition: Definition) -> Definition:
-    """The definition, if it can be and its datastores are there."""
+    """The checked definition; raises when it is not valid or a datastore does not exist."""
     made = checked(definition)
     for name in {source.datastore for source in made.sources if source.datastore}:
         datastores.find(context, workspace, name)
@@ -368,8 +370,8 @@ def _known(context: Context, workspace: str, definition: Definition) -> Definiti
 
 
 def _require_sources(context: Context, caller: Caller, workspace: str, definition: Definition) -> None:
-    """A run hands on, by registering or to its children, only what it may read itself: of what it declared by a pattern single
-    files, not a folder that the pattern's name is."""
+    """A run registers, or gives to its children, only data that it may read itself. Below a declared pattern that is single
+    files, not a folder whose name the pattern matches."""
     if not caller.is_run:
         return
     for name in {source.datastore for source in definition.sources if source.datastore}:

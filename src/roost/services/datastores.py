@@ -1,4 +1,4 @@
-"""Datastores: registered by people, their credentials sealed. What is in them: `stored_files.py`."""
+"""Datastores: registered by people, their credentials sealed. For the files in them see `stored_files.py`."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from roost.services import scopes, secrets, vault
 from roost.services.context import Context
 
 DATA = "data"
-"""In the home folder: what is in the datastores that every workspace has."""
+"""The folder in the home for the datastores that every workspace has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class NewDatastore:
 
 
 def register(context: Context, caller: Caller, workspace: str, name: str, new: NewDatastore) -> Datastore:
-    """Nothing is asked of an object store: it may be out of reach today. A folder has to be there."""
+    """An object store is not contacted: it may be unreachable today. A folder must exist."""
     caller.require(Action.DATASTORE_REGISTER)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
@@ -56,7 +56,7 @@ def register(context: Context, caller: Caller, workspace: str, name: str, new: N
         user=caller.user,
         created_at=context.clock(),
     )
-    _open(context, datastore, credential)  # settings that the library cannot make sense of are refused here
+    _open(context, datastore, credential)  # refuses settings that the library does not accept
     sealed = _seal(context, place, name, credential) if credential else None
     made = context.store.datastores.put(datastore, sealed, overwrite=new.overwrite)
     context.places.drop((place, name))
@@ -64,14 +64,14 @@ def register(context: Context, caller: Caller, workspace: str, name: str, new: N
 
 
 def get(context: Context, caller: Caller, workspace: str, name: str) -> Datastore:
-    """With an empty name the workspace's default."""
+    """An empty name means the workspace's default."""
     caller.require(Action.DATASTORE_READ)
     scopes.require_workspace(context, caller, workspace)
     return find(context, workspace, name)
 
 
 def find(context: Context, workspace: str, name: str) -> Datastore:
-    """The same for other deeds, which have checked their own permission."""
+    """Like `get`, for other deeds, which check permission themselves."""
     place = context.store.workspaces.get(names.workspace(workspace)).name
     wanted = checked_name(name) if name else context.store.datastores.default(place) or DEFAULT
     if wanted in OWN:
@@ -80,7 +80,7 @@ def find(context: Context, workspace: str, name: str) -> Datastore:
 
 
 def listing(context: Context, caller: Caller, workspace: str) -> Sequence[Datastore]:
-    """Those that every workspace has, then by name."""
+    """The datastores that every workspace has, then the others by name."""
     caller.require(Action.DATASTORE_READ)
     scopes.require_workspace(context, caller, workspace)
     place = context.store.workspaces.get(names.workspace(workspace)).name
@@ -89,7 +89,7 @@ def listing(context: Context, caller: Caller, workspace: str) -> Sequence[Datast
 
 
 def unregister(context: Context, caller: Caller, workspace: str, name: str) -> bool:
-    """Whether it was there. What is in it stays where it is."""
+    """True when it existed. The files in it stay."""
     caller.require(Action.DATASTORE_DELETE)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     if checked_name(name) in OWN:
@@ -111,7 +111,7 @@ def set_default(context: Context, caller: Caller, workspace: str, name: str) -> 
 
 
 def place_of(context: Context, datastore: Datastore) -> Storage:
-    """Kept open: a connection to an object store costs more to make than a question costs to ask."""
+    """The open storage of a datastore, cached: to connect costs more than a request."""
     key = (datastore.workspace, datastore.name)
     known = context.places.get(key)
     if known is not None and known[0] == datastore.created_at:
@@ -128,11 +128,11 @@ def _open(context: Context, datastore: Datastore, credential: Mapping[str, str])
         own, path = datastore.name in OWN, Path(datastore.settings["path"])
         return FolderStorage(path, roots, home=home, own=own, read_only=datastore.read_only)
     if datastore.kind is DatastoreKind.HTTP:
-        return FolderStorage(Path(os.devnull), [])  # nothing is ever asked of it here
+        return FolderStorage(Path(os.devnull), [])  # the server never reads from it
     from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
 
     settings = dict(datastore.settings)
-    if settings.get("endpoint"):  # again: an older version may have let it in, or the list have changed since
+    if settings.get("endpoint"):  # again: an older version may have accepted it, or the allowed list has changed
         settings["endpoint"] = _checked_endpoint(context, settings["endpoint"])
     return open_place(datastore.name, datastore.kind, settings, credential)
 
@@ -148,7 +148,7 @@ def _marked(context: Context, datastore: Datastore) -> Datastore:
 
 
 def _checked_place(context: Context, kind: DatastoreKind, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings, their addresses and folder such that this server may go there."""
+    """The settings, after a check that this server may use their addresses and folder."""
     made = dict(settings)
     if kind is DatastoreKind.FOLDER:
         made["path"] = _checked_folder(context, settings["path"])
@@ -205,7 +205,8 @@ def _existing(folder: str) -> str:
 
 
 def _checked_endpoint(context: Context, endpoint: str) -> str:
-    """On a shared server only the providers' own and those that its settings name: it goes there with its own network."""
+    """On a shared server, only the providers' own endpoints and those of its settings are allowed: requests go out from the
+    server's network."""
     address = object_hosts.read(endpoint)
     known = context.data_endpoints
     if known is None or address.of_a_provider or address.among(known):

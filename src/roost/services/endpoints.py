@@ -1,5 +1,5 @@
-"""Endpoints: deployed, changed, looked at, deleted; their keys and tokens, what they log and record. The server loads no model:
-that is done by the replicas (`services/replicas.py`), and requests go to the front (`services/fronts.py`).
+"""Endpoints: deployed, changed, read, deleted; their keys and tokens, their logs and records. The server loads no model: replicas
+do (`services/replicas.py`), and requests go to the front (`services/fronts.py`).
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from roost.serving import keys as front_keys
 
 TOKEN_SECONDS = 12 * 3600.0
 REFRESH_SECONDS = 10 * 3600.0
-"""A token should be asked for again after so long."""
+"""Clients should ask for a new token after this time."""
 MAX_LINES = 100_000
 MAX_LOG_BYTES = 8 * 1024 * 1024
 MAX_RECORDS = 10_000
@@ -36,13 +36,13 @@ _TRIES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What a person sends."""
+    """A person's request for an endpoint."""
 
     spec: EndpointSpec
     overwrite: bool = False
-    """Whether one that is there may be changed; it is the same as `update`, and makes one where there is none."""
+    """True: an existing endpoint may be changed. Like `update`, but a missing endpoint is made."""
     update: bool = False
-    """One is there, and is to be changed."""
+    """True: the endpoint must exist, and is changed."""
 
 
 class Which(StrEnum):
@@ -61,14 +61,14 @@ class Token:
 class Log:
     text: str
     run_id: str
-    """Of the replica that wrote it, of several the newest; empty when there is none yet."""
+    """The replica that wrote it, the newest of several; empty when there is none yet."""
     note: str = ""
-    """Whose it is, where it is not that of one that serves."""
+    """Names the replica when it is not one that serves."""
 
 
 def put(context: Context, caller: Caller, workspace: str, name: str, wish: Wish) -> tuple[Endpoint, bool]:
-    """The endpoint, and whether it is new. Everything is checked before anything is changed; what serves goes on serving until
-    what was asked for is ready."""
+    """Returns the endpoint and True when it is new. Everything is checked before anything changes; the present versions serve
+    until the new ones are ready."""
     caller.require(Action.ENDPOINT_DEPLOY)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     spec = _checked(context, place, checked_name(name), wish.spec)
@@ -82,7 +82,7 @@ def put(context: Context, caller: Caller, workspace: str, name: str, wish: Wish)
                 return _create(context, caller, place, name, spec), True
             except EndpointConflict:
                 if wish.overwrite and is_there(context, place, name):
-                    continue  # somebody else was quicker: theirs is replaced
+                    continue  # another caller made it first: theirs is replaced
                 raise
         if before.deleting:
             raise EndpointConflict(f"Endpoint {name!r} is being deleted.", hint="Try again when it is gone.")
@@ -97,10 +97,10 @@ def put(context: Context, caller: Caller, workspace: str, name: str, wish: Wish)
                 f"Endpoint {name!r} keeps its port {before.endpoint.port}, got {spec.port}.",
                 hint="Delete it first, or give no port.",
             )
-        failed = before.endpoint.state is EndpointState.FAILED  # then it is tried anew, though it be the same
+        failed = before.endpoint.state is EndpointState.FAILED  # then even the same spec is tried again
         former = [*([before.good] if before.good else []), *([] if failed else [before.endpoint.spec])]
         numbered, last = rules.numbered(spec, former, before.generations)
-        with contextlib.suppress(EndpointConflict):  # somebody else was quicker: what counts is what is asked for last
+        with contextlib.suppress(EndpointConflict):  # another caller was faster: the last request wins
             after = context.store.endpoints.ask(
                 place, name, numbered, seen=before.asked, generations=last, at=context.clock()
             )
@@ -131,7 +131,7 @@ def _create(context: Context, caller: Caller, workspace: str, name: str, spec: E
 
 
 def _checked(context: Context, workspace: str, name: str, spec: EndpointSpec) -> EndpointSpec:
-    """With the full ids of its models; every version could be submitted as it is."""
+    """The spec with the full ids of its models; checks that every version could be submitted."""
     rules.checked(spec)
     submissions.check_labels(spec.tags, spec.properties)
     versions = []
@@ -150,7 +150,7 @@ def get(context: Context, caller: Caller, workspace: str, name: str) -> Endpoint
 
 
 def _find(context: Context, workspace: str, name: str) -> Endpoint:
-    """For other deeds, which have checked their own permission."""
+    """For other deeds, which check permission themselves."""
     place = context.store.workspaces.get(names.workspace(workspace)).name
     return context.store.endpoints.get(place, checked_name(name))
 
@@ -162,16 +162,16 @@ def listing(context: Context, caller: Caller, workspace: str) -> Sequence[Endpoi
 
 
 def using(context: Context, workspace: str, model_id: str) -> Sequence[str]:
-    """Names of the endpoints that have the model."""
+    """Names of the endpoints that use the model."""
     return context.store.endpoints.using(workspace, model_id)
 
 
 def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
-    """It answers nothing from now on; its processes end, then its port and name are free again. Safe twice, until it is gone."""
+    """It stops answering at once; its processes end, then its port and name are free. Safe twice, until it is gone."""
     caller.require(Action.ENDPOINT_DELETE)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     standing = context.store.endpoints.standing(place, checked_name(name))
-    with contextlib.suppress(EndpointNotFound):  # it is on its way out already
+    with contextlib.suppress(EndpointNotFound):  # it is being deleted already
         context.store.endpoints.retire(place, name, at=context.clock())
         _ring(context, standing.endpoint)
 
@@ -192,7 +192,7 @@ def is_gone(context: Context, caller: Caller, workspace: str, name: str) -> bool
 
 
 def replicas_of(context: Context, caller: Caller, workspace: str, name: str) -> list[Replica]:
-    """Oldest first, with where their runs stand."""
+    """Oldest first, with the status of their runs."""
     caller.require(Action.ENDPOINT_READ)
     return _replicas(context, workspace, name)
 
@@ -212,7 +212,7 @@ def _replicas(context: Context, workspace: str, name: str) -> list[Replica]:
 
 
 def status(context: Context, caller: Caller, workspace: str, name: str) -> dict[str, Any]:
-    """What the front says of itself."""
+    """The front's own status report."""
     caller.require(Action.ENDPOINT_READ)
     endpoint = _find(context, workspace, name)
     said = fronts.status(_folder(context, endpoint))
@@ -220,8 +220,8 @@ def status(context: Context, caller: Caller, workspace: str, name: str) -> dict[
 
 
 def logs(context: Context, caller: Caller, workspace: str, name: str, *, lines: int, replica: str = "") -> Log:
-    """The last lines that a replica printed: the one that is named, else the one with which the last change failed, else each
-    that serves, below its name where they are several, else the newest."""
+    """The last lines that replicas printed: of the one that is named, else of the one with which the last change failed, else of
+    each that serves (several are headed by their names), else of the newest."""
     caller.require(Action.ENDPOINT_READ)
     endpoint = _find(context, workspace, name)
     if not 1 <= lines <= MAX_LINES:
@@ -240,14 +240,14 @@ def logs(context: Context, caller: Caller, workspace: str, name: str, *, lines: 
 
 
 def writes(context: Context, caller: Caller, workspace: str, name: str, *, replica: str = "") -> list[str]:
-    """The runs whose log `logs` would show, while they go on: they may have written what is not here yet."""
+    """The running ones among the replicas that `logs` would show: they may have written lines that have not arrived yet."""
     caller.require(Action.ENDPOINT_READ)
     tellers = _tellers(_find(context, workspace, name), _replicas(context, workspace, name), replica)
     return [each.run_id for each in tellers if each.ready or each.status == RunStatus.RUNNING]
 
 
 def _tellers(endpoint: Endpoint, found: Sequence[Replica], replica: str) -> list[Replica]:
-    """Whose log is shown, the newest last; empty when there is nobody yet."""
+    """The replicas whose log is shown, the newest last; empty when there is none yet."""
     if replica and replica not in {each.run_id for each in found}:
         raise NotFound(
             f"Endpoint {endpoint.name!r} has no replica {replica!r}.",
@@ -270,7 +270,7 @@ def _said(context: Context, caller: Caller, endpoint: Endpoint, replica: Replica
 
 
 def _note(endpoint: Endpoint, chosen: Replica, found: Sequence[Replica]) -> str:
-    """Where others serve: that this is the log of one that does not."""
+    """When other replicas serve: a note that this one does not."""
     serving = [each.run_id for each in found if each.ready and each is not chosen]
     if chosen.run_id != endpoint.failed_replica or not serving:
         return ""
@@ -281,7 +281,7 @@ def _note(endpoint: Endpoint, chosen: Replica, found: Sequence[Replica]) -> str:
 
 
 def _build_log(context: Context, caller: Caller, run_id: str) -> str:
-    """What the build of a replica's environment has said; nothing when there is none."""
+    """The build log of a replica's environment; empty when there is none."""
     with contextlib.suppress(NotFound):
         offset = max(0, files.size(context, caller, run_id, BUILD_LOG) - MAX_LOG_BYTES)
         return b"".join(files.read(context, caller, run_id, BUILD_LOG, offset)).decode("utf-8", "replace")
@@ -295,7 +295,7 @@ def _telling(replica: Replica) -> tuple[bool, float]:
 def records(
     context: Context, caller: Caller, workspace: str, name: str, *, limit: int, before: float | None = None
 ) -> list[dict[str, Any]]:
-    """The newest that were recorded, up to a time."""
+    """The newest recorded requests, up to a time."""
     caller.require(Action.ENDPOINT_RECORD_READ)
     if not 1 <= limit <= MAX_RECORDS:
         raise InvalidEndpoint(f"limit is 1 to {MAX_RECORDS}, got {limit}.")
@@ -310,7 +310,7 @@ class _Sealed:
     primary: str
     secondary: str
     secret: str
-    """That tokens are signed with."""
+    """The key that signs tokens."""
 
     @classmethod
     def new(cls) -> "_Sealed":
@@ -328,7 +328,7 @@ def _keys(context: Context, endpoint: Endpoint) -> Keys:
 
 
 def regenerate(context: Context, caller: Caller, workspace: str, name: str, which: Which, key: str = "") -> Keys:
-    """Another key instead of this one: a given one, or a new one. The other stays good."""
+    """Replaces one of the two keys, by the given one or a new one. The other stays valid."""
     caller.require(Action.ENDPOINT_KEY_CHANGE)
     endpoint = _find(context, workspace, name)
     chosen = checked_key(key) if key else front_keys.new_key()
@@ -344,7 +344,7 @@ def regenerate(context: Context, caller: Caller, workspace: str, name: str, whic
 
 
 def token(context: Context, caller: Caller, workspace: str, name: str) -> Token:
-    """For an endpoint that asks for tokens: one that is good for twelve hours."""
+    """For an endpoint with token authentication: a token that is valid for twelve hours."""
     caller.require(Action.ENDPOINT_TOKEN_CREATE)
     endpoint = _find(context, workspace, name)
     if endpoint.spec.auth is not Auth.TOKEN:
@@ -373,7 +373,7 @@ def _seal(context: Context, workspace: str, name: str, opened: _Sealed) -> bytes
 
 
 def _sealed_name(name: str) -> str:
-    """No secret and no datastore can be named so."""
+    """No secret and no datastore can have such a name."""
     return f"endpoint/{name}"
 
 

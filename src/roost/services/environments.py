@@ -20,28 +20,28 @@ from roost.services.context import Context
 from roost.services.signals import CONTROL
 
 BUILDS_AT_ONCE = 2
-"""Each build uses all the network and disk it gets; more at once are slower for all."""
+"""Each build uses all the network and disk it gets; more at once would slow all of them."""
 _ARCHIVE = "archive "
-"""Before a lock: the build that keeps its files."""
+"""Prefix of a lock: the key of the build that stores the lock's files."""
 MAX_DEFINITION = 256 * 1024
 MAX_WORDS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a build agent says: the blob of the lock, or why there is none."""
+    """The outcome of a build: the blob of the lock, or why there is none."""
 
     lock: str = ""
     message: str = ""
     from_index: bool = False
-    """The lock's conda packages come from a package index, as their channels could not be reached."""
+    """True when the lock's conda packages come from a package index, because their channels could not be reached."""
 
 
 def register(
     context: Context, caller: Caller, workspace: str, name: str, definition: Mapping[str, Any]
 ) -> tuple[Environment, bool]:
-    """With its version, and whether that is new. What it asks for is looked at when it is used, not here; but a credential in
-    the clear is not kept."""
+    """Returns the environment with its version, and True when that is new. Its packages are checked when it is used, not here;
+    but a credential in clear text is refused."""
     caller.require(Action.ENVIRONMENT_REGISTER)
     context.store.workspaces.get(names.workspace(workspace))
     environments.own_name(name)
@@ -70,21 +70,21 @@ def get(context: Context, caller: Caller, workspace: str, name: str, version: st
 
 
 def listing(context: Context, caller: Caller, workspace: str, name: str | None = None) -> Sequence[Environment]:
-    """The newest of each name; of one name every version, newest first."""
+    """The newest version of each name; for one name all versions, newest first."""
     caller.require(Action.ENVIRONMENT_READ)
     context.store.workspaces.get(names.workspace(workspace))
     return context.store.environments.list(workspace, environments.name(name) if name is not None else None)
 
 
 def recipe_of(run: Run) -> recipes.Recipe | None:
-    """What has to be installed for a run; None for nothing."""
+    """The recipe that must be installed for a run; None for none."""
     use = run.spec.environment
     return recipes.recipe(use.definition, run.spec.docker) if use is not None else None
 
 
 def standing(context: Context, run: Run) -> Build | None:
-    """Where the build of a run's environment stands; None when there is nothing to build. One that was submitted with a lock is
-    installed from it, and that build stands by itself."""
+    """The state of the build of a run's environment; None when there is nothing to build. A run that was submitted with its own
+    lock has a build of its own, which installs that lock."""
     recipe = recipe_of(run)
     if recipe is None:
         return None
@@ -96,15 +96,14 @@ def standing(context: Context, run: Run) -> Build | None:
 
 
 def index_lock(context: Context, run: Run) -> str:
-    """Blob of the lock that a package index gave for the conda packages of a run's environment, however long ago; empty for
-    none."""
+    """Blob of the lock that a package index gave for the conda packages of a run's environment, at any time; empty for none."""
     recipe = recipe_of(run)
     return _build(context, recipe.index_key).lock if recipe is not None and recipe.packages else ""
 
 
 def _key(context: Context, run: Run, recipe: recipes.Recipe) -> str:
-    """What a run's build is known by: its recipe, or the lock that it was submitted with; one that keeps the files of a lock
-    stands beside it."""
+    """The key of a run's build: its recipe, or the lock that it was submitted with. A build that stores the files of a lock has a
+    key of its own."""
     if run.spec.environment is not None and run.spec.environment.archive:
         return f"{_ARCHIVE}{run.spec.environment.lock}"
     return (run.spec.environment.lock if run.spec.environment is not None else "") or _recipe_key(context, recipe)
@@ -115,8 +114,8 @@ def _recipe_key(context: Context, recipe: recipes.Recipe) -> str:
 
 
 def _known(context: Context, recipe: recipes.Recipe, *, however_old: bool = False) -> Build:
-    """Where the build of a recipe stands. A lock whose conda packages are from a package index counts for as long as its channels
-    are taken to be out of reach; after that an agent asks them again."""
+    """The state of the build of a recipe. A lock with conda packages from a package index counts while the channels are assumed
+    to be unreachable; after that an agent asks the channels again."""
     build = _build(context, _recipe_key(context, recipe))
     if build.lock or not recipe.packages or context.conda_packages != INDEX_IF_UNREACHABLE:
         return build
@@ -134,8 +133,8 @@ def look_up(
     *,
     forget: bool = False,
 ) -> Build:
-    """Where the build of a definition stands. With `forget` its lock is not known any more: whoever needs it next has it
-    resolved anew. Runs that were installed from it keep it."""
+    """The state of the build of a definition. `forget` drops its lock: the next run that needs it resolves it again. Runs that
+    were installed from it keep it."""
     caller.require(Action.BUILD_LOOK_UP)
     context.store.workspaces.get(names.workspace(workspace))
     recipe = recipes.recipe(definition, docker)
@@ -148,33 +147,33 @@ def look_up(
 
 
 def renew(context: Context, run: Run) -> None:
-    """A new run that keeps the files of a lock looks after them once more, whatever an earlier one has found."""
+    """A new run that stores the files of a lock checks them again, whatever an earlier run found."""
     if run.spec.environment is not None and run.spec.environment.archive and (recipe := recipe_of(run)) is not None:
         context.store.environments.forget_lock(_key(context, run, recipe), _platform())
 
 
 def claim(context: Context, run: Run, build: Build) -> Build:
-    """Lets this run's agent build it, if nobody does; either way where it stands then."""
+    """Gives the build to this run's agent if no other has it; returns the state of the build in any case."""
     known = context.store.environments.build(build.key, build.platform).lock
     lost = known if known and context.blobs.size(known) is None else ""
     return context.store.environments.claim_build(build.key, build.platform, run.id, BUILDS_AT_ONCE, lost=lost)
 
 
 def keep_lock(context: Context, run: Run, lock: str) -> None:
-    """The lock becomes a file of the run: what it is installed from, now and when it is repeated."""
+    """Stores the lock as a file of the run, which is installed from it, now and when it is repeated."""
     size = context.blobs.size(lock) or 0
     context.store.files.put(run.id, [RunFile(path=LOCK_FILE, blob=lock, size=size, modified_at=context.clock())])
 
 
 def lock_of(context: Context, run: Run) -> str:
-    """The lock that this run is installed from; empty for none."""
+    """The lock that the run is installed from; empty for none."""
     if recipe_of(run) is None:
         return ""
     return context.store.files.get(run.id, LOCK_FILE).blob
 
 
 def end_build(context: Context, caller: Caller, run_id: str, said: Outcome) -> Run:
-    """A build agent has built what its run needs, or could not. All who waited for it are looked at again."""
+    """Takes in the outcome of a build agent: built or failed. Every run in preparation is checked again."""
     caller.require(Action.BUILD_REPORT)
     run = context.store.runs.get(names.run_id(run_id))
     recipe = recipe_of(run)
@@ -194,8 +193,8 @@ def end_build(context: Context, caller: Caller, run_id: str, said: Outcome) -> R
 
 
 def _keep(context: Context, key: str, recipe: recipes.Recipe, said: Outcome) -> None:
-    """The lock is known from now on, by how it was made: one from a package index stands beside the place of one from channels,
-    which is noted as tried without success."""
+    """Stores the lock under its origin: a lock from a package index gets the recipe's index key, and the build from channels is
+    noted as failed."""
     if said.from_index and key == recipe.key:
         context.store.environments.end_build(recipe.index_key, _platform(), lock=said.lock)
         context.store.environments.end_build(key, _platform(), at=context.clock())
@@ -204,7 +203,7 @@ def _keep(context: Context, key: str, recipe: recipes.Recipe, said: Outcome) -> 
 
 
 def _build(context: Context, key: str) -> Build:
-    """A lock whose blob is gone is as good as none: it is made again."""
+    """The stored build; a lock whose blob is gone counts as none and is made again."""
     build = context.store.environments.build(key, _platform())
     if build.lock and context.blobs.size(build.lock) is None:
         return Build(key=build.key, platform=build.platform)
@@ -212,5 +211,5 @@ def _build(context: Context, key: str) -> Build:
 
 
 def _platform() -> str:
-    """Of the targets there are: the embedded engine's nodes are this machine."""
+    """The platform of all targets: the embedded engine's nodes are this machine."""
     return f"{sys.platform}-{platform.machine()}"

@@ -1,4 +1,4 @@
-"""Experiments: made when first named, found again by name, tagged, put away and taken out again."""
+"""Experiments: made at first use, found by name, tagged, archived and restored."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from roost.services.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What to change of an experiment; what is left out stays."""
+    """Changes to an experiment; a field that is left out changes nothing."""
 
     tags: Mapping[str, str | None] = field(default_factory=dict)
     remove_tags: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ def _ensure(context: Context, caller: Caller, workspace: str, name: str) -> Expe
 
 
 def active(context: Context, caller: Caller, workspace: str, name: str) -> Experiment:
-    """The experiment that a new run goes to: made if there is none, taken out again if it was put away."""
+    """The experiment of a new run: made if there is none, restored if it was archived."""
     found = _ensure(context, caller, workspace, name)
     return context.store.experiments.archive(workspace, name, None) if found.archived_at is not None else found
 
@@ -46,7 +46,7 @@ def get(context: Context, caller: Caller, workspace: str, name: str) -> Experime
 
 
 def listing(context: Context, caller: Caller, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
-    """By name; with `replicas` also those that never held anything but an endpoint's replicas."""
+    """By name; with `replicas` also those that only ever held an endpoint's replicas."""
     caller.require(Action.EXPERIMENT_READ)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     return context.store.experiments.list(place, replicas=replicas)
@@ -64,6 +64,6 @@ def change(context: Context, caller: Caller, workspace: str, name: str, changes:
 
 
 def delete(context: Context, caller: Caller, workspace: str, name: str) -> None:
-    """One that has runs is refused: deleting it would lose them."""
+    """An experiment with runs is refused: deleting it would lose them."""
     caller.require(Action.EXPERIMENT_DELETE)
     context.store.experiments.delete(names.workspace(workspace), names.experiment(name))

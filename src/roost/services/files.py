@@ -1,4 +1,4 @@
-"""A run's files: sealed ones by blob, live streams while they grow, under one set of names."""
+"""A run's files under one set of names: sealed ones are blobs, live streams still grow."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ PIECE = 1024 * 1024
 
 
 def real_path(path: str) -> str:
-    """The checked path, aliases resolved."""
+    """The checked path, with aliases resolved."""
     checked = names.path(path)
     return ALIASES.get(checked, checked)
 
@@ -32,7 +32,7 @@ def listing(context: Context, caller: Caller, run_id: str, prefix: str = "") -> 
 def _listing(context: Context, run_id: str, prefix: str = "") -> list[RunFile]:
     context.store.runs.get(names.run_id(run_id))
     folder = names.path(prefix) if prefix else ""
-    # Streams are read first: one that is sealed in between is then found among the files, and stands there once.
+    # Streams are read first: one that is sealed in between is then found among the files, and is listed once.
     live = [name for name in context.store.streams.names(run_id) if _under(name, folder)]
     sealed = context.store.files.list(run_id, folder)
     known = {file.path for file in sealed}
@@ -50,8 +50,8 @@ def _under(path: str, folder: str) -> bool:
 
 
 def put(context: Context, caller: Caller, run_id: str, files: Sequence[RunFile], *, node_rank: int = 0) -> int:
-    """Adds files whose blobs are here. Streams of the same names are sealed by it: their rows go once the files stand. Where two
-    nodes of a run have other content under one path, both are kept, and the run's log says where."""
+    """Adds files whose blobs are stored. This seals streams of the same names: their rows are deleted after the files are
+    written. When two nodes of a run have different content under one path, both are kept, and the run's log names the paths."""
     caller.require(Action.FILE_WRITE)
     context.store.runs.get(names.run_id(run_id))
     checked = [_checked(context, file) for file in files]
@@ -79,7 +79,7 @@ def _checked(context: Context, file: RunFile) -> RunFile:
 
 
 def size(context: Context, caller: Caller, run_id: str, path: str) -> int:
-    """Bytes of a file, a live stream's so far; NotFound when there is no such file."""
+    """The size of a file in bytes, of a live stream so far; NotFound when there is no such file."""
     caller.require(Action.FILE_READ)
     context.store.runs.get(names.run_id(run_id))
     place = real_path(path)
@@ -90,7 +90,7 @@ def size(context: Context, caller: Caller, run_id: str, path: str) -> int:
 def read(
     context: Context, caller: Caller, run_id: str, path: str, offset: int = 0, limit: int | None = None
 ) -> Iterator[bytes]:
-    """The bytes, piece by piece; of a live stream those that are there now."""
+    """The bytes, piece by piece; of a live stream those that have arrived."""
     caller.require(Action.FILE_READ)
     place = real_path(path)
     live = context.store.streams.size(run_id, place)
@@ -103,7 +103,7 @@ def read(
 def _read_live(context: Context, run_id: str, path: str, offset: int, end: int) -> Iterator[bytes]:
     while offset < end:
         piece = context.store.streams.read(run_id, path, offset, min(PIECE, end - offset))
-        if not piece:  # sealed while we read: the rest is in the blob, byte for byte
+        if not piece:  # sealed meanwhile: the rest is in the blob, byte for byte
             yield from context.blobs.open(_file(context, run_id, path).blob, offset, end - offset)
             return
         offset += len(piece)

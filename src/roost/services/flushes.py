@@ -12,7 +12,7 @@ class Flushes:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[str, list[str]] = {}
-        """By run, in the order in which they were made."""
+        """Marks by run, in the order of the requests."""
 
     def ask(self, run_id: str) -> str:
         """Makes a request; returns its mark."""
@@ -38,7 +38,7 @@ class Flushes:
             return mark in self._open.get(run_id, [])
 
     def drop(self, run_id: str, mark: str) -> None:
-        """Nobody waits for it any more. Safe twice."""
+        """The reader does not wait any more. Safe twice."""
         with self._lock:
             self._keep(run_id, [each for each in self._open.get(run_id, []) if each != mark])
 

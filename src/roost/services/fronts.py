@@ -1,7 +1,7 @@
-"""The front of an endpoint, a process of its own on this machine (`roost.serving`): started, told, asked, ended.
+"""The front of an endpoint, a process of its own on this machine (`roost.serving`): started, configured, queried, stopped.
 
-It has a folder, `ROOST_HOME/endpoints/<workspace>.<name>/`, and lives on when the control plane ends. What it is told stands in
-its `front.json`; whoever starts it again, starts it with that.
+It has a folder, `ROOST_HOME/endpoints/<workspace>.<name>/`, and outlives the control plane. Its configuration is `front.json`
+there, which it reads at every start.
 """
 
 import contextlib
@@ -39,12 +39,12 @@ _FIRST_PORT, _LAST_PORT = 20_000, 65_000
 
 
 def folder_of(home: str, workspace: str, name: str) -> Path:
-    """Neither part can have a dot or a slash."""
+    """The endpoint's folder. Neither part of its name can have a dot or a slash."""
     return Path(home) / "endpoints" / f"{workspace}.{name}"
 
 
 def socket_for(folder: Path, mark: str) -> str:
-    """Where the worker of a replica listens: short enough for a socket; in a folder of its own, for its container to see."""
+    """The socket of a replica's worker: a path short enough for a socket, in a folder of its own that its container can mount."""
     path = folder / mark / "s"
     if len(os.fsencode(path)) > _LONGEST_SOCKET:
         short = hashlib.sha256(os.fsencode(folder.absolute())).hexdigest()[:16]
@@ -53,7 +53,7 @@ def socket_for(folder: Path, mark: str) -> str:
 
 
 def free_port(taken: Container[int]) -> int:
-    """One that nobody listens at now, and that the kernel gives nobody by itself, so that it is free again after a restart."""
+    """A port that nothing listens at, outside the range that the kernel hands out, so that it is still free after a restart."""
     first, last = _given_by_kernel()
     ports = [port for port in range(_FIRST_PORT, _LAST_PORT) if not first <= port <= last]
     for port in random.sample(ports or range(_FIRST_PORT, _LAST_PORT), 1000):
@@ -71,14 +71,14 @@ def _given_by_kernel() -> tuple[int, int]:
 
 
 def tell(folder: Path, config: FrontConfig) -> None:
-    """Writes what the front should do, if that is new, and has it read by a front that lives."""
+    """Writes the front's configuration if it has changed, and makes a running front read it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     untold = folder / _UNTOLD
     if not untold.exists():
-        with contextlib.suppress(InvalidInput):  # one that cannot be read is written anew
+        with contextlib.suppress(InvalidInput):  # an unreadable file is written again
             if configuration.read(folder) == config:
                 return
-        untold.touch(mode=0o600)  # until the front has heard of it, whoever is killed in between
+        untold.touch(mode=0o600)  # removed when the front has the change, so that a kill in between loses nothing
     configuration.write(folder, config)
     if is_alive(folder):
         answer = ask(folder, "reload", timeout=_ASK_SECONDS)
@@ -88,12 +88,12 @@ def tell(folder: Path, config: FrontConfig) -> None:
 
 
 def start(folder: Path) -> None:
-    """Starts the front and returns when it listens. Unavailable, with its last words, when it ends instead."""
+    """Starts the front and returns when it listens. Raises Unavailable, with its last log line, when it ends instead."""
     with contextlib.suppress(OSError):
         if (folder / LOG).stat().st_size > _LOG_BYTES:
             (folder / LOG).unlink()
     with open(os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab", buffering=0) as output:
-        # By name, and in a session of its own: it outlives the control plane.
+        # In a session of its own: it outlives the control plane.
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "roost.serving", str(folder)],
             stdin=subprocess.DEVNULL,
@@ -124,7 +124,7 @@ def _last_words(folder: Path) -> str:
 
 
 def status(folder: Path) -> dict[str, Any] | None:
-    """What the front says of itself; None when there is none, or it does not answer."""
+    """The front's status report; None when there is no front, or it does not answer."""
     try:
         return ask(folder, "status", timeout=_ASK_SECONDS)
     except Unavailable:
@@ -132,13 +132,13 @@ def status(folder: Path) -> dict[str, Any] | None:
 
 
 def wait(folder: Path, since: int, seconds: float) -> None:
-    """Until something changes of who is ready, or the time is over."""
+    """Waits until a replica's readiness changes, or the time is over."""
     with contextlib.suppress(Unavailable):
         ask(folder, "wait", timeout=seconds + _ASK_SECONDS, since=since, seconds=seconds)
 
 
 def stop(folder: Path) -> bool:
-    """Asks the front to end: it answers what it has begun. One that does not answer is killed. Whether it is gone."""
+    """Asks the front to end after it has answered its open requests; kills one that does not answer. True when it is gone."""
     if not is_alive(folder):
         return True
     try:
@@ -158,7 +158,7 @@ def kill(folder: Path) -> None:
 
 
 def _kill(folder: Path) -> None:
-    """The process that holds the lock, found by its command line: it names the folder."""
+    """Kills the front, found by the folder's name in its command line."""
     wanted = os.fsencode(folder)
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -168,7 +168,7 @@ def _kill(folder: Path) -> None:
 
 
 def remove(folder: Path, sockets: list[str]) -> None:
-    """All that an endpoint has on this machine. EndpointConflict when something is still in use."""
+    """Removes an endpoint's files and sockets on this machine. EndpointConflict when something is still in use."""
     for path in sockets:
         remove_socket(path)
     shutil.rmtree(folder, ignore_errors=True)
@@ -177,7 +177,7 @@ def remove(folder: Path, sockets: list[str]) -> None:
 
 
 def remove_socket(path: str) -> None:
-    """A replica's socket with its folder, and the folder that was made for short paths once it is empty."""
+    """Removes a replica's socket with its folder, and the folder for short paths once it is empty."""
     place = Path(path).parent
     shutil.rmtree(place, ignore_errors=True)
     if place.parent.name.startswith("roost-"):
@@ -186,7 +186,7 @@ def remove_socket(path: str) -> None:
 
 
 def records(folder: Path, limit: int, before: float | None) -> list[dict[str, Any]]:
-    """The newest requests that were recorded, with their answers. Asked of the front, which may not have written the last yet."""
+    """The newest recorded requests, with their answers. The front is asked first to write those that it still holds."""
     with contextlib.suppress(Unavailable):
         ask(folder, "records", timeout=_ASK_SECONDS, limit=0)
     return recorded.read(folder, limit=limit, before=before)

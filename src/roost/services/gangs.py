@@ -1,7 +1,7 @@
-"""Gangs: what the agents of a run with several nodes say, and what follows from it for the run. Start with `report`.
+"""Gangs: the reports of the agents of a run with several nodes, and their effect on the run. Start with `report`.
 
-Each member ends by itself; the run's own end is written once, when all have (`settle`). Until then the first failure, or the end
-of all that the run waits for, is told to the rest through the run's `ending`, which they hear in their heartbeats.
+Each member ends by itself; the run's own end is written once, when all have ended (`settle`). Before that, the first failure, or
+the end of every process that the run waits for, sets the run's `ending`, which the other members read in their heartbeats.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ MAX_PORTS = 2048
 MAX_ARGV = 128 * 1024
 MAX_KEY = 64
 NOT_EXECUTED = 255
-"""The exit code of a command to a node that has ended: what a remote shell says when it does not reach its host."""
+"""The exit code of a command to a node that has ended, as a remote shell returns when it does not reach its host."""
 _TRIES = 20
 _PHASES = {RunStatus.RUNNING: Phase.RUNNING, RunStatus.FINALIZING: Phase.FINALIZING}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Meeting:
-    """What an agent brings to the meeting; its address is known."""
+    """What an agent sends when it is ready to start; its address is known already."""
 
     ports: tuple[int, ...] = ()
     attempt: int = 0
@@ -39,10 +39,10 @@ class Meeting:
 
 @dataclass(frozen=True, kw_only=True)
 class MemberReport(Report):
-    """What a member says happened on its node."""
+    """A member's report of what happened on its node."""
 
     serving: bool = False
-    """It runs, with no process that the run goes on for."""
+    """True when it runs, but has no process that the run waits for."""
 
 
 def members(context: Context, caller: Caller, run_id: str) -> Sequence[Member]:
@@ -52,7 +52,7 @@ def members(context: Context, caller: Caller, run_id: str) -> Sequence[Member]:
 
 
 def meet(context: Context, caller: Caller, run_id: str, node_rank: int, said: Meeting) -> Sequence[Member]:
-    """A member is ready; all of them, to see who else is."""
+    """Notes that a member is ready; returns all members, so that it sees which others are."""
     caller.require(Action.RUN_REPORT)
     if len(said.ports) > MAX_PORTS or not all(1 <= port <= 65535 for port in said.ports):
         raise InvalidInput(f"At most {MAX_PORTS} ports of 1 to 65535 can be brought, got {list(said.ports)[:20]}.")
@@ -68,7 +68,8 @@ def meet(context: Context, caller: Caller, run_id: str, node_rank: int, said: Me
 
 
 def heartbeat(context: Context, caller: Caller, run_id: str, node_rank: int, attempt: int = 0) -> Run:
-    """A member lives. A run that was given up as silent goes on where it was. One of an earlier attempt counts for nothing."""
+    """Notes that a member is alive. A run that was NotResponding returns to its earlier status. A heartbeat of an earlier attempt
+    is ignored."""
     caller.require(Action.RUN_REPORT)
     run = runs.find(context, run_id)
     if attempt and attempt != run.attempt:
@@ -80,14 +81,15 @@ def heartbeat(context: Context, caller: Caller, run_id: str, node_rank: int, att
     else:
         context.store.gangs.update(run_id, node_rank, heard_at=now, attempt=attempt)
     if run.status is RunStatus.NOT_RESPONDING and gangs.silent(context.store.gangs.members(run_id), now):
-        return context.store.runs.heard(run_id, now)  # another is the silent one
+        return context.store.runs.heard(run_id, now)  # another member is silent
     return runs.heartbeat(context, caller, run_id)
 
 
 def report(
     context: Context, caller: Caller, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None
 ) -> Run:
-    """A member tells what happened on its node, perhaps long after; `clock` is that of its node when it says so."""
+    """Takes in a member's report about its node, perhaps long after the event; `clock` is the node's clock when it sent the
+    report."""
     caller.require(Action.RUN_REPORT)
     said = runs.bounded(said)
     run = runs.find(context, run_id)
@@ -101,7 +103,7 @@ def report(
         raise Conflict(f"{said.to.value} is not a member's to report.")
     phase = Phase.SERVING if said.serving else _PHASES[said.to]
     failed = said.to is RunStatus.FINALIZING and said.reason is not Reason.SCRIPT_ENDED
-    # It has failed, and still ships what it made: the others need not wait for that.
+    # A failed member may still ship its files: the others need not wait for that.
     end = {"to": RunStatus.FAILED, **_how(said), "ended_at": runs.happened(context, run, said, clock)} if failed else {}
     everyone = context.store.gangs.update(run_id, node_rank, phase=phase, heard_at=now, attempt=said.attempt, **end)
     context.signals.notify(gang_topic(run_id))
@@ -116,7 +118,7 @@ def report(
 
 
 def conclude(context: Context, run_id: str, node_rank: int, said: MemberReport, clock: float | None = None) -> Run:
-    """How a member ended; said again it changes nothing."""
+    """Stores how a member ended. Safe twice."""
     now = context.clock()
     context.store.gangs.update(
         run_id,
@@ -137,7 +139,7 @@ def _how(said: MemberReport) -> dict[str, object]:
 
 
 def settle(context: Context, run_id: str) -> Run:
-    """Writes what follows from where the members stand. Safe to call at any time, and twice."""
+    """Writes what the states of the members mean for the run. Safe to call at any time, and twice."""
     for _ in range(_TRIES):
         run = runs.find(context, run_id)
         everyone = context.store.gangs.members(run_id)
@@ -150,13 +152,13 @@ def settle(context: Context, run_id: str) -> Run:
                 ended = max([run.started_at or run.created_at, *(each.ended_at or 0.0 for each in everyone)])
                 return runs.move(context, run.id, *end, exit_code=over.exit_code, attempt=run.attempt, at=ended)[0]
             return _tell(context, run, gangs.ending(everyone))
-        except Conflict:  # it moved between the look and the word
+        except Conflict:  # the run's status changed since it was read
             continue
     raise Conflict(f"Run {run_id} changes too fast to be settled.")
 
 
 def _tell(context: Context, run: Run, why: End | None) -> Run:
-    """Those that still run are told to end; a run that is being ended already is told nothing new."""
+    """Asks the members that still run to end, unless the run is already being ended."""
     if why is None or run.ending in ENDINGS or run.status is RunStatus.CANCEL_REQUESTED:
         return run
     told, _ = runs.move(context, run.id, run.status, why.reason, why.message)
@@ -167,17 +169,17 @@ def _tell(context: Context, run: Run, why: End | None) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A command that one node has for another."""
+    """A command from one node for another."""
 
     argv: tuple[str, ...]
     key: str = ""
-    """Of the caller's own making: sent again with the same one it is the same command."""
+    """Chosen by the caller: a command that is sent again with the same key is the same command."""
     attempt: int = 0
     """As in `Report`."""
 
 
 def send(context: Context, caller: Caller, run_id: str, node_rank: int, order: Order) -> int:
-    """A command for the agent of a node; its number."""
+    """Queues a command for the agent of a node; returns its number."""
     caller.require(Action.GANG_COMMAND)
     argv = order.argv
     if len(order.key) > MAX_KEY:
@@ -198,7 +200,8 @@ def commands(context: Context, caller: Caller, run_id: str, after: int = 0) -> S
 
 
 def command(context: Context, caller: Caller, run_id: str, number: int) -> Command | None:
-    """That one; None when there is none of this number. What its node did not come to before it ended has ended too."""
+    """The command with this number; None when there is none. A command that its node did not execute before it ended has ended
+    too."""
     caller.require(Action.GANG_READ)
     found = next((each for each in commands(context, caller, run_id, number - 1) if each.number == number), None)
     if found is None or found.exit_code is not None:
@@ -209,7 +212,8 @@ def command(context: Context, caller: Caller, run_id: str, number: int) -> Comma
 
 
 def end_command(context: Context, caller: Caller, run_id: str, number: int, exit_code: int, attempt: int = 0) -> None:
-    """Said by an agent of an earlier attempt it counts for nothing: the number may be another command's by now."""
+    """Stores a command's exit code. A report of an earlier attempt is ignored: the number may belong to another command by
+    now."""
     caller.require(Action.GANG_COMMAND)
     if attempt and attempt != runs.find(context, run_id).attempt:
         return

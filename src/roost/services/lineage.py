@@ -1,4 +1,4 @@
-"""Who stands above and below a run. Parents never change, so what was looked up once is remembered."""
+"""The runs above and below a run. Parents never change, so they are cached."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from roost.store.base import RunQuery
 
 _PAGE = 1000
 _DEEPEST = 100
-"""Generations that are looked through: a circle cannot be made, but need not be trusted not to be."""
+"""The most generations that are followed, in case the stored parents form a circle."""
 
 
 def above(context: Context, run_id: str) -> tuple[str, ...]:
-    """The ids of the runs above this one, its parent first; none for a run that is not there."""
+    """The ids of the runs above this one, its parent first; none for a run that does not exist."""
     found: list[str] = []
     while len(found) < _DEEPEST:
         parent = context.parents.get(run_id)
@@ -31,7 +31,7 @@ def above(context: Context, run_id: str) -> tuple[str, ...]:
 
 
 def children(context: Context, run: Run) -> Iterator[Run]:
-    """Those directly below it, newest first."""
+    """The runs directly below it, newest first."""
     before: str | None = None
     while True:
         page = context.store.runs.list(
@@ -44,7 +44,7 @@ def children(context: Context, run: Run) -> Iterator[Run]:
 
 
 def below(context: Context, run: Run, depth: int = _DEEPEST) -> Iterator[Run]:
-    """All those below it, generation by generation."""
+    """All runs below it, generation by generation."""
     generation = [run]
     for _ in range(depth):
         generation = [child for each in generation for child in children(context, each)]

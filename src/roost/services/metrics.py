@@ -1,4 +1,4 @@
-"""Metrics: spool bytes are taken in once and in order; read back as people logged them, or thinned for a chart."""
+"""Metrics: spool bytes are stored once and in order; they are read back as people logged them, or thinned for a chart."""
 
 from array import array
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ EVERY = "*"
 @dataclass(frozen=True, kw_only=True)
 class Mark:
     offset: int
-    """Bytes of the spool that were taken in: the next request starts there."""
+    """Bytes of the spool that are stored: the next request starts there."""
     damaged: bool = False
-    """Nothing after this offset can be read; the shipper stops."""
+    """True when nothing after this offset can be read; the shipper stops."""
 
 
 def take_in(context: Context, caller: Caller, run_id: str, spool: str, offset: int, data: bytes) -> Mark:
-    """Takes whole frames in if `offset` is the mark; either way says where the mark is.
+    """Stores whole frames if `offset` is the mark; always returns the mark.
 
-    Two who ship one spool at once are harmless: the store moves the mark for one of them, the other hears where it is.
+    Two shippers of one spool at once are harmless: the store moves the mark for one of them, the other gets the new mark.
     """
     caller.require(Action.METRIC_WRITE)
     state = _state_at(context, run_id, names.spool(spool), offset)
@@ -49,7 +49,7 @@ def take_in(context: Context, caller: Caller, run_id: str, spool: str, offset: i
 
 
 def _state_at(context: Context, run_id: str, spool: str, offset: int) -> SpoolState:
-    """The remembered state while the shipper is in step with it; else what the store says."""
+    """The cached state if its offset is the shipper's; else the store's."""
     kept = context.spools.get((run_id, spool))
     if kept is not None and kept.offset == offset:
         return kept
@@ -63,7 +63,7 @@ def _after(state: SpoolState, batch: Batch, mark: int) -> SpoolState:
 
 
 def read_back(context: Context, caller: Caller, run_id: str, name: str | None = None) -> Mapping[str, Any]:
-    """What `get_metrics` shows: every metric of the run, or the one named (nothing when there is none)."""
+    """The values that `get_metrics` shows: every metric of the run, or the named one (empty when there is none)."""
     caller.require(Action.METRIC_READ)
     context.store.runs.get(names.run_id(run_id))
     store = context.store.metrics
@@ -74,7 +74,7 @@ def read_back(context: Context, caller: Caller, run_id: str, name: str | None = 
 def read_back_all(
     context: Context, caller: Caller, run_id: str, name: str | None = None, kind: RunKind | None = None
 ) -> Mapping[str, Mapping[str, Any]]:
-    """The same of a run and of all those below it, or of those of a kind, by run."""
+    """The same for a run and all runs below it, or those of one kind, by run."""
     caller.require(Action.METRIC_READ)
     run = context.store.runs.get(names.run_id(run_id))
     family = [run, *lineage.below(context, run)]
@@ -82,7 +82,7 @@ def read_back_all(
 
 
 def _values(by_spool: Sequence[Sequence[Series]]) -> Any:
-    """As the domain's `read_back`; numbers, by far the most, without an object per point."""
+    """Like the domain's `read_back`, but numbers, by far the most frequent, need no object per point."""
     parts = [series for group in by_spool for series in group]
     if any(series.encoding is Encoding.OBJECT for series in parts):
         points = [[point for series in group for point in meaning.points(series)] for group in by_spool]
@@ -103,7 +103,7 @@ def summaries(context: Context, caller: Caller, run_id: str, space: Space = Spac
 def summaries_of(
     context: Context, caller: Caller, run_ids: Sequence[str], wanted: Sequence[str]
 ) -> Mapping[str, Sequence[MetricSummary]]:
-    """The summaries of many runs, of the metrics named or, with `*` among the names, of all."""
+    """The summaries of many runs: of the named metrics, or of all when the names include `*`."""
     caller.require(Action.METRIC_READ)
     return context.store.metrics.summaries_of(run_ids, () if EVERY in wanted else wanted) if wanted else {}
 

@@ -1,6 +1,7 @@
-"""Models: registered from a run's files or from what was put, found, listed, changed, deleted. Their bytes are never looked into.
+"""Models: registered from a run's files or from uploaded blobs, found, listed, changed, deleted. The server never reads their
+content.
 
-Registering writes one row, after everything that it names is known to be there: a registration that breaks off leaves nothing.
+Registering writes one row, after every blob and id that it names was found: a registration that breaks off leaves nothing.
 """
 
 import math
@@ -36,12 +37,12 @@ _KEY = re.compile(r"[0-9a-zA-Z]{8,64}")
 class NewModel:
     name: str
     key: str
-    """Of this request: sent twice, it is one version."""
+    """The key of this request: sent twice, it makes one version."""
     manifest: str = ""
-    """Of files that were put; or none, and `run_id` and `run_path` say which files of a run."""
+    """The manifest of uploaded files; or empty, and `run_id` and `run_path` name files of a run."""
     run_id: str = ""
     run_path: str = ""
-    """A file of the run, a folder, or the beginning of names; the model keeps its last segment."""
+    """A file of the run, a folder, or the beginning of paths; the model keeps its last segment."""
     framework: str = ""
     framework_version: str = ""
     description: str = ""
@@ -56,14 +57,14 @@ class NewModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelChanges:
-    """Each optional."""
+    """Every field is optional."""
 
     tags: Mapping[str, str] = field(default_factory=dict)
     remove_tags: tuple[str, ...] = ()
     replace_tags: bool = False
-    """`tags` are then all that it has."""
+    """True: `tags` replaces all tags."""
     properties: Mapping[str, str] = field(default_factory=dict)
-    """Added; one that is there already cannot be changed."""
+    """Added; an existing one cannot be changed."""
     description: str | None = None
     datasets: tuple[tuple[str, str], ...] = ()
     """Added."""
@@ -74,11 +75,11 @@ class ModelChanges:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelQuery:
-    """Which models; newest first."""
+    """A selection of models; newest first."""
 
     name: str | None = None
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """Each key must be there; a value other than None must be equal."""
+    """Each key must exist; a value other than None must be equal."""
     properties: Mapping[str, str | None] = field(default_factory=dict)
     run_id: str | None = None
     dataset_id: str | None = None
@@ -89,7 +90,7 @@ class ModelQuery:
 
 
 def register(context: Context, caller: Caller, workspace: str, new: NewModel) -> tuple[Model, bool]:
-    """The registered version and whether it is new."""
+    """Returns the registered version and True when it is new."""
     caller.require(Action.MODEL_REGISTER)
     place = data_access.workspace_of(context, caller, workspace)
     name = checked_name(new.name)
@@ -99,7 +100,7 @@ def register(context: Context, caller: Caller, workspace: str, new: NewModel) ->
     _check_resources(new.resources)
     parent = resolve(context, place, new.parent).id if new.parent else ""
     run_id = new.run_id or caller.run_id
-    if run_id:  # before it is looked for: a run is not told which others there are
+    if run_id:  # before the look-up: a run must not learn which other runs exist
         caller.require_run(names.run_id(run_id), lineage.above(context, run_id))
     run = context.store.runs.get(names.run_id(run_id)) if run_id else None
     if run is not None and run.workspace != place:
@@ -136,7 +137,7 @@ def register(context: Context, caller: Caller, workspace: str, new: NewModel) ->
 
 
 def get(context: Context, caller: Caller, workspace: str, name: str, version: int | None = None) -> Model:
-    """The newest version when none is named. A run that asks has used it from then on."""
+    """The newest version when none is given. When a run gets it, the run is noted as its user."""
     caller.require(Action.MODEL_READ)
     place = data_access.workspace_of(context, caller, workspace)
     model = context.store.models.get(place, checked_name(name), None if version is None else _version(version))
@@ -146,7 +147,7 @@ def get(context: Context, caller: Caller, workspace: str, name: str, version: in
 
 
 def _note_use(context: Context, run_id: str, model_id: str) -> None:
-    """Looks first: most who ask have asked before, and reading takes nobody's turn to write."""
+    """Reads first: most runs are noted already, and a read does not wait for the store's writer."""
     if model_id not in context.store.models.used_by_run(run_id):
         context.store.models.note_use(run_id, model_id, context.clock())
 
@@ -158,7 +159,7 @@ def resolve(context: Context, workspace: str, model_id: str) -> Model:
 
 
 def files(context: Context, workspace: str, model_id: str) -> list[Entry]:
-    """What it is made of, by path."""
+    """Its files, by path."""
     return read_manifest(context.blobs.get(resolve(context, workspace, model_id).manifest))
 
 
@@ -182,7 +183,7 @@ def _fits(model: Model, query: ModelQuery) -> bool:
 
 
 def change(context: Context, caller: Caller, workspace: str, name: str, version: int, changes: ModelChanges) -> Model:
-    """A run may change what it, or one below it, has registered."""
+    """A run may change models that it, or a run below it, registered."""
     caller.require(Action.MODEL_CHANGE)
     place = data_access.workspace_of(context, caller, workspace)
     _version(version)
@@ -226,8 +227,8 @@ def _changed(model: Model, changes: ModelChanges, now: float) -> Model:
 
 
 def delete(context: Context, caller: Caller, workspace: str, name: str, version: int) -> bool:
-    """Whether it was there; ModelConflict while a service uses it. Its content is freed by the next sweep, unless something else
-    has it too."""
+    """True when it existed; ModelConflict while a service uses it. The next sweep frees its content, unless something else refers
+    to it."""
     caller.require(Action.MODEL_DELETE)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     services = context.store.endpoints.using(place, f"{checked_name(name)}:{_version(version)}")
@@ -243,7 +244,7 @@ def delete(context: Context, caller: Caller, workspace: str, name: str, version:
 def users(
     context: Context, caller: Caller, workspace: str, name: str, version: int
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The runs that asked for it, newest first, and the services that it is deployed to."""
+    """The runs that read it, newest first, and the services that use it."""
     caller.require(Action.MODEL_TRACE)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     model_id = f"{checked_name(name)}:{_version(version)}"
@@ -261,7 +262,7 @@ def of_run(context: Context, caller: Caller, run_id: str) -> tuple[Sequence[Mode
 
 
 def _put(context: Context, manifest: str) -> list[Entry]:
-    """The entries of a manifest that was put, if all that it lists is here and of that size."""
+    """The entries of an uploaded manifest; InvalidModel unless every blob it lists is stored, in the listed size."""
     size = context.blobs.keep(names.blob(manifest))
     if size is None:
         raise InvalidModel(f"Manifest {manifest} is not here.", hint="Put the manifest and its blobs first.")
@@ -285,7 +286,7 @@ def _put(context: Context, manifest: str) -> list[Entry]:
 
 
 def _of_run(context: Context, caller: Caller, run_id: str, run_path: str) -> list[Entry]:
-    """A run's file or folder, else all whose names begin so; each below the last segment of the path."""
+    """A run's file or folder, else all files whose paths begin with `run_path`; their paths start at its last segment."""
     path = run_files.real_path(run_path)
     every = [file for file in run_files.listing(context, caller, run_id) if file.blob]
     found = [file for file in every if file.path == path or file.path.startswith(f"{path}/")]
@@ -306,7 +307,7 @@ def _of_run(context: Context, caller: Caller, run_id: str, run_path: str) -> lis
 
 
 def _segment(entries: Sequence[Entry]) -> str:
-    """The one file or folder that all of them are in; empty when there are several."""
+    """The one file or folder that contains all entries; empty when there are several."""
     first = {entry.path.partition("/")[0] for entry in entries}
     return first.pop() if len(first) == 1 else ""
 

@@ -1,5 +1,5 @@
-"""How often the agents of all runs should send, so that together they leave the control plane time for people. Each is told with
-every answer; what they have waits in their spools meanwhile, and comes in fewer and larger pieces.
+"""How often the agents of all runs should send, so that the control plane has time for people. Every answer carries the interval;
+meanwhile an agent's data waits in its spools, and arrives in fewer and larger pieces.
 """
 
 import threading
@@ -8,10 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 PER_SECOND = 100.0
-"""Sendings that all runs together should make."""
+"""Requests that all agents together should send."""
 LONGEST = 10.0
 _WINDOW = 15.0
-"""A run that has sent nothing for so long is none of those that send."""
+"""A run that has sent nothing for this long is not counted."""
 
 
 class Pacing:
@@ -21,10 +21,10 @@ class Pacing:
         self._clock = clock
         self._lock = threading.Lock()
         self._senders: OrderedDict[str, float] = OrderedDict()
-        """When each last sent, the latest last."""
+        """The time of each run's last request, the latest last."""
 
     def sent(self, run_id: str) -> float:
-        """Notes that a run sends now; in how many seconds it should do so again, at the soonest."""
+        """Notes that a run sends now; returns the seconds after which it should send again, at the soonest."""
         now = self._clock()
         with self._lock:
             self._senders[run_id] = now

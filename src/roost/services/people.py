@@ -1,4 +1,4 @@
-"""Who may: tokens are made here and recognised here. Only their SHA-256 is stored, so comparing takes no secret's time."""
+"""Tokens are made and checked here. Only their SHA-256 is stored, so the time of a comparison reveals no secret."""
 
 import hashlib
 import secrets
@@ -9,13 +9,13 @@ from roost.domain.permissions import Action, Role
 from roost.services.context import Context
 
 REMEMBERED_SECONDS = 30.0
-"""How long a token that was looked up is trusted without looking again."""
+"""How long a token that was read is trusted without another read."""
 CODE_SECONDS = 60.0
 """How long the link of `roost open` can be used."""
 SESSION_SECONDS = 7 * 24 * 3600.0
 """How long a browser stays signed in."""
 AFTER_END_SECONDS = 7 * 24 * 3600.0
-"""How long a run's tokens outlive it, so that what a killed node left can still be shipped."""
+"""How long a run's tokens stay valid after its end, so that data of a killed node can still be shipped."""
 
 
 def digest(token: str) -> str:
@@ -27,7 +27,7 @@ def new_token() -> str:
 
 
 def admit_person(context: Context, token: str, *, user: str) -> None:
-    """Makes a person's token known; nothing happens when it is."""
+    """Stores a person's token; does nothing when it is stored already."""
     if context.store.people.find_token(digest(token)) is None:
         context.store.people.add_token(
             Token(digest=digest(token), user=user, run_id="", created_at=context.clock(), expires_at=None)
@@ -44,7 +44,7 @@ def mint_run_token(context: Context, run_id: str, *, user: str) -> str:
 
 
 def expire_run_tokens(context: Context, run_id: str) -> None:
-    """The run has ended: its tokens are good for a week more."""
+    """The run has ended: its tokens stay valid for one more week."""
     context.store.people.expire_run_tokens(run_id, context.clock() + AFTER_END_SECONDS)
 
 
@@ -56,7 +56,7 @@ def new_code(context: Context, caller: Caller) -> str:
 
 
 def begin_session(context: Context, code: str) -> str | None:
-    """The session's token in exchange for a code; None for a code that is unknown, was used or is too old."""
+    """A session's token in exchange for a code; None for a code that is unknown, used or expired."""
     found = context.store.people.find_token(digest(code))
     if found is None or found.kind is not TokenKind.CODE:
         return None
@@ -75,7 +75,7 @@ def _lend(context: Context, kind: TokenKind, user: str, seconds: float) -> str:
 
 
 def remembered(context: Context, token: str, kind: TokenKind = TokenKind.KEY) -> Caller | None:
-    """Who holds this token, if it was looked up lately; never touches the store."""
+    """The holder of this token, if it was read recently; None else. Does not read the store."""
     kept = context.tokens.get(digest(token))
     if kept is None or context.clock() - kept[1] > REMEMBERED_SECONDS:
         return None
@@ -83,7 +83,7 @@ def remembered(context: Context, token: str, kind: TokenKind = TokenKind.KEY) ->
 
 
 def caller(context: Context, token: str, kind: TokenKind = TokenKind.KEY) -> Caller:
-    """Who holds this token, which came in the way of its kind; Unauthorized when nobody does."""
+    """The holder of this token; Unauthorized when there is none, when it has expired, or when it is not of this kind."""
     found = context.store.people.find_token(digest(token))
     if found is None:
         raise Unauthorized("The token is not known here.", hint=_HINT)

@@ -1,5 +1,5 @@
-"""Whose heartbeat waits at this control plane at this moment. Such an agent lives: the kernel closes the connection of one that
-is killed. Kept in this process alone, as the signals are.
+"""Agents whose heartbeat request is open at this moment. Such an agent is alive: the kernel closes the connection of a killed
+one. Stored in this process only, as the signals are.
 """
 
 import threading
@@ -17,7 +17,7 @@ class Presence:
 
     @contextmanager
     def at(self, run_id: str) -> Iterator[None]:
-        """Present as long as the block lasts."""
+        """The run's agent counts as present inside the block."""
         with self._lock:
             self._waiting[run_id] += 1
         try:

@@ -1,6 +1,6 @@
-"""Logs by rank: each process of several has a log of its own, and the run's log has the lines of all of them as they come.
+"""Logs by rank: each of several processes has a log of its own, and the run's log has the lines of all, in the order of arrival.
 
-`user_logs/std_log_process_N.txt` is a rank's own; `user_logs/std_log.txt` has each whole line with `[N] ` before it.
+`user_logs/std_log_process_N.txt` is the log of rank N; `user_logs/std_log.txt` has each whole line with `[N] ` before it.
 """
 
 from collections.abc import Iterator
@@ -18,22 +18,22 @@ _TRIES = 100
 
 
 def merge(path: str) -> Merge | None:
-    """Where the lines of this stream come together with others'; None for a stream that stands alone."""
+    """The stream that this stream's lines are merged into; None when they are not merged."""
     who = speaker(path)
     return Merge(STD_LOG, f"[{who}] ".encode()) if who else None
 
 
 def merge_rest(context: Context, run_id: str, path: str) -> None:
-    """A rank's log is complete: its last line too, if no line break ended it."""
+    """A rank's log is complete: merges its last line even without a line break."""
     into = merge(path)
     if into is not None:
         context.store.streams.merge_rest(run_id, path, into)
 
 
 def say(context: Context, run_id: str, words: str) -> None:
-    """A line of Roost's own in the run's log."""
+    """Writes a line of Roost's own to the run's log."""
     line = f"[roost] {words}\n".encode()
-    for _ in range(_TRIES):  # ranks may add theirs meanwhile
+    for _ in range(_TRIES):  # ranks may append meanwhile
         mark = context.store.streams.size(run_id, STD_LOG) or 0
         if context.store.streams.append(run_id, STD_LOG, mark, line) == mark + len(line):
             break
@@ -41,8 +41,8 @@ def say(context: Context, run_id: str, words: str) -> None:
 
 
 def seal(context: Context, run_id: str, name: str = STD_LOG) -> None:
-    """The merged log becomes a file of the run, of this name; nothing happens when there is none. Its stream goes. For whoever
-    has moved the run to where nothing more is added, alone."""
+    """Stores the merged log as a file of the run under this name and drops its stream; does nothing when there is no stream. Only
+    for the caller that moved the run to a status in which nothing more is appended."""
     live = context.store.streams.size(run_id, STD_LOG)
     if live is None:
         return
@@ -50,7 +50,7 @@ def seal(context: Context, run_id: str, name: str = STD_LOG) -> None:
     for piece in _pieces(context, run_id):
         hashed.update(piece)
         size += len(piece)
-    if size < live:  # somebody has put a file of that name meanwhile
+    if size < live:  # the stream was sealed by a file of that name meanwhile
         return
     blob = hashed.hexdigest()
     context.blobs.put_stream(_pieces(context, run_id, size), expected=blob)
@@ -60,7 +60,7 @@ def seal(context: Context, run_id: str, name: str = STD_LOG) -> None:
 
 
 def put_aside(context: Context, run: Run) -> None:
-    """The run begins again: what it has printed so far stands under its last attempt, and the next one's logs are empty."""
+    """The run begins again: renames its logs after the last attempt, so that the next attempt starts with empty logs."""
     last = run.attempt - 1
     seal(context, run.id, of_attempt(STD_LOG, last))
     context.store.streams.drop(run.id, [name for name in context.store.streams.names(run.id) if speaker(name)])

@@ -1,4 +1,4 @@
-"""Replicas: the runs of an endpoint. What of a version becomes the spec of a run, and how such a run is submitted."""
+"""Replicas: the runs of an endpoint. Makes the spec of a run from a version, and submits it."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ from roost.services.signals import CONTROL, run_topic
 _PLACEHOLDER = "/nowhere"
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _SHARED = ("azure", "backports", "google", "mpl_toolkits", "opentelemetry", "ruamel", "sphinxcontrib", "zope")
-"""Names that several packages share: where one of their modules is missing, a package is."""
+"""Top-level names that several packages share: when one of their modules is missing, a package is missing."""
 _PACKAGES = {
     "sklearn": "scikit-learn",
     "cv2": "opencv-python",
@@ -30,36 +30,36 @@ _PACKAGES = {
     "yaml": "pyyaml",
     "skimage": "scikit-image",
 }
-"""What is installed for what is imported, where the names differ."""
+"""The package to install for an imported name, where the two differ."""
 _UNREADABLE = "The model could not be loaded with "
-"""How a worker begins when the framework is there and the file is not of it."""
+"""The beginning of a worker's error when the framework is installed but cannot read the file."""
 
 
 def experiment_of(name: str) -> str:
-    """The experiment that an endpoint's replicas are in."""
+    """The experiment of an endpoint's replicas."""
     return f"endpoint-{name}"
 
 
 def full_ids(context: Context, workspace: str, given: Sequence[str]) -> tuple[str, ...]:
-    """`name:version` of each, in their order; ModelNotFound."""
+    """`name:version` of each model, in the same order; ModelNotFound."""
     return tuple(models.resolve(context, workspace, each).id for each in given)
 
 
 def check(context: Context, workspace: str, name: str, version: Version) -> None:
-    """Whether a replica of it could be submitted; nothing is changed."""
+    """Raises unless a replica of the version could be submitted; changes nothing."""
     spec = spec_of(context, workspace, name, version, _PLACEHOLDER)
     submission = Submission(id=names.new_run_id(experiment_of(name), 0), experiment=experiment_of(name), spec=spec)
     submissions.check(context, workspace, submission, replica=True)
 
 
 def spec_of(context: Context, workspace: str, name: str, version: Version, socket: str) -> RunSpec:
-    """The run of one replica."""
+    """The spec of one replica's run."""
     found = [models.resolve(context, workspace, each) for each in version.models]
     return RunSpec(
         kind=RunKind.REPLICA,
         snapshot=version.snapshot,
         script=version.entry_script,
-        # An environment brings its own, in place of this one.
+        # An environment has its own interpreter, which replaces this one.
         interpreter=version.interpreter or sys.executable,
         environment=version.environment,
         environment_variables=dict(version.environment_variables),
@@ -79,8 +79,8 @@ def spec_of(context: Context, workspace: str, name: str, version: Version, socke
 
 
 def begin(context: Context, endpoint: Endpoint, version: Version) -> Replica:
-    """Another replica of this version. Its row stands before its run does: one that was killed between the two has a row
-    without a run, and is passed over."""
+    """Starts another replica of this version. Its row is written before its run: after a kill between the two, the row has no run
+    and is ignored."""
     now = context.clock()
     run_id = names.new_run_id(experiment_of(endpoint.name), now)
     folder = fronts.folder_of(context.facts.home, endpoint.workspace, endpoint.name)
@@ -114,7 +114,7 @@ def _system_for(endpoint: Endpoint) -> Caller:
 
 
 def waits_for(run: Run) -> str:
-    """Why it is not ready, in words."""
+    """A sentence for people: why it is not ready."""
     if run.status is RunStatus.RUNNING:
         return "Its process has started; init() has not returned yet."
     if run.status is RunStatus.PREPARING and run.spec.environment is not None:
@@ -123,7 +123,8 @@ def waits_for(run: Run) -> str:
 
 
 def explained(context: Context, workspace: str, versions: Sequence[Version], why: str) -> str:
-    """Why a replica of these could not start, with where it ran and the next step, as far as the reason is known by sight."""
+    """The error of a replica that could not start; when the error is a known one, with the place where it ran and the next
+    step."""
     first = why.partition("\n")[0]
     if (missing := _MISSING.search(first)) is not None:
         more = [_lacking(context, workspace, each, missing[1]) for each in versions]
@@ -136,7 +137,7 @@ def explained(context: Context, workspace: str, versions: Sequence[Version], why
 
 def _lacking(context: Context, workspace: str, version: Version, module: str) -> str:
     use = version.environment
-    if "." in module and module.partition(".")[0] not in _SHARED:  # Python names the first part that is missing
+    if "." in module and module.partition(".")[0] not in _SHARED:  # Python names the first missing part
         return _another_version(context, workspace, version, module)
     if use is not None:
         return f"It ran in environment {use.name!r}: add the package that has {module!r} to it."
@@ -149,8 +150,7 @@ def _lacking(context: Context, workspace: str, version: Version, module: str) ->
 
 
 def _another_version(context: Context, workspace: str, version: Version, module: str) -> str:
-    """The package is there, in a version that has no such module: the one that saved the model, or that its script was written
-    for, is another."""
+    """The package is installed in a version without this module: the model or the script needs another version."""
     use, package = version.environment, module.partition(".")[0]
     where = f"environment {use.name!r}" if use is not None else version.interpreter or sys.executable
     name = _PACKAGES.get(package, package)
@@ -162,7 +162,7 @@ def _another_version(context: Context, workspace: str, version: Version, module:
 
 
 def _registered_with(context: Context, workspace: str, model: str) -> str:
-    """The framework's version that a model was registered with; empty when it says none."""
+    """A sentence with the framework's version that a model was registered with; empty when it has none."""
     with contextlib.suppress(NotFound):
         found = models.resolve(context, workspace, model)
         if found.framework_version:
@@ -171,7 +171,7 @@ def _registered_with(context: Context, workspace: str, model: str) -> str:
 
 
 def _environment_of(context: Context, workspace: str, model: str) -> str:
-    """The name of what the run that made it ran in; empty when that is not known."""
+    """The name of the environment of the run that made a model; empty when it is not known."""
     with contextlib.suppress(NotFound):
         run_id = models.resolve(context, workspace, model).run_id
         if run_id and (use := all_runs.find(context, run_id).spec.environment) is not None:

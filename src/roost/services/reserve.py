@@ -1,6 +1,7 @@
-"""Room that is kept for a full disk: a file in the home, given up so that a control plane can start and `roost gc` can free more.
+"""Reserved disk space: a file in the home that is deleted on a full disk, so that a control plane can start and `roost gc` can
+free more.
 
-Without it whatever frees room would need some first: a start writes to the database, and so does the deletion of a run.
+Without it, freeing space would need space first: a start writes to the database, and so does the deletion of a run.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ T = TypeVar("T")
 NAME = "reserve"
 SIZE = 8 * 1024 * 1024
 NEEDED = 1024 * 1024
-"""Bytes that a start takes, several times over."""
+"""Several times the bytes that a start needs."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -30,7 +31,7 @@ class Reserve:
         self._file = home / NAME
 
     def give_up(self) -> bool:
-        """Frees it; whether it was there."""
+        """Deletes the file; True when it existed."""
         try:
             self._file.unlink()
         except OSError:
@@ -38,11 +39,11 @@ class Reserve:
         return True
 
     def give_up_if_full(self) -> bool:
-        """Frees it when the disk has no room for a start; whether it did."""
+        """Deletes the file when the disk has no room for a start; True when it did."""
         return not self._has_room() and self.give_up()
 
     def make(self) -> None:
-        """Fills it again where there is ample room; without any, or on a disk that cannot, there is none."""
+        """Makes the file again when there is ample room; does nothing when there is not, or when the disk cannot reserve."""
         with contextlib.suppress(OSError):
             found = os.statvfs(self._home)
             if self._file.exists() or found.f_bavail * found.f_frsize < 2 * SIZE:
@@ -55,7 +56,7 @@ class Reserve:
                 part.unlink(missing_ok=True)
 
     def _has_room(self) -> bool:
-        """Tried out: a quota is not to be seen otherwise."""
+        """Writes a probe: a quota shows in no other way."""
         try:
             descriptor, probe = tempfile.mkstemp(dir=self._home, prefix=".room.")
         except OSError as error:
@@ -70,8 +71,8 @@ class Reserve:
 
 
 def spend(reserve: Reserve | None, deed: Callable[[], T]) -> T:
-    """Does what frees room, such as deleting rows; where the database has none for it, the reserve is given up. DiskFull when
-    that is not enough."""
+    """Runs a deed that frees space, such as deleting rows; when the database has no room for it, deletes the reserve and tries
+    once more. DiskFull when that is not enough."""
     try:
         return deed()
     except DiskFull:

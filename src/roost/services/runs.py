@@ -1,4 +1,4 @@
-"""Runs: submitted, watched, annotated, cancelled, reported on. `move` is the one way to a new status."""
+"""Runs: submitted, listed, annotated, cancelled, reported on. Every change of status goes through `move`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,21 +29,21 @@ REPORTED = frozenset(
         RunStatus.CANCELED,
     }
 )
-"""What an agent or client may say of its run; the rest is the control plane's to decide."""
+"""The statuses that an agent or client may report; the control plane decides about the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What an agent or client says happened."""
+    """A report of an agent or client about its run."""
 
     to: RunStatus
     reason: Reason = Reason.NONE
     message: str = ""
     exit_code: int | None = None
     attempt: int = 0
-    """Of the agent that says so; 0 from those who know of none. What an earlier one says again is passed over."""
+    """The attempt of the agent that reports; 0 for senders without attempts. A report of another attempt is ignored."""
     at: float | None = None
-    """When it happened, by the clock of whoever says so; None for now."""
+    """When it happened, by the sender's clock; None for now."""
 
 
 Said = TypeVar("Said", bound=Report)
@@ -51,7 +51,7 @@ Said = TypeVar("Said", bound=Report)
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What to change of a run's labels; what is left out stays."""
+    """Changes to a run's labels; a field that is left out changes nothing."""
 
     tags: Mapping[str, str | None] = field(default_factory=dict)
     remove_tags: tuple[str, ...] = ()
@@ -61,16 +61,16 @@ class Changes:
 
 
 def submit(context: Context, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
-    """The run, and whether it is new: sent twice, it is the same one."""
+    """Returns the run and True when it is new. A submission that is sent twice makes one run."""
     caller.require(Action.RUN_SUBMIT)
     return add(context, caller, workspace, submission)
 
 
 def add(context: Context, caller: Caller, workspace: str, submission: Submission) -> tuple[Run, bool]:
-    """What `submit` does, for a run and for a child of one: the permission is checked by the deed that calls it."""
+    """The work of `submit`, for runs and for children: the deed that calls it checks the permission."""
     submissions.check(context, workspace, submission)
     datasets.check_run(context, caller, workspace, submission.spec)
-    if submission.parent_id is None and not _is_known(context, submission.id):  # children belong to a run that goes on
+    if submission.parent_id is None and not _is_known(context, submission.id):  # a child's run was admitted already
         upkeep.require_room(context)
     experiments.active(context, caller, workspace, submission.experiment)
     run, new = context.store.runs.create(workspace, submission, user=caller.user, at=context.clock())
@@ -93,19 +93,19 @@ def get(context: Context, caller: Caller, run_id: str) -> Run:
 
 
 def find(context: Context, run_id: str) -> Run:
-    """For other deeds and the control loops, which have checked their own permission."""
+    """For other deeds and the control loops, which check permission themselves."""
     return context.store.runs.get(names.run_id(run_id))
 
 
 def listing(context: Context, caller: Caller, query: RunQuery, order: Order | None = None) -> Sequence[Run]:
-    """Newest first, or in an order that was asked for."""
+    """Newest first, or in the given order."""
     caller.require(Action.RUN_LIST)
     _check(context, query)
     return context.store.runs.list(query) if order is None else context.store.runs.ranked(query, order)
 
 
 def texts(context: Context, caller: Caller, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
-    """The same by id, as the JSON texts of runs."""
+    """Like `listing`: the JSON text of each run, by id."""
     caller.require(Action.RUN_LIST)
     _check(context, query)
     return context.store.runs.texts(query, order)
@@ -120,14 +120,14 @@ def _check(context: Context, query: RunQuery) -> None:
 
 
 def columns(context: Context, caller: Caller, query: RunQuery) -> RunColumns:
-    """Which arguments, metrics and tags the runs of a selection have."""
+    """The arguments, metrics and tags that the runs of a selection have."""
     caller.require(Action.RUN_LIST)
     context.store.workspaces.get(names.workspace(query.workspace))
     return context.store.runs.columns(query)
 
 
 def active(context: Context, caller: Caller) -> int:
-    """How many runs hold a node."""
+    """The number of runs that hold a node."""
     caller.require(Action.SERVER_READ)
     return context.store.runs.active()
 
@@ -156,17 +156,17 @@ def annotate(context: Context, caller: Caller, run_id: str, changes: Changes) ->
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """How a person wants a run to have ended."""
+    """The end that a person requests for a run."""
 
     to: RunStatus
-    """Completed or Failed; to cancel it is a deed of its own."""
+    """Completed or Failed; to cancel is another deed."""
     message: str = ""
     """Why, in the person's words."""
 
 
 def mark(context: Context, caller: Caller, run_id: str, wanted: Mark) -> Run:
-    """Ends a run from outside, with the status that the caller wants. One that an agent has is asked to end, as by a cancel, and
-    gets that status when its processes have ended; any other ends here. One that has ended stays as it is."""
+    """Ends a run from outside, with the status that the caller wants. A run with an agent is asked to end, as by a cancel, and
+    gets that status when its processes have ended; any other run ends at once. A run that has ended does not change."""
     caller.require(Action.RUN_MARK)
     run = find(context, run_id)
     reason = next((reason for reason, to in MARKS.items() if to is wanted.to), None)
@@ -178,8 +178,8 @@ def mark(context: Context, caller: Caller, run_id: str, wanted: Mark) -> Run:
 
 
 def cancel(context: Context, caller: Caller, run_id: str) -> Run:
-    """A run that an agent has is asked to end, any other ends here, and so do all that were submitted below it: the others live
-    in its process, and end with it. One that has ended stays as it is."""
+    """Asks a run with an agent to end; any other run ends at once. The same for every submitted run below it; the other children
+    live in its process and end with it. A run that has ended does not change."""
     caller.require(Action.RUN_CANCEL)
     run = find(context, run_id)
     if run.status.is_terminal:
@@ -198,10 +198,10 @@ def _cancel(context: Context, caller: Caller, run: Run) -> Run:
 def _ask_to_end(context: Context, run: Run, end: RunStatus, reason: Reason, message: str) -> Run:
     asks_agent = (run.status.holds_node and run.spec.kind is not RunKind.INTERACTIVE) or _builds_in_queue(context, run)
     to = RunStatus.CANCEL_REQUESTED if asks_agent else end
-    # A run that is claimed between the look and this line is stopped by `control/runs` once its agent has a handle.
+    # A run that is claimed after it was read above is stopped by `control/runs` once its agent has a handle.
     try:
         run, _ = move(context, run.id, to, reason, message)
-    except Conflict:  # it ended between the look and this: then there is nothing left to end
+    except Conflict:  # it ended after it was read: nothing is left to do
         run = find(context, run.id)
         if not run.status.is_terminal:
             raise
@@ -210,7 +210,7 @@ def _ask_to_end(context: Context, run: Run, end: RunStatus, reason: Reason, mess
 
 
 def _builds_in_queue(context: Context, run: Run) -> bool:
-    """Whether its build agent may wait in the queue of an engine, where it hears of nothing: the control loop takes it out."""
+    """True when its build agent may wait in an engine's queue, where no message reaches it: the control loop removes it."""
     if run.status is not RunStatus.PREPARING or not run.handle:
         return False
     engine = context.engines.get(context.store.computes.get(run.workspace, run.spec.target).engine)
@@ -218,8 +218,8 @@ def _builds_in_queue(context: Context, run: Run) -> bool:
 
 
 def delete(context: Context, caller: Caller, run_id: str) -> Sequence[str]:
-    """Deletes a run that has ended, with those below it; the ids of what went, none when there was no such run. What they alone
-    refer to is freed by the next sweep."""
+    """Deletes a run that has ended and those below it; returns their ids, none when there was no such run. The next sweep frees
+    the blobs that only they refer to."""
     caller.require(Action.RUN_DELETE)
     gone = reserve.spend(context.reserve, lambda: context.store.runs.delete(names.run_id(run_id)))
     context.signals.notify(*(run_topic(each) for each in gone))
@@ -227,12 +227,14 @@ def delete(context: Context, caller: Caller, run_id: str) -> Sequence[str]:
 
 
 WAITED_SECONDS = 3.0
-"""A report whose clock is so little behind has waited, at a control plane that was about to start, say: the clocks agree."""
+"""A report whose clock is at most this far behind was only delayed, for example while a control plane started: the clocks
+agree."""
 
 
 def happened(context: Context, run: Run, said: Report, clock: float | None) -> float:
-    """The time of what is said, by the control plane's own clock: as long ago as it is by the sender's, whose `clock` came with
-    it. Never later than now, nor before the run began."""
+    """The time of a reported event, by the control plane's clock. `clock` is the sender's clock when it sent the report: the
+    difference of the clocks is added, unless the report was only delayed (`WAITED_SECONDS`). Never later than now, nor before the
+    run began."""
     now = context.clock()
     if said.at is None or not math.isfinite(said.at):
         return now
@@ -242,7 +244,7 @@ def happened(context: Context, run: Run, said: Report, clock: float | None) -> f
 
 
 def report(context: Context, caller: Caller, run_id: str, said: Report, clock: float | None = None) -> Run:
-    """An agent or client tells what happened to its run, perhaps long after."""
+    """Takes in the report of an agent or client about its run, perhaps long after the event."""
     caller.require(Action.RUN_REPORT)
     before = find(context, run_id)
     if said.to not in REPORTED:
@@ -261,7 +263,7 @@ def report(context: Context, caller: Caller, run_id: str, said: Report, clock: f
 
 
 def bounded(said: Said) -> Said:
-    """The same, its message no longer than the store should keep; InvalidInput for an exit code that is none."""
+    """The report with its message cut to what the store accepts; InvalidInput for an exit code of more than 32 bits."""
     if said.exit_code is not None and not -(2**31) <= said.exit_code < 2**31:
         raise InvalidInput(f"An exit code has 32 bits, got {said.exit_code}.")
     return replace(said, message=_bounded(said.message))
@@ -272,7 +274,7 @@ def _bounded(message: str) -> str:
 
 
 def heartbeat(context: Context, caller: Caller, run_id: str) -> Run:
-    """An agent or client lives. A run that was given up as silent goes on where it was."""
+    """Notes that an agent or client is alive. A run that was NotResponding returns to its earlier status."""
     caller.require(Action.RUN_REPORT)
     run = context.store.runs.heard(names.run_id(run_id), context.clock())
     if run.status is not RunStatus.NOT_RESPONDING:
@@ -284,7 +286,7 @@ def heartbeat(context: Context, caller: Caller, run_id: str) -> Run:
 
 
 def missed(context: Context, run: Run) -> None:
-    """The connection of its agent broke: the control loop looks after it soon, not when it would have looked anyway."""
+    """The connection of its agent broke: makes the control loop check the run now instead of later."""
     if not run.status.is_terminal:
         context.store.leases.touch(RUNS, run.id)
         context.signals.notify(CONTROL)
@@ -303,13 +305,14 @@ def move(
     attempt: int = 0,
     at: float | None = None,
 ) -> tuple[Run, bool]:
-    """The one way to a new status: the store's `apply`, then everybody who waits for it is woken. `at` is when it happened."""
+    """The only way to a new status: calls the store's `apply`, then wakes everything that waits for the run. `at` is the time of
+    the event."""
     when = context.clock() if at is None else at
     event = RunEvent(to=to, at=when, reason=reason, message=message, exit_code=exit_code, handle=handle)
     run, moved = context.store.runs.apply(run_id, event, lease=lease, attempt=attempt)
     if moved:
         if run.status.is_terminal:
-            rank_logs.seal(context, run_id)  # a log that was merged here is nobody else's to seal
+            rank_logs.seal(context, run_id)  # nobody else seals a log that was merged here
             people.expire_run_tokens(context, run_id)
             end_children(context, run)
         elif run.status is RunStatus.QUEUED and run.attempt > 1:
@@ -319,8 +322,8 @@ def move(
 
 
 def end_children(context: Context, run: Run) -> None:
-    """Those that lived in the process of a run that has ended, and did not end by themselves, end as it did; one that never
-    began is Canceled. Children that were submitted have processes of their own, and go on."""
+    """Ends the children that lived in the process of a run that has ended: they get its status, and one that never began is
+    Canceled. Submitted children have their own processes and continue."""
     for child in lineage.children(context, run):
         if child.spec.kind is RunKind.INTERACTIVE and not child.status.is_terminal:
             began = child.status is not RunStatus.NOT_STARTED
@@ -329,7 +332,7 @@ def end_children(context: Context, run: Run) -> None:
 
 
 def why(context: Context, run: Run) -> str:
-    """In words: what the run waits for, or how it ended."""
+    """A sentence for people: what the run waits for, or how it ended."""
     target = run.spec.target
     if run.status.is_terminal:
         return f"It has ended: {run.status.value}." + (f" {run.message}" if run.message else "")

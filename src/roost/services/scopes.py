@@ -1,4 +1,4 @@
-"""How far a run's token reaches. People reach all of their control plane; a run's token reaches its run, those below it and its
+"""The reach of a run's token. People reach all of their control plane; a run's token reaches its run, the runs below it and its
 workspace (`domain/permissions.py`, `Scope`).
 """
 
@@ -11,7 +11,7 @@ from roost.services.context import Context
 
 
 def require_run(context: Context, caller: Caller, run_id: str, action: Action) -> None:
-    """Forbidden when the run is another than the token's, not below it, and not one above it that is only read."""
+    """Forbidden unless the run is the token's own, one below it, or one above it that is only read."""
     if not caller.is_run or caller.run_id == run_id:
         return
     if action not in READS or run_id not in lineage.above(context, caller.run_id):
@@ -19,13 +19,13 @@ def require_run(context: Context, caller: Caller, run_id: str, action: Action) -
 
 
 def require_workspace(context: Context, caller: Caller, workspace: str) -> None:
-    """Forbidden when the workspace is another than that of the token's run."""
+    """Forbidden unless the workspace is that of the token's run."""
     if caller.is_run:
         run_in(context, caller, workspace)
 
 
 def run_in(context: Context, caller: Caller, workspace: str) -> Run:
-    """The run whose token it is; Forbidden when it is in another workspace."""
+    """The token's run; Forbidden when it is in another workspace."""
     run = context.store.runs.get(caller.run_id)
     if run.workspace != workspace:
         raise Forbidden(f"The token of run {caller.run_id} does not reach workspace {workspace!r}.")

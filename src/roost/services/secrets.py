@@ -13,7 +13,7 @@ from roost.services.context import Context
 
 MAX_AT_ONCE = 1000
 KEY_FILE = "vault.key"
-"""In the home folder."""
+"""Its file in the home folder."""
 
 
 def put(context: Context, caller: Caller, workspace: str, values: Mapping[str, str]) -> int:
@@ -43,7 +43,7 @@ def _listing(context: Context, workspace: str) -> Sequence[Secret]:
 
 
 def read(context: Context, caller: Caller, workspace: str, wanted: Sequence[str]) -> dict[str, str | None]:
-    """Values by name; None for one that is not there."""
+    """Values by name; None for a secret that does not exist."""
     caller.require(Action.SECRET_READ)
     return _read(context, workspace, wanted)
 
@@ -70,18 +70,18 @@ def read_of_run(context: Context, caller: Caller, run_id: str, wanted: Sequence[
 
 
 def delete(context: Context, caller: Caller, workspace: str, name: str) -> bool:
-    """Whether it was there."""
+    """True when it existed."""
     caller.require(Action.SECRET_DELETE)
     place = context.store.workspaces.get(names.workspace(workspace)).name
     return context.store.secrets.delete(place, checked_name(name))
 
 
 def key_file(context: Context) -> Path:
-    """Where the key is that everything is sealed with."""
+    """The file of the key that seals everything."""
     return Path(context.facts.home) / KEY_FILE
 
 
 def nothing_sealed(context: Context) -> bool:
-    """Whether a key may be made: nothing was sealed with an earlier one."""
+    """True when a new key may be made: nothing was sealed with an earlier one."""
     store = context.store
     return not (store.secrets.any_sealed() or store.datastores.any_sealed() or store.endpoints.any_sealed())

@@ -1,7 +1,7 @@
-"""Wake-ups inside one process: a change notifies a topic, and everyone who waits for that topic wakes at once.
+"""Wake-ups inside one process: a change notifies a topic, and every waiter of that topic wakes at once.
 
-Usable from threads (`Listener.wait`) and from asyncio (`Listener.wait_async`). Listen first, look second, wait third: then no
-change can fall between the look and the wait. `close` wakes everybody for good, so that a server can end promptly.
+Usable from threads (`Listener.wait`) and from asyncio (`Listener.wait_async`). Listen first, read second, wait third: then no
+change is lost between the read and the wait. `close` wakes every waiter for good, so that a server can end promptly.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ def endpoint_topic(workspace: str, name: str) -> str:
 
 
 class Listener:
-    """What one waiter waits on; notified before the wait, the wait returns at once."""
+    """Belongs to one waiter. After a notification the next wait returns at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,14 +49,14 @@ class Listener:
             wake()
 
     def wait(self, seconds: float) -> bool:
-        """In a thread: until notified, or the time is over. True when it was notified; the next wait waits again."""
+        """In a thread: waits until notified, or the time is over. True when notified; the next wait waits again."""
         event = threading.Event()
         if not self._arm(event.set):
             event.wait(max(seconds, 0))
         return self._disarm()
 
     async def wait_async(self, seconds: float) -> bool:
-        """In asyncio: likewise, holding no thread."""
+        """The same in asyncio, without a thread."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
@@ -67,7 +67,7 @@ class Listener:
         def wake() -> None:
             try:
                 loop.call_soon_threadsafe(settle)
-            except RuntimeError:  # the loop has ended, and with it whoever waited
+            except RuntimeError:  # the loop has ended, and its waiters with it
                 return
 
         try:
@@ -125,12 +125,12 @@ class Signals:
             listener.notify()
 
     def waiting(self, topic: str) -> int:
-        """How many listen to a topic."""
+        """The number of listeners of a topic."""
         with self._lock:
             return len(self._listeners.get(topic, ()))
 
     def close(self) -> None:
-        """Wakes everybody, now and from now on. Safe to call twice."""
+        """Wakes every waiter, now and from now on. Safe to call twice."""
         with self._lock:
             self._closed = True
             listeners = [listener for group in self._listeners.values() for listener in group]

@@ -1,4 +1,4 @@
-"""The files in datastores: listed, handed out and taken in, one by one or many small ones at once.
+"""The files in datastores: listed, read and written, one by one or many small ones at once.
 
 A person reaches every datastore of a workspace. A run's token reaches what its run declared (`data_access.py`).
 """
@@ -24,20 +24,20 @@ from roost.services.data_access import Reach
 MAX_ITEMS = 500_000
 MAX_ASKED = 1000
 _BATCH_BYTES = 8 * 1024 * 1024
-"""So many bytes of files go out in one body."""
+"""The most bytes of files in one body."""
 _READERS = 16
-"""So many files of an object store are asked for at once."""
+"""Files that are read from an object store at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listed:
     items: list[Item]
     odd: list[str]
-    """Paths of files that are not among them, since no asker could have a file of that name."""
+    """Paths of files that are left out because no client could store a file of that name."""
 
 
 def items(context: Context, caller: Caller, workspace: str, name: str, path: str, *, shared: bool) -> Listed:
-    """The files that a path or pattern means, by name. `shared`: the asker sees this machine's files."""
+    """The files that a path or pattern matches, by name. `shared`: the caller sees this machine's files."""
     caller.require(Action.STORED_FILE_READ)
     datastore = data_access.datastore_of(context, caller, workspace, name)
     return items_in(context, data_access.reach(context, caller, datastore), datastore, path, shared=shared)
@@ -46,7 +46,8 @@ def items(context: Context, caller: Caller, workspace: str, name: str, path: str
 def items_in(
     context: Context, reach: Reach, datastore: Datastore, path: str, *, shared: bool, below: str | None = None
 ) -> Listed:
-    """For those who ask for many. `below`: the folder that names are relative to, their datastore's root when None."""
+    """Like `items`, for callers with many paths. `below`: the folder that names are relative to; None for the datastore's
+    root."""
     reach.require_listing(path)
     if datastore.kind is DatastoreKind.HTTP:
         return Listed(items=[_web_item(datastore, globs.checked(path), below or "")], odd=[])
@@ -79,7 +80,7 @@ def items_in(
 
 
 def matching(place: Storage, path: str) -> list[Found]:
-    """Sorted by path."""
+    """The files that a path or pattern matches, sorted by path."""
     meant = globs.matcher(globs.checked(path))
     found = []
     for each in place.list(globs.base(globs.checked(path))):
@@ -93,7 +94,7 @@ def matching(place: Storage, path: str) -> list[Found]:
 
 
 def head(context: Context, caller: Caller, workspace: str, name: str, path: str) -> tuple[Storage, Found]:
-    """A file that may be read, and the place it is in; NotFound."""
+    """A file that the caller may read, and its storage; NotFound."""
     caller.require(Action.STORED_FILE_READ)
     datastore = data_access.datastore_of(context, caller, workspace, name)
     checked = names.path(path)
@@ -110,8 +111,8 @@ def read(place: Storage, found: Found, offset: int, length: int) -> Iterator[byt
 
 
 def read_batch(context: Context, caller: Caller, workspace: str, name: str, wanted: Mapping[str, str]) -> bytes:
-    """Many small files in one body: those that are there in the version (ETag) that is asked for, of them as many as fit.
-    Whoever misses one asks for it alone, and is told why."""
+    """Many small files in one body: those that exist in the requested version (ETag), as many as fit. The client requests a
+    missing one alone, and gets the reason."""
     caller.require(Action.STORED_FILE_FETCH)
     if len(wanted) > MAX_ASKED:
         raise InvalidInput(f"More than {MAX_ASKED} files are asked for.", hint="Ask for them in several requests.")
@@ -137,7 +138,7 @@ def _fitting(found: Iterable[Found]) -> Iterator[Found]:
 
 
 def _framed(place: Storage, file: Found) -> bytes:
-    """Nothing for one that is gone, or became another, meanwhile."""
+    """Empty for a file that was deleted or changed meanwhile."""
     try:
         data = b"".join(place.read(file, 0, file.size))
     except (NotFound, Conflict):
@@ -148,7 +149,7 @@ def _framed(place: Storage, file: Found) -> bytes:
 def may_write(
     context: Context, caller: Caller, workspace: str, name: str, paths: Sequence[str], *, overwrite: bool
 ) -> Storage:
-    """The place to write to; refused before a byte is written. Conflict when one is there and not to be replaced."""
+    """The storage to write to; refuses before a byte is written. Conflict when a file exists and `overwrite` is False."""
     caller.require(Action.STORED_FILE_WRITE)
     datastore = data_access.datastore_of(context, caller, workspace, name)
     checked = [names.path(path) for path in paths]
@@ -172,7 +173,7 @@ def write(place: Storage, path: str, pieces: Iterable[bytes | memoryview]) -> in
 def write_batch(
     context: Context, caller: Caller, workspace: str, name: str, body: bytes, *, overwrite: bool
 ) -> tuple[int, int]:
-    """Many small files, each whole or not at all; how many, and their bytes. None is written when one may not be."""
+    """Writes many small files, each completely or not at all; returns their number and bytes. Writes none when one is refused."""
     caller.require(Action.STORED_FILE_WRITE)
     files = list(islice(batches.read_named(body), batches.MAX_COUNT + 1))
     if len(files) > batches.MAX_COUNT:
@@ -182,7 +183,7 @@ def write_batch(
 
 
 def source_of(datastore: Datastore, path: str) -> str:
-    """Which file it is. A datastore that was registered anew under its name is another one."""
+    """Identifies a file. A datastore that was registered again under its name counts as another one."""
     return f"{datastore.workspace}/{datastore.name}@{datastore.created_at!r}/{path}"
 
 

@@ -1,4 +1,4 @@
-"""Live text of a run, addressed by offset: stdout and what the script writes to ./logs, until it is sealed into a blob."""
+"""Live text of a run, addressed by offset: stdout and the files in ./logs, until it is sealed into a blob."""
 
 from dataclasses import dataclass
 
@@ -19,22 +19,22 @@ _BEFORE_BUILT = (RunStatus.NOT_STARTED, RunStatus.STARTING, RunStatus.PREPARING)
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A stretch of a stream."""
+    """A part of a stream."""
 
     data: bytes
     offset: int
-    """Where the next one starts."""
+    """The offset of the next piece."""
     status: RunStatus
-    """Of the run, read before the bytes: when it is an end, these bytes are all there are from here on."""
+    """The run's status, read before the bytes: if it is terminal, no more bytes follow these."""
     sealed: bool
     over: bool
-    """The run has ended, or has left the stage that writes this stream: nothing more will come."""
+    """True when the run has ended, or has left the stage that writes this stream: nothing more will come."""
 
 
 def append(
     context: Context, caller: Caller, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False
 ) -> int:
-    """Takes bytes in if `offset` is the mark; either way returns the mark. A sealed stream takes nothing in."""
+    """Stores bytes if `offset` is the mark; always returns the mark. A sealed stream accepts nothing."""
     caller.require(Action.LOG_WRITE)
     path = names.path(name)
     if path in ALIASES:
@@ -50,7 +50,7 @@ def append(
 
 
 def read(context: Context, caller: Caller, run_id: str, name: str, offset: int, limit: int = MAX_READ) -> Piece:
-    """Bytes from `offset`: of the live stream or of what it was sealed into; none when there is no such stream (yet)."""
+    """Bytes from `offset` of the live stream or of its sealed file; none when there is no such stream (yet)."""
     caller.require(Action.LOG_READ)
     path = files.real_path(name)
     status = context.store.runs.get(names.run_id(run_id)).status

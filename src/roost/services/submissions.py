@@ -1,4 +1,4 @@
-"""What is asked of a submission before anything is made of it: every rule with the value that broke it."""
+"""The checks of a submission before anything is made of it: every error has the value that broke the rule."""
 
 import math
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ MAX_DISPLAY_NAME = 255
 MAX_DESCRIPTION = 8192
 MAX_PRIORITY = 1_000_000
 MAX_TEXT = 128 * 1024
-"""Of one argument or variable; the kernel takes no longer one."""
+"""Length of one argument or variable; the kernel accepts no longer one."""
 MAX_MANIFEST = 256 * 1024 * 1024
 
 
 def check(context: Context, workspace: str, submission: Submission, *, replica: bool = False) -> None:
-    """InvalidInput, NotFound or ComputeNotFound; nothing is changed. A `replica` is submitted by its endpoint alone."""
+    """Raises InvalidInput, NotFound or ComputeNotFound; changes nothing. Only an endpoint submits a `replica`."""
     if (submission.spec.kind is RunKind.REPLICA, submission.spec.serving is not None) != (replica, replica):
         raise InvalidInput(
             "A replica is made by its endpoint, not submitted.", hint="Deploy the model: Model.deploy(…)."
@@ -82,7 +82,7 @@ def _check_interpreter(spec: RunSpec) -> None:
 
 
 def _check_width(context: Context, compute: Compute, spec: RunSpec) -> None:
-    """That its nodes can be had at all. On `local` nodes are logical ones, and there may be more than places."""
+    """Raises when the target can never have that many nodes. On `local` nodes are logical, and may be more than its places."""
     engine = context.engines.get(compute.engine)
     if spec.node_count > 1 and engine is not None and engine.queues:
         raise InvalidInput(
@@ -99,7 +99,7 @@ def _check_width(context: Context, compute: Compute, spec: RunSpec) -> None:
 
 
 def _check_environment(context: Context, spec: RunSpec) -> None:
-    """That the environment can be had at all."""
+    """Raises when the run cannot get its environment."""
     if spec.environment is None:
         return
     environments.name(spec.environment.name)
@@ -144,7 +144,7 @@ def _check_snapshot(context: Context, spec: RunSpec) -> None:
         raise InvalidInput(f"Snapshot {spec.snapshot} is not here.", hint="Put the manifest and its blobs first.")
     if size > MAX_MANIFEST:
         raise InvalidInput(f"The snapshot's manifest has {size} bytes; at most {MAX_MANIFEST} are read.")
-    # One search instead of reading every line: a manifest of 10,000 files would cost more than all the rest.
+    # One search instead of parsing every line: for 10,000 files that would cost more than all other checks.
     if spec.script and f"\t{names.path(spec.script)}\n".encode() not in context.blobs.get(spec.snapshot):
         raise InvalidInput(
             f"Script {spec.script!r} is not in the snapshot.",

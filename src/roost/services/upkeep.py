@@ -1,8 +1,9 @@
-"""Upkeep: blobs that nothing refers to are swept, room is given back, and no run is taken in when the disk is nearly full.
+"""Upkeep: sweeps blobs that nothing refers to, returns disk space, and refuses new runs when the disk is nearly full.
 
-A sweep first marks: what rows refer to, and what the manifests among that list. A blob used within the grace stays, whoever
-refers to it; and a manifest that stays keeps what it lists, which is what clients count on when they ask for it alone.
-Manifests go before content: one that is asked for while the sweep is under way either is gone, or stays with all it lists.
+A sweep first marks: the blobs that rows refer to, and those that manifests among them list. A blob that was used within the grace
+stays, and a manifest that stays keeps the blobs that it lists: clients rely on that when they ask for the manifest alone.
+Manifests are deleted before content, so a manifest that a client asks for during the sweep is either gone, or stays with all its
+blobs.
 """
 
 import contextlib
@@ -33,42 +34,42 @@ _HEADS = (b"f\t", b"l\t", b"d\t")
 
 @dataclass(frozen=True, kw_only=True)
 class Swept:
-    """What a sweep freed, or would free."""
+    """The result of a sweep, or of a dry run."""
 
     blobs: int
     bytes: int
     young_blobs: int
-    """Not referred to, but used within the grace: they go later."""
+    """Not referred to, but used within the grace: a later sweep frees them."""
     young_bytes: int
     database_bytes: int
-    """Given back by the database."""
+    """Freed by compacting the database."""
     part_bytes: int
-    """Of files that a killed upload left in the workspaces' own datastores."""
+    """Bytes of partial files that killed uploads left in the workspaces' own datastores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
-    """Where the room goes."""
+    """Disk usage by purpose."""
 
     disk_bytes: int
     disk_used: int
     disk_free: int
     disk_limit: int
-    """Percent; at this no new run is taken in. 0 for no limit."""
+    """Percent at which new runs are refused; 0 for no limit."""
     database_bytes: int
     blobs: int
     file_bytes: int
     """Stored content of runs' files, each once."""
     model_bytes: int
-    """Stored content of models, each once, less what runs' files have too."""
+    """Stored content of models, each once, without what is counted for runs' files."""
     archive_bytes: int
-    """Stored content of archives of environments, each once, less what runs' files and models have too."""
+    """Stored content of archives of environments, each once, without what is counted above."""
     snapshot_bytes: int
-    """Stored content of snapshots and the like, each once, less what all of these have too."""
+    """Stored content of snapshots and the rest, each once, without what is counted above."""
     unused_bytes: int
-    """What the next sweep frees, now or once it is old enough."""
+    """Bytes that the next sweep frees, now or once they are old enough."""
     data_bytes: int
-    """Of files in the workspaces' own datastores."""
+    """Bytes of files in the workspaces' own datastores."""
     experiments: tuple[ExperimentSize, ...]
 
 
@@ -87,7 +88,8 @@ def sweep(
     without: Sequence[str] = (),
     grace: float = GRACE_SECONDS,
 ) -> Swept:
-    """Frees what nothing refers to. A dry run says what would go, also if the runs `without` were deleted. One at a time."""
+    """Frees blobs that nothing refers to. A dry run reports what would be freed, also as if the runs `without` were deleted. One
+    at a time."""
     caller.require(Action.SWEEP)
     with context.upkeep.taken():
         limit = context.clock() - grace
@@ -99,7 +101,7 @@ def sweep(
             young_blobs=len(marked.young),
             young_bytes=sum(marked.young),
             part_bytes=sum(folder.left(_data(context), context.clock() - folder.LEFT_SECONDS, keep=dry_run)),
-            database_bytes=0 if dry_run else _compact(context),  # last: it alone needs room first
+            database_bytes=0 if dry_run else _compact(context),  # last: only this needs free space first
         )
         if context.reserve is not None and not dry_run:
             context.reserve.make()
@@ -110,12 +112,12 @@ def _compact(context: Context) -> int:
     try:
         return reserve.spend(context.reserve, context.store.upkeep.compact)
     except DiskFull as error:
-        log.warning("the database gives no room back: %s", error.message)  # a later sweep has room for it
+        log.warning("the database gives no room back: %s", error.message)  # a later sweep tries again
         return 0
 
 
 def referred(context: Context) -> list[tuple[str, int]]:
-    """Every stored blob that a row or a manifest of one refers to, with its size, by name."""
+    """Every stored blob that a row or its manifest refers to, with its size, sorted by name."""
     found = context.store.upkeep.references()
     names = found.files | _with_listed(context, found.others)
     return [(name, size) for name in sorted(names) if (size := context.blobs.size(name)) is not None]
@@ -142,7 +144,7 @@ def _mark(context: Context, without: Sequence[str], limit: float) -> _Marked:
 
 
 def _discard(context: Context, marked: _Marked, limit: float) -> Iterator[int]:
-    """Sizes of what went."""
+    """Deletes the marked blobs; yields the size of each."""
     plain: list[str] = []
     for name, size in marked.dead:
         listed = _listed(context, name, size)
@@ -151,14 +153,14 @@ def _discard(context: Context, marked: _Marked, limit: float) -> Iterator[int]:
         elif (freed := context.blobs.discard(name, unless_since=limit)) is not None:
             yield freed
         else:
-            marked.kept.update(listed)  # somebody asked for it just now
+            marked.kept.update(listed)  # a client has just asked for it
     for name in plain:
         if name not in marked.kept and (freed := context.blobs.discard(name, unless_since=limit)) is not None:
             yield freed
 
 
 def _listed(context: Context, name: str, size: int | None = None) -> list[str]:
-    """The blobs that a manifest lists; none for anything else."""
+    """The blobs that a manifest lists; none for any other blob."""
     size = context.blobs.size(name) if size is None else size
     if size is None or not 2 <= size <= MAX_MANIFEST or next(context.blobs.open(name, 0, 2), b"") not in _HEADS:
         return []
@@ -166,7 +168,7 @@ def _listed(context: Context, name: str, size: int | None = None) -> list[str]:
 
 
 def usage(context: Context, caller: Caller) -> Usage:
-    """Where the room goes; nothing is changed."""
+    """Measures the disk usage; changes nothing."""
     caller.require(Action.USAGE_READ)
     found = context.store.upkeep.references()
     kept = _with_listed(context, found.others)
@@ -210,12 +212,12 @@ def _data(context: Context) -> Path:
 def _sizes(folder: Path) -> Iterator[int]:
     for place, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # gone meanwhile
+            with contextlib.suppress(OSError):  # deleted meanwhile
                 yield os.lstat(os.path.join(place, name)).st_size
 
 
 def disk(context: Context) -> tuple[int, int, int]:
-    """Bytes of the disk that the home is on: all, used, free for this user."""
+    """Bytes of the home's disk: total, used, free for this user."""
     found = os.statvfs(context.facts.home)
     used = (found.f_blocks - found.f_bfree) * found.f_frsize
     free = found.f_bavail * found.f_frsize
@@ -223,7 +225,7 @@ def disk(context: Context) -> tuple[int, int, int]:
 
 
 def require_room(context: Context) -> None:
-    """DiskFull when the disk is fuller than the limit allows for a new run."""
+    """Raises DiskFull when the disk is too full for a new run."""
     if not context.disk_limit:
         return
     total, used, free = disk(context)

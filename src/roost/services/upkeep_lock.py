@@ -1,7 +1,7 @@
-"""Whose turn it is: a sweep or a back-up, one at a time, for neither may see the other half done.
+"""The lock of sweeps and back-ups: one at a time, because neither may see the other half done.
 
-A back-up waits for whoever reads it. One that has waited so long that its reader must have stalled gives its turn to the
-next that asks, and ends with an error when it goes on; nothing else ever loses its turn.
+A back-up waits for its reader. When the reader has stalled for too long, the next caller takes the lock, and the back-up raises
+an error when it continues; nothing else ever loses the lock.
 """
 
 import threading
@@ -12,23 +12,23 @@ from contextlib import contextmanager
 from roost.domain.errors import Conflict
 
 PATIENCE_SECONDS = 2.0
-"""How long a request waits for its turn: it must not block its thread."""
+"""How long a request waits for the lock: it must not block its thread."""
 STALLED_SECONDS = 60.0
 
 
 class Hold:
-    """Held from `UpkeepLock.taken` on. Only its holder calls these."""
+    """One hold of the lock, from `UpkeepLock.taken` on. Only its holder calls these."""
 
     def __init__(self, turns: "UpkeepLock") -> None:
         self._turns = turns
         self.resting_since: float | None = None
 
     def rest(self) -> None:
-        """From now on somebody else is waited for."""
+        """From now on the holder waits for its reader."""
         self.resting_since = self._turns.clock()
 
     def go_on(self) -> None:
-        """Conflict when the turn was lost meanwhile."""
+        """Raises Conflict when the lock was lost meanwhile."""
         if not self._turns.keeps(self):
             raise Conflict(
                 f"The back-up was given up: nobody took any of it for {STALLED_SECONDS:g} s, and something else had to be done.",
@@ -46,7 +46,7 @@ class UpkeepLock:
 
     @contextmanager
     def taken(self, patience: float = PATIENCE_SECONDS) -> Iterator[Hold]:
-        """The only turn there is. Conflict when another goes on."""
+        """Holds the lock during the block. Conflict when another holder keeps it."""
         turn = Hold(self)
         with self._changed:
             if not self._changed.wait_for(self._free, patience):
@@ -61,7 +61,7 @@ class UpkeepLock:
                     self._changed.notify_all()
 
     def keeps(self, turn: Hold) -> bool:
-        """Whether it is still this one's turn; if so it rests no longer."""
+        """True while this hold has the lock; ends its rest."""
         with self._changed:
             turn.resting_since = None
             return self.holder is turn

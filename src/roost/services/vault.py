@@ -1,5 +1,5 @@
-"""Sealing: AES-256-GCM under one key, which stands in the home folder and never in the database. A sealed value is bound to
-its workspace and name, so that rows cannot be swapped. The library is loaded by the first who needs it.
+"""Sealing: AES-256-GCM under one key, which is in the home folder and never in the database. A sealed value is bound to its
+workspace and name, so that rows cannot be swapped. The library is loaded at first use.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ _making = threading.Lock()
 
 
 def seal(key_file: Path, workspace: str, name: str, value: str, *, may_make_key: bool) -> bytes:
-    """The value as it may be stored. `may_make_key`: nothing was sealed before, so a missing key may be made."""
+    """Returns the sealed value. `may_make_key`: nothing was sealed before, so a missing key may be made."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - only those who have secrets pay for it
 
     key = _read(key_file) or (_make(key_file) if may_make_key else None)
@@ -28,7 +28,7 @@ def seal(key_file: Path, workspace: str, name: str, value: str, *, may_make_key:
 
 
 def unseal(key_file: Path, workspace: str, name: str, sealed: bytes) -> str:
-    """The value; Conflict when the key is gone or another one, or when the row is not what was sealed under this name."""
+    """Returns the value; Conflict when the key is missing or another one, or when the row was not sealed under this name."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ def _read(key_file: Path) -> bytes | None:
 
 
 def _make(key_file: Path) -> bytes:
-    """A new key, for its owner's eyes only; whoever comes second uses the first one's."""
+    """Makes a key that only its owner can read; of two makers at once, the second uses the first one's key."""
     with _making:
         part = key_file.with_name(f".{key_file.name}.{os.getpid()}.part")
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

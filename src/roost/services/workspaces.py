@@ -1,4 +1,4 @@
-"""Workspaces: made when first named, found again by name."""
+"""Workspaces: made at first use, found by name."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ NOWHERE = Origin()
 
 
 def ensure(context: Context, caller: Caller, name: str, origin: Origin = NOWHERE) -> Workspace:
-    """The workspace of that name, made if there is none; what is there stays as it is."""
+    """The workspace of that name, made if there is none; an existing one does not change."""
     caller.require(Action.WORKSPACE_CREATE)
     kept = {**vars(origin), "location": origin.location or "local", "sku": origin.sku or "Basic"}
     for field, value in kept.items():
