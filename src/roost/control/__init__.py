@@ -1,1 +1,2 @@
-"""Patience: what takes longer than a request. `loop.py` leases, renews, backs off and wakes for all nouns; `runs.py` has two."""
+"""Work that takes longer than a request. `loop.py` leases, renews, backs off and wakes for all nouns; start with `runs.py`, which
+has two nouns."""

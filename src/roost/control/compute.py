@@ -1,9 +1,8 @@
-"""The patience a cluster needs: nodes come when runs wait and go when they have been idle; each run that has its turn
-gets as many as it asked for, at once. An engine with a queue of its own is given every run instead.
+"""Scales clusters and hands out nodes: nodes are added when runs wait and removed when idle; each run whose turn it is gets all
+its nodes at once. An engine with a queue of its own gets every run instead.
 
-Turned by the runs' loop between queueing and watching, so that a run which was just queued finds its node in the same turn.
-Every decision is one transaction on what stands in the store; what is remembered here may be lost, so a restarted control plane
-goes on.
+The runs' loop calls it between queueing and watching, so that a run which was just queued gets its node in the same pass. Every
+decision is one transaction on the stored state; what is held in memory here may be lost, so a restarted control plane continues.
 """
 
 import logging
@@ -21,9 +20,9 @@ from roost.store.base import Load
 log = logging.getLogger("roost.control")
 
 LEAST_STARTS, STARTS_A_CORE = 8, 2
-"""Runs that start on this machine at once: hundreds would leave nobody else a processor, and start no sooner."""
+"""Runs that start on this machine at once: hundreds would take every processor, and start no sooner."""
 START_SECONDS = 10.0
-"""One that takes longer waits for something, its data say, and keeps nobody else back."""
+"""A run that takes longer waits for something, such as its data, and no longer delays others."""
 
 
 class ComputeControl:
@@ -31,15 +30,15 @@ class ComputeControl:
         self._context = context
         self._starts = max(LEAST_STARTS, STARTS_A_CORE * context.machine.cores)
         self._starting: dict[str, float] = {}
-        """Runs that were given a place on this machine lately, by when; lost with this process, which harms nothing."""
+        """Runs that recently got a place on this machine, with the time; lost with this process, which does no harm."""
 
     def turn(self) -> None:
-        """Gives every run that can have one its place, and brings every cluster to its size."""
+        """Gives a place to every run that can have one, and brings every cluster to its size."""
         for compute in self._context.store.computes.list():
             engine = self._context.engines.get(compute.engine)
             if compute.kind is ComputeKind.LOCAL:
                 self._fill(compute)
-            elif engine is None:  # nothing moves while the engine is not there
+            elif engine is None:  # its runs wait while the engine is missing
                 continue
             elif engine.queues:
                 self._hand_over(compute)
@@ -47,19 +46,19 @@ class ComputeControl:
                 self._scale(compute, engine)
 
     def _hand_over(self, compute: Compute) -> None:
-        """Every queued run to its engine, whose own queue decides when it starts."""
+        """Gives every queued run to its engine, whose own queue decides when it starts."""
         context = self._context
         queued, _ = context.store.computes.queue(compute)
         for run_id in queued:
             event = _given(f"Was given to engine {compute.engine}, which has a queue of its own.", context.clock())
             try:
                 context.store.runs.apply(run_id, event)
-            except (Conflict, NotFound):  # it was cancelled or deleted since the look
+            except (Conflict, NotFound):  # it was cancelled or deleted since it was listed
                 continue
             context.signals.notify(run_topic(run_id))
 
     def _fill(self, compute: Compute) -> None:
-        """The oldest first, as long as there is room."""
+        """Gives places to the oldest runs first, as long as there is room."""
         context = self._context
 
         def given(run: Run) -> RunEvent:
@@ -72,7 +71,7 @@ class ComputeControl:
             context.signals.notify(run_topic(run.id))
 
     def _may_start(self) -> bool:
-        """Whether few enough of those that were given a place are still about to start. One that starts wakes the loop."""
+        """True when few enough of the runs with a place are still starting. A run that has started wakes the loop."""
         if len(self._starting) >= self._starts:
             since = self._context.clock() - START_SECONDS
             self._starting = {
@@ -100,7 +99,7 @@ class ComputeControl:
         hosts = tuple(host for host in engine.hosts if host == compute.tags.get(HOST_TAG, host))
         free = set(hosts) - store.addresses() if hosts else set()
         load = store.load(compute, most=compute.max_nodes)
-        # Most looks find nothing to do, so the look itself does not queue behind the writer.
+        # Most passes change nothing, so this reads first and does not wait for the store's writer.
         change = decide(compute, load)
         changed = bool(change) and store.adjust(compute, decide, at=now)
         if change.add or change.remove:
@@ -108,11 +107,11 @@ class ComputeControl:
         if load.waiting:
             changed = bool(self._hand_out(compute)) or changed
         if changed:
-            # Nodes that were added are ready at the next look.
+            # Nodes that were added are ready in the next pass.
             self._context.signals.notify(CONTROL, compute_topic(compute.workspace, compute.name))
 
     def _hand_out(self, compute: Compute) -> Sequence[Run]:
-        """Idle nodes to those whose turn it is."""
+        """Gives idle nodes to the runs whose turn it is."""
         context = self._context
         handed = []
 

@@ -1,6 +1,6 @@
-"""The patience an endpoint needs: its replicas brought up, its front kept running and told of them, a change rolled out, load
-followed. `act` brings what there is one step nearer to what should be, as often as it takes; nothing is remembered that matters,
-so a restarted control plane goes on where it was. Meanwhile front and replicas serve by themselves.
+"""Brings an endpoint to its spec: starts its replicas, configures and restarts its front, rolls out a change, follows the load.
+Each `act` is one step from the present state towards the spec. What is held in memory here may be lost, so a restarted control
+plane continues. Meanwhile front and replicas serve by themselves.
 """
 
 import logging
@@ -24,22 +24,22 @@ from roost.store.base import ENDPOINTS, Lease, Standing
 log = logging.getLogger("roost.control")
 
 CHANGING_SECONDS = 0.3
-"""A look at one that is on its way waits so long for the front to say that a replica is ready."""
+"""While an endpoint changes, `act` waits this long for the front to report a replica as ready."""
 LOOK_SECONDS = 2.0
 SCALE_SECONDS = 1.0
 FAILED_SECONDS = 30.0
 END_SECONDS = 0.2
 DRAIN_SECONDS = 10.0
-"""Beyond the time limit of a request: then a replica that was dismissed is ended all the same."""
+"""Added to a request's time limit; after that a dismissed replica is ended even with open requests."""
 CALM_SECONDS = 30.0
-"""Load must be lower for so long before a replica goes."""
+"""The load must be lower for this long before a replica is dismissed."""
 FRONT_TRIES = 3
 DUMB_SECONDS = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What came of a look at an endpoint."""
+    """The outcome of one `act` on an endpoint."""
 
     after: Standing
     seconds: float
@@ -54,12 +54,12 @@ class EndpointsControl:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._dismissed: dict[str, dict[str, float]] = {}
-        """When a replica was first seen leaving, by run; of each endpoint, which one thread at a time looks at."""
+        """When a replica was first seen leaving, by endpoint and run. Only one thread at a time works on an endpoint."""
         self._calm: dict[tuple[str, str], float] = {}
-        """Since when a version has had more replicas than it needs."""
+        """The time since which a version has had more replicas than it needs."""
         self._front_failures: dict[str, int] = {}
         self._dumb: dict[str, float] = {}
-        """Since when a front has not answered."""
+        """The time since which a front has not answered."""
         self._ending: dict[str, float] = {}
 
     def load(self, keys: Sequence[str]) -> Mapping[str, Standing]:
@@ -90,7 +90,7 @@ class EndpointsControl:
             self._context.signals.notify(endpoint_topic(workspace, name))
         return None if outcome.gone else outcome.seconds
 
-    # ---- one that should serve
+    # ---- an endpoint that should serve
 
     def _serve(self, standing: Standing, seats: Seats) -> Verdict:
         endpoint, folder = standing.endpoint, self._folder(standing.endpoint)
@@ -104,7 +104,7 @@ class EndpointsControl:
         ]
         status = self._status(endpoint, folder)
         ready = status.get("ready") or {}
-        asked = endpoint.updated_at  # what became of replicas before says nothing of those that are to be more now
+        asked = endpoint.updated_at  # replicas from before the change are no evidence about the added ones
         if why := (
             seats.failure(map(group_of, coming))
             or seats.slow(coming, ready)
@@ -127,7 +127,7 @@ class EndpointsControl:
             return self._without_front(standing, error)
         changing = endpoint.state is EndpointState.TRANSITIONING
         if changing and not coming and _down(seats, endpoint, ready):
-            # Only shares or limits are to change, and that need not wait for replicas which are to come back anyway.
+            # Only shares or limits change: that need not wait for replicas that are restarted anyway.
             return self._judge(replace(standing, good=endpoint.spec), seats, ready)
         if changing and all(_is_up(seats, version, ready, version in coming) for version in (*coming, *growing)):
             return self._switch(standing, seats, folder)
@@ -138,7 +138,8 @@ class EndpointsControl:
         return self._judge(standing, seats, ready)
 
     def _status(self, endpoint: Endpoint, folder: Path) -> Mapping[str, Any]:
-        """What the front says; nothing when there is none. One that is there and stays dumb is ended, and then started anew."""
+        """The front's status report; empty when there is no front. A front that does not answer for too long is killed, and then
+        started again."""
         status = fronts.status(folder)
         if status is not None or not is_alive(folder):
             self._dumb.pop(endpoint.id, None)
@@ -150,13 +151,14 @@ class EndpointsControl:
         return {}
 
     def _ensure_front(self, endpoint: Endpoint, folder: Path) -> None:
-        """A front that is not there is started, at the port that the endpoint has."""
+        """Starts the front if it does not run, at the endpoint's port."""
         if not is_alive(folder):
             fronts.start(folder)
         self._front_failures.pop(endpoint.id, None)
 
     def _without_front(self, standing: Standing, error: RoostError) -> Verdict:
-        """The front cannot be started or does not listen to us: tried again, but one that never served fails for it."""
+        """The front cannot be started or does not accept its configuration: tries again. An endpoint that never served fails
+        after some tries."""
         endpoint = standing.endpoint
         failures = self._front_failures[endpoint.id] = self._front_failures.get(endpoint.id, 0) + 1
         log.warning("endpoint %s: %s", endpoint.id, error.message)
@@ -168,7 +170,7 @@ class EndpointsControl:
         return Verdict(after=replace(standing, endpoint=endpoint), seconds=min(failures * LOOK_SECONDS, FAILED_SECONDS))
 
     def _populate(self, standing: Standing, seats: Seats, status: Mapping[str, Any]) -> None:
-        """As many replicas of each version as there should be; those that nobody wants any more are dismissed."""
+        """Starts and dismisses replicas of each version to reach their number; dismisses all of other versions."""
         endpoint, good = standing.endpoint, standing.good
         ready = status.get("ready") or {}
         wanted = {group_of(version): version for version in (good.versions if good else ())}
@@ -177,14 +179,14 @@ class EndpointsControl:
         for group, version in wanted.items():
             if group in served:
                 count = self._count(endpoint, version, seats, status)
-            else:  # as many as do its work now
+            else:  # as many as serve this version now
                 now = sum(len(seats.serving(each)) for each in served if each[0] == version.name)
                 count = min(max(now, version.limits.min_replicas), version.limits.max_replicas)
             seats.bring_to(version, count, ready, at_once=group not in served)
         seats.dismiss_all_but(wanted)
 
     def _count(self, endpoint: Endpoint, version: Version, seats: Seats, status: Mapping[str, Any]) -> int:
-        """By load, between the limits: more at once, fewer one by one when it has been calm for a while."""
+        """The number of replicas by load, between the limits: raised at once, lowered one by one after a calm time."""
         limits, there = version.limits, len(seats.serving(group_of(version)))
         least = min(max(there, limits.min_replicas), limits.max_replicas)
         load = (status.get("by_version") or {}).get(version.name)
@@ -198,11 +200,11 @@ class EndpointsControl:
             return wanted
         if now - self._calm.setdefault(place, now) < CALM_SECONDS:
             return least
-        self._calm[place] = now - CALM_SECONDS / 2  # the next one goes sooner
+        self._calm[place] = now - CALM_SECONDS / 2  # the next one is dismissed sooner
         return least - 1
 
     def _switch(self, standing: Standing, seats: Seats, folder: Path) -> Verdict:
-        """All that was asked for is ready: it serves from now on, and what served before ends when it has answered."""
+        """Every new replica is ready: the new spec serves from now on, and the old replicas end after their open requests."""
         endpoint = standing.endpoint
         stands = replace(endpoint, state=EndpointState.HEALTHY, error="", failed_replica="")
         after = replace(standing, good=endpoint.spec, endpoint=stands)
@@ -210,7 +212,7 @@ class EndpointsControl:
         return Verdict(after=after, seconds=0.0)
 
     def _see_off(self, endpoint: Endpoint, seats: Seats, status: Mapping[str, Any]) -> bool:
-        """Replicas that the front has let go of are ended; whether some are still on their way out."""
+        """Ends dismissed replicas that the front does not use any more; True while there are dismissed replicas."""
         held = {*(status.get("ready") or ()), *(status.get("draining") or ())} if status else set()
         longest = max(version.limits.timeout_seconds for version in endpoint.spec.versions) + DRAIN_SECONDS
         now = self._context.clock()
@@ -224,7 +226,7 @@ class EndpointsControl:
         return bool(leaving)
 
     def _judge(self, standing: Standing, seats: Seats, ready: Mapping[str, Any]) -> Verdict:
-        """Whether one that has come up serves now."""
+        """Sets Healthy or Unhealthy: Unhealthy when a version with traffic has no ready replica."""
         endpoint = standing.endpoint
         down = _down(seats, endpoint, ready)
         after = endpoint
@@ -240,7 +242,7 @@ class EndpointsControl:
         return Verdict(after=replace(standing, endpoint=after), seconds=seconds)
 
     def _failed(self, standing: Standing, failure: Failure) -> Verdict:
-        """What was asked for cannot be had: what served before goes on. Which replica showed it is kept, for its log."""
+        """The change failed: the earlier spec continues to serve. The replica that failed is noted, for its log."""
         endpoint, good = standing.endpoint, standing.good
         asked = [version for version in endpoint.spec.versions if good is None or version not in good.versions]
         why = replicas.explained(self._context, endpoint.workspace, asked, failure.why)
@@ -253,7 +255,7 @@ class EndpointsControl:
         return Verdict(after=replace(standing, endpoint=after), seconds=0.0)
 
     def _tell(self, standing: Standing, seats: Seats, folder: Path) -> None:
-        """The front, of who serves: what is coming up stands by, without requests."""
+        """Sends the front its list of replicas: those of a version that is coming up get no requests yet."""
         endpoint, good = standing.endpoint, standing.good
         serving = good or endpoint.spec
         versions = [_front(version, seats) for version in serving.versions]
@@ -280,10 +282,10 @@ class EndpointsControl:
             versions=tuple(versions),
         )
 
-    # ---- one that should not
+    # ---- an endpoint that should not serve
 
     def _rest(self, standing: Standing, seats: Seats) -> Verdict:
-        """It has failed: nothing of it runs, until somebody asks for something else."""
+        """It has failed: ends all its processes; none starts until a person requests another spec."""
         folder = self._folder(standing.endpoint)
         living = self._stop(standing.endpoint, seats, folder)
         return Verdict(after=standing, seconds=END_SECONDS if living else FAILED_SECONDS)
@@ -298,7 +300,7 @@ class EndpointsControl:
         return Verdict(after=standing, seconds=0.0, gone=True)
 
     def _stop(self, endpoint: Endpoint, seats: Seats, folder: Path) -> bool:
-        """Ends the front, which answers what it has begun, and then the replicas; whether something of them is left."""
+        """Ends the front, which finishes its open requests, and then the replicas; True while one of them is left."""
         now = self._context.clock()
         limits = [version.limits for version in endpoint.spec.versions]
         longest = max(each.timeout_seconds + each.queue_seconds for each in limits) + DRAIN_SECONDS
@@ -340,11 +342,11 @@ def _ready(seats: Seats, version: Version, ready: Mapping[str, Any]) -> int:
 
 
 def _is_up(seats: Seats, version: Version, ready: Mapping[str, Any], coming: bool) -> bool:
-    """Enough of them are ready; of one that is coming up, all that were begun."""
+    """True when enough replicas are ready; for a version that is coming up, all that were started."""
     begun = len(seats.serving(group_of(version))) if coming else 0
     return _ready(seats, version, ready) >= max(begun, version.limits.min_replicas)
 
 
 def _down(seats: Seats, endpoint: Endpoint, ready: Mapping[str, Any]) -> list[Version]:
-    """Versions that take requests and have nobody to answer them."""
+    """Versions that get requests and have no ready replica."""
     return [version for version in endpoint.spec.versions if version.traffic and not _ready(seats, version, ready)]

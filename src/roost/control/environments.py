@@ -1,7 +1,7 @@
-"""The patience an environment needs: one run's agent builds it, all who need the same wait for that one build.
+"""Builds environments: one run's agent builds it, and all runs that need the same environment wait for that build.
 
-What stands where is in the store (`environment_builds`), so a restarted control plane goes on where it was. A build agent
-that is lost is sent once more; a build that failed fails those who waited for it, and nobody who comes later.
+The state is in the store (`environment_builds`), so a restarted control plane continues. A lost build agent is started once more;
+a failed build fails the runs that waited for it, but no later run.
 """
 
 import logging
@@ -20,16 +20,16 @@ log = logging.getLogger("roost.control")
 
 LEAVING_SECONDS = 0.01
 LEAVING_LOOKS = 50
-"""At a build agent that has said its last word and is about to be gone: worth waiting for, as nothing else announces it."""
+"""Checks of a build agent that has reported and is about to exit: worth waiting for, as nothing else reports its exit."""
 AGAIN_SECONDS = 0.5
-"""Between starts of a run whose build agent, its handle lost with an earlier control plane, has not left yet."""
+"""Between starts of a run whose build agent, with a handle lost by an earlier control plane, has not exited yet."""
 _BUILDING = "Its environment is being built."
 WAIT_SECONDS = 2.0
-"""Between looks of those who wait for another's build; its end wakes them at once."""
+"""Between checks of runs that wait for another run's build; its end wakes them at once."""
 
 
 def first_step(context: Context, run: Run) -> tuple[RunStatus, Reason, str]:
-    """Where a new run goes: to the queue, or first to have its environment built."""
+    """The first status of a new run: Queued, or Preparing when its environment must be built first."""
     environments.renew(context, run)
     standing = environments.standing(context, run)
     if standing is None or standing.lock:
@@ -57,10 +57,11 @@ def _to_queue(run: Run) -> Finding:
 
 
 class BuildWatch(Watch):
-    """A Watch that also looks after builds."""
+    """A Watch that also handles builds."""
 
     def begin(self, run: Run) -> Finding:
-        """As for any run; but whoever holds the folder of one that was just built may be its build agent on the way out."""
+        """As for any run; but when its environment was just built, the process that holds its folder may be the build agent
+        before its exit."""
         finding = super().begin(run)
         if seat(run.id, 0, run.attempt) in self._there and self._built_lately(run):
             self._there.discard(seat(run.id, 0, run.attempt))
@@ -74,7 +75,7 @@ class BuildWatch(Watch):
         return was_built and bool(queued) and self._context.clock() - queued[-1] < QUIET_SECONDS
 
     def build(self, run: Run) -> Finding:
-        """A run that is Preparing."""
+        """Checks a run that is Preparing."""
         standing = environments.standing(self._context, run)
         if standing is None:
             return _to_queue(run)
@@ -97,12 +98,12 @@ class BuildWatch(Watch):
         if quiet < QUIET_SECONDS:
             return Finding(seconds=QUIET_SECONDS - quiet + 0.1)
         state = self._state(run)
-        if isinstance(state, Waiting):  # the second agent, in place of one that was lost
+        if isinstance(state, Waiting):  # the second agent, which replaces a lost one
             return held(run.handle, state)
         return self._build_lost(run) if state is AgentState.GONE else Finding(seconds=LOOK_SECONDS)
 
     def _known(self, run: Run, lock: str) -> Finding:
-        """The lock is there: to the queue, once the agent that built it has left the run's folder."""
+        """The lock exists: moves the run to the queue, once the agent that built it has left the run's folder."""
         looks = 0
         while run.handle and self._state(run) is AgentState.ALIVE:
             looks += 1
@@ -112,7 +113,7 @@ class BuildWatch(Watch):
                 return Finding(seconds=LOOK_SECONDS)
             time.sleep(LEAVING_SECONDS)
         if run.reason is Reason.WAITING_IN_QUEUE:
-            self.stop(run, run.handle)  # another way to the lock was quicker than the engine's queue
+            self.stop(run, run.handle)  # the lock came from elsewhere before the engine's queue started its agent
         environments.keep_lock(self._context, run, lock)
         return _to_queue(run)
 
@@ -120,7 +121,7 @@ class BuildWatch(Watch):
         try:
             handle = self._start(run, Errand.BUILD)
         except Conflict:
-            return Finding(seconds=LOOK_SECONDS)  # an agent of an earlier control plane is at it
+            return Finding(seconds=LOOK_SECONDS)  # an agent of an earlier control plane is building
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run.id))
@@ -128,7 +129,7 @@ class BuildWatch(Watch):
             message = f"Its build agent could not be started: {words_of(error)}"
             return Finding(seconds=0, to=RunStatus.FAILED, reason=Reason.START_FAILED, message=message)
         self._attempts.pop(run.id, None)
-        if reason is Reason.BUILD_LOST:  # an event that is looked for, so the words of a queue do not take its place
+        if reason is Reason.BUILD_LOST:  # `_build_lost` looks for this event, so a queue's message must not replace it
             message = "Its environment is being built again: its build agent was lost."
             return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=handle)
         return self._started(run, handle, reason, _BUILDING)

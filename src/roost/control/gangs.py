@@ -1,7 +1,7 @@
-"""The patience a gang needs: each of its agents is started, watched and salvaged by itself; the run ends when all have.
+"""Watches gangs: each agent is started, watched and salvaged by itself; the run ends when all have ended.
 
-What stands where is in the store (`gang_members`), so a restarted control plane goes on where it was. Nothing here decides
-about the run: members are told apart or given up, and `services/gangs.settle` draws the conclusion.
+The state is in the store (`gang_members`), so a restarted control plane continues. This module decides about members only;
+`services/gangs.settle` decides about the run.
 """
 
 import logging
@@ -20,18 +20,18 @@ from roost.services.gangs import MemberReport
 log = logging.getLogger("roost.control")
 
 JOIN_SECONDS = 60.0
-"""A node whose agent was started and has not said a word for so long never comes."""
+"""A node whose agent was started and has not reported for this long is given up."""
 
 
 class GangWatch(BuildWatch):
-    """A Watch that also looks after runs of several nodes."""
+    """A Watch that also handles runs of several nodes."""
 
     def gang(self, run: Run) -> Finding:
-        """Looks at every member that has not ended; in how many seconds to look again."""
+        """Checks every member that has not ended."""
         members = self._context.store.gangs.members(run.id)
         now = self._context.store.runs.get(run.id)
         if now.attempt != run.attempt or not now.status.holds_node:
-            return Finding(seconds=0)  # it waits again, or has begun again, since it was leased
+            return Finding(seconds=0)  # it was queued again, or restarted, since it was leased
         run = now
         if not members:
             message = "The list of its nodes is missing."
@@ -56,7 +56,7 @@ class GangWatch(BuildWatch):
                 return self._give_up(run, member, "It was ended before its script started on this node.")
             return self._begin_member(run, member)
         quiet = self._context.clock() - max(member.heard_at or 0.0, member.given_at, self._up_since)
-        if quiet < QUIET_SECONDS and not ending:  # it was heard: the engine need not be asked
+        if quiet < QUIET_SECONDS and not ending:  # it reported recently: the engine need not be asked
             return QUIET_SECONDS - quiet + 0.1
         state = self._status(run, member.handle) if member.handle else AgentState.GONE
         if state is AgentState.GONE and quiet >= QUIET_SECONDS:
@@ -76,7 +76,7 @@ class GangWatch(BuildWatch):
         try:
             handle = self._start(run, Errand.RUN, member)
         except Conflict:
-            if self._built_lately(run):  # its build agent is on the way out
+            if self._built_lately(run):  # its build agent has not exited yet
                 return AGAIN_SECONDS
             log.info("%s of run %s has an agent already; its handle is not known", member.name, run.id)
             self._there.add(key)
@@ -91,7 +91,7 @@ class GangWatch(BuildWatch):
         return QUIET_SECONDS
 
     def _member_lost(self, run: Run, member: Member) -> float:
-        """No process of its agent is left: one salvage pass, and when that is gone too, its end."""
+        """No process of its agent is left: one salvage pass, and when that is lost too, the member's end."""
         if member.salvaged:
             return self._give_up(
                 run,
@@ -104,7 +104,7 @@ class GangWatch(BuildWatch):
         try:
             handle = self._start(run, Errand.SALVAGE, member)
         except Conflict:
-            return LOOK_SECONDS  # somebody holds its folder after all
+            return LOOK_SECONDS  # a process still holds its folder
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error, key):
                 return self._later(key)
@@ -117,7 +117,7 @@ class GangWatch(BuildWatch):
         return QUIET_SECONDS
 
     def _give_up(self, run: Run, member: Member, words: str, reason: Reason = Reason.START_FAILED) -> float:
-        """The member has ended, though nobody said so."""
+        """Stores the end of a member that cannot report it."""
         to = RunStatus.FAILED
         if run.status is RunStatus.CANCEL_REQUESTED:
             to, reason = RunStatus.CANCELED, Reason.CANCELED_BY_USER

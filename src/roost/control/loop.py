@@ -1,8 +1,9 @@
-"""The loop that all nouns share: lease work that is due, act on it outside any transaction, apply the outcome if still ours.
+"""The loop that all nouns share: leases due work, acts on it outside any transaction, applies the outcome if the lease still
+holds.
 
-A noun supplies `load`, `act`, `apply`, and no code about leases (docs/how-it-works/loops.md). The loop wakes on a signal (a
-timer is the backstop), hands work to a few threads so that a slow act delays no other, renews leases while they work, and backs
-off when an act raises. Nothing kills it.
+A noun supplies `load`, `act`, `apply`, and no code about leases (docs/how-it-works/loops.md). The loop wakes on a signal (a timer
+is the backstop), hands work to a few threads so that a slow act delays no other, renews leases while they work, and backs off
+when an act raises. No exception ends it.
 """
 
 import logging
@@ -20,44 +21,45 @@ log = logging.getLogger("roost.control")
 
 TICK_SECONDS = 1.0
 LEASE_SECONDS = 5.0
-"""How long the work of a killed control plane stays untouched by others that share its database; one that comes back on its own
-home takes it up at once. Work that takes longer is renewed every tick."""
+"""How long other control planes on the same database leave the work of a killed one alone; one that restarts on its own home
+takes it at once. Leases of longer work are renewed every tick."""
 RENEW_SECONDS = 1.0
 WORKERS = 8
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 LAST_WORDS_SECONDS = 0.5
 LONGEST_GAP = 0.25
-"""Between two looks for work, while one wake-up follows the other."""
+"""The longest pause between two passes while wake-ups follow each other."""
 
 W = TypeVar("W")
 O = TypeVar("O")  # noqa: E741 reads as the outcome it is
 
 
 class Noun(Protocol[W, O]):
-    """One kind of work. **Threads**: `load` is called by the loop only, the rest by any worker; of one key by one at a time."""
+    """One kind of work. **Threads**: only the loop calls `load`, any worker calls the rest; one worker at a time per key."""
 
     name: str
-    """Of its leases."""
+    """The noun in its leases."""
     limit: int
-    """Leased in one look."""
+    """The most leases taken in one pass."""
     in_order: bool
-    """The loop itself works on it, one key after the other in the order of their leases, before it goes on with its pass. For
-    what is quick and must not be overtaken."""
+    """True: the loop itself works on the keys, one by one in the order of their leases, before its pass continues. For quick work
+    that must stay in order."""
 
     def load(self, keys: Sequence[str], /) -> Mapping[str, W]:
-        """The work of these keys, as it stands now. Writes nothing. A key that is left out is not looked after any more."""
+        """The present work of these keys. Writes nothing. The lease of a key that is left out is dropped."""
 
     def act(self, work: W, /) -> O:
-        """The slow part: talks to engines, holds no transaction."""
+        """The slow part: calls engines, holds no transaction."""
 
     def apply(self, lease: Lease, work: W, outcome: O, /) -> float | None:
-        """Writes the outcome, each write guarded by the lease. Returns in how many seconds the work is due again; None when the
-        lease went with the write."""
+        """Writes the outcome, each write guarded by the lease. Returns the seconds until the work is due again; None when the
+        write ended the lease."""
 
 
 Part = Noun[Any, Any] | Callable[[], None]
-"""Of a loop's pass: leases of a noun are taken, or a function is called. (Each noun has types of its own: hence `Any`.)"""
+"""A part of a loop's pass: a noun whose leases are taken, or a function that is called. (Each noun has types of its own, hence
+`Any`.)"""
 
 
 @dataclass(frozen=True)
@@ -79,19 +81,19 @@ class Loop:
         self._jobs: queue.SimpleQueue[Job[Any, Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._held: dict[Lease, tuple[float, float]] = {}
-        """Leases, by when they were last taken or renewed: by the clock that they run out by, and by one that nobody sets."""
+        """Leases with the time they were last taken or renewed: by the clock that they expire by, and by the monotonic clock."""
         self._delays: dict[tuple[str, str], float] = {}
         self._thread: threading.Thread | None = None
         self._complaints: set[str] = set()
-        """Of the last pass."""
+        """Errors of the last pass."""
 
     def start(self, make: Callable[[], Sequence[Part]]) -> None:
-        """Runs in threads of its own from now on; `make` is called there, again and again until it succeeds."""
+        """Starts the loop in threads of its own; `make` is called there until it succeeds."""
         self._thread = threading.Thread(target=self._run, args=(make,), name="control", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Takes no more work and waits a moment for what is under way. Safe to call twice."""
+        """Takes no more work and waits briefly for current work. Safe to call twice."""
         self._stopping.set()
         self._signals.notify(CONTROL)
         for _ in range(self._workers):
@@ -100,7 +102,7 @@ class Loop:
             self._thread.join(LAST_WORDS_SECONDS)
 
     def look(self, parts: Sequence[Part]) -> Iterator[Job[Any, Any]]:
-        """One pass through the parts, in their order. Yields what is left to the workers."""
+        """One pass through the parts, in their order. Yields the jobs for the workers."""
         for part in parts:
             if callable(part):
                 part()
@@ -120,7 +122,7 @@ class Loop:
         try:
             seconds = job.noun.apply(lease, job.work, job.noun.act(job.work))
             self._delays.pop(place, None)
-        except LeaseLost as lost:  # a run whose agent said its last word meanwhile, as a rule: nothing is left to do
+        except LeaseLost as lost:  # mostly a run whose agent reported its end meanwhile: nothing is left to do
             self._delays.pop(place, None)
             seconds = None
             log.info("%s", lost.message)
@@ -132,7 +134,7 @@ class Loop:
         self.release(job, seconds)
 
     def release(self, job: Job[W, O], seconds: float | None) -> None:
-        """Gives the lease back, due again in so many seconds; with None there is nothing to give back."""
+        """Releases the lease, due again after `seconds`; with None the lease has ended already."""
         with self._lock:
             self._held.pop(job.lease, None)
         if seconds is None:
@@ -161,7 +163,7 @@ class Loop:
                 self._pass(parts)
                 ended = time.monotonic()
                 listener.wait(TICK_SECONDS)
-                # What comes in quick succession is worked on together: passes take half of the time at the most.
+                # Wake-ups in quick succession share a pass: passes take half of the time at most.
                 self._stopping.wait(max(0.0, ended + min(ended - begun, LONGEST_GAP) - time.monotonic()))
             for worker in workers:
                 worker.join(LAST_WORDS_SECONDS / self._workers)
@@ -179,12 +181,12 @@ class Loop:
 
     def _pass(self, parts: Sequence[Part]) -> None:
         complaints: set[str] = set()
-        for part in parts:  # one that raises keeps no other from its work
+        for part in parts:  # an error in one part does not stop the others
             try:
                 for job in self.look([part]):
                     self._jobs.put(job)
             except Exception as error:
-                # A full disk is met every second: logged once, not until the log has filled what is left.
+                # A full disk raises every second: log it once, so that the log does not fill the rest.
                 complaint = repr(error)
                 if not self._stopping.is_set() and complaint not in self._complaints | complaints:
                     log.exception("the control loop cannot look for work, and tries again every %.1f s", TICK_SECONDS)
@@ -192,7 +194,7 @@ class Loop:
         self._complaints = complaints
 
     def _take(self, noun: Noun[W, O]) -> list[Job[W, O]]:
-        self._renew()  # what ran out meanwhile, by a slow part or a clock that was set, is still ours: not to be taken again
+        self._renew()  # a slow part or a changed clock may have let our leases expire: keep them
         leases = self._leases.take(noun.name, at=self._clock(), seconds=LEASE_SECONDS, limit=noun.limit)
         if not leases:
             return []
@@ -208,7 +210,7 @@ class Loop:
         return jobs
 
     def _renew(self) -> None:
-        """Each lease once in a while, however often a wake-up comes."""
+        """Renews each lease at intervals, however often the loop wakes."""
         now = self._now()
         with self._lock:
             leases = [

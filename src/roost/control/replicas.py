@@ -1,5 +1,5 @@
-"""The replicas of one endpoint as they stand, and what follows: who is missing, who is too many, who has failed. Asks the store
-and submits runs; what an endpoint is by that is decided in `control/endpoints.py`.
+"""The replicas of one endpoint at one moment: which are missing, surplus or failed. Reads the store and submits runs;
+`control/endpoints.py` decides what that means for the endpoint.
 """
 
 import logging
@@ -17,16 +17,16 @@ log = logging.getLogger("roost.control")
 Group = tuple[str, int]
 """A version's name and generation."""
 KEPT = 10
-"""So many replicas that have ended are remembered, for their logs."""
+"""The number of ended replicas that are kept, for their logs."""
 SHORT_SECONDS = 60.0
-"""A replica that ended sooner than this counts against the next one's start."""
+"""A replica that ended sooner than this delays the start of the next one."""
 LATELY_SECONDS = 600.0
 LONGEST_PAUSE = 300.0
 LOST_TRIES = 3
-"""So often may the agent of a replica be lost before a deployment fails for it."""
+"""How often a replica's agent may be lost before the deployment fails."""
 _NO_RUN_SECONDS = 10.0
 _OWN_DOING = frozenset({Reason.AGENT_LOST, Reason.CANCELED_BY_USER, Reason.NONE})
-"""What ends a run without saying anything of what it serves."""
+"""Reasons of an end that are no evidence against the model or its code."""
 
 
 def group_of(version: Version) -> Group:
@@ -50,13 +50,13 @@ class Seat:
 
     @property
     def serves(self) -> bool:
-        """It may be given requests, now or when it is ready."""
+        """True when it may get requests, now or once it is ready."""
         return self.lives and not self.replica.leaving and self.run.status is not RunStatus.CANCEL_REQUESTED
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why something cannot come up, and the run of the replica that showed it."""
+    """Why a version cannot start, and the run of the replica that failed."""
 
     why: str
     run_id: str = ""
@@ -101,7 +101,7 @@ class Seats:
         return [seat for seat in self.all if seat.lives and not seat.serves]
 
     def failure(self, groups: Iterable[Group], since: float = 0.0) -> Failure | None:
-        """Why one of these cannot come up; None when none that was begun since then has failed."""
+        """Why one of these groups cannot start; None when no replica that was started since `since` has failed."""
         for group in groups:
             every = [seat for seat in self.all if seat.group == group and seat.replica.created_at >= since]
             ended = [seat.run for seat in every if not seat.lives]
@@ -115,7 +115,7 @@ class Seats:
         return None
 
     def slow(self, versions: Iterable[Version], ready: Iterable[str], since: float = 0.0) -> Failure | None:
-        """A replica that takes longer to start than it may, from then on; None for none."""
+        """A replica that has exceeded its start time, counted from `since` at the earliest; None for none."""
         known, now = set(ready), self._context.clock()
         for version in versions:
             limit = version.limits.start_seconds
@@ -127,8 +127,8 @@ class Seats:
         return None
 
     def bring_to(self, version: Version, count: int, ready: Iterable[str], *, at_once: bool) -> None:
-        """Begins replicas that are missing, and dismisses those that are too many. Unless `at_once`, those that ended soon after
-        their start put the next one off."""
+        """Starts missing replicas, and dismisses surplus ones. Unless `at_once`, replicas that ended soon after their start delay
+        the next one."""
         there = self.serving(group_of(version))
         for _ in range(count - len(there)):
             if not at_once and self._pause(group_of(version)) > 0:
@@ -151,7 +151,7 @@ class Seats:
         replicas.end(self._context, self._endpoint, seat.run)
 
     def _pause(self, group: Group) -> float:
-        """Seconds until the next replica of this group may begin."""
+        """Seconds until the next replica of this group may start."""
         now = self._context.clock()
         ends = [
             seat.run.ended_at
@@ -163,7 +163,7 @@ class Seats:
         return max(ends) + min(2.0 ** (len(ends) - 1), LONGEST_PAUSE) - now
 
     def last_words(self, groups: Iterable[Group]) -> str:
-        """What the last of these that ended said."""
+        """The message of the replica of these groups that ended last."""
         known = set(groups)
         ended = [seat.run for seat in self.all if not seat.lives and seat.group in known and seat.run.message]
         return ended[-1].message if ended else ""

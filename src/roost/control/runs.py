@@ -1,9 +1,9 @@
-"""The patience a run needs: queued, given a node, started, watched, salvaged when its agent is lost.
+"""Controls runs: queues them, starts and watches their agents, salvages after a lost one.
 
-Two nouns. `NewRuns` need no engine, and go to the queue one after the other; of `RunsControl` `act` asks the engine and returns a
-Finding, and `apply` writes it. Between the two `control/compute.py` hands out nodes. All that must outlive this process stands in
-the run's row and events, so a restarted control plane goes on where it was: a start that may or may not have happened is tried
-again, and refused by the node if it had.
+Two nouns. `NewRuns` needs no engine, and moves runs to the queue one by one. In `RunsControl`, `act` asks the engine and returns
+a Finding, and `apply` writes it. Between the two, `control/compute.py` hands out nodes. Everything that must outlive this process
+is in the run's row and events, so a restarted control plane continues: a start that may have happened is repeated, and the node
+refuses it if it had.
 """
 
 import logging
@@ -26,13 +26,13 @@ log = logging.getLogger("roost.control")
 
 
 class NewRuns:
-    """Runs that were submitted just now: to the queue, or first to have their environments built."""
+    """Newly submitted runs: moved to the queue, or first to the build of their environment."""
 
     name = NEW_RUNS
     limit = 50
-    """Others wait for the rest of the pass."""
+    """More runs wait for the next pass."""
     in_order = True
-    """Of submission, so that nobody is overtaken on the way into the queue."""
+    """In order of submission, so that no run overtakes another on the way to the queue."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -50,7 +50,7 @@ class NewRuns:
         except Conflict:
             if self._context.store.runs.get(run.id).status is RunStatus.NOT_STARTED:
                 raise
-            log.info("run %s moved on by itself", run.id)  # it was cancelled just now
+            log.info("run %s moved on by itself", run.id)  # it was cancelled meanwhile
 
 
 class RunsControl:
@@ -92,11 +92,11 @@ class RunsControl:
         return finding.seconds
 
     def _remember(self, run: Run, finding: Finding, lease: Lease) -> None:
-        """Writes an agent's handle into its run, wherever the run stands by now: a fast agent has moved it already."""
+        """Writes an agent's handle into its run, in whatever status it is now: a fast agent may have moved it already."""
         for _ in range(10):
             now = runs.find(self._context, run.id)
             if now.status.is_terminal:
-                # Cancelled while its agent was started, or ended by it already: then there is nothing left to stop.
+                # It was cancelled while its agent started, or the agent has ended it already and nothing is left to stop.
                 self._watch.stop(now, finding.handle)
                 return
             told = finding.reason is Reason.AGENT_LOST or now.status in (RunStatus.PROVISIONING, RunStatus.PREPARING)
@@ -120,7 +120,7 @@ class RunsControl:
 
 
 def parts(context: Context, engines: Mapping[str, Engine], access: Callable[[str], Access]) -> Sequence[Part]:
-    """A pass of the runs' loop. One that was just queued finds its node in the same pass, and its agent starts."""
+    """The parts of a pass of the runs' loop. A run that was just queued gets its node, and its agent starts, in the same pass."""
     return NewRuns(context), ComputeControl(context).turn, RunsControl(context, engines, access)
 
 

@@ -1,4 +1,4 @@
-"""Upkeep on a timer: what deleted runs left is swept every hour, so that deleting frees without anybody asking for it."""
+"""Upkeep on a timer: sweeps every hour what deleted runs left, so that deleting a run frees space without another command."""
 
 import logging
 import threading
@@ -15,7 +15,8 @@ LAST_WORDS_SECONDS = 0.2
 
 
 class Upkeep:
-    """A thread of its own; a sweep that fails is tried again next time. Killed half-way, it leaves only less to do."""
+    """Runs in a thread of its own; a failed sweep is tried again next time. A sweep that is killed half-way only leaves less to
+    do."""
 
     def __init__(self, context: Context, *, first: float = FIRST_SECONDS, every: float = EVERY_SECONDS) -> None:
         self._context = context
@@ -27,7 +28,7 @@ class Upkeep:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends with the process if a sweep is under way. Safe to call twice, and before the start."""
+        """A sweep in progress ends with the process. Safe to call twice, and before the start."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(LAST_WORDS_SECONDS)

@@ -1,8 +1,8 @@
-"""What the engine is asked about a run, and what follows from its answer. Decides; writes nothing but tokens.
+"""Asks the engine about a run and decides what follows from the answer. Writes nothing but tokens.
 
-Silence alone fails no run: the engine is asked first, and silence counts from the control plane's own start at the
-earliest (a laptop that slept, a server that was restarted). An agent is given up only when the engine says that no
-process of it is left; then one salvage pass ships what it left behind and reports the end.
+Silence alone fails no run: the engine is asked first, and silence counts from the control plane's own start at the earliest (a
+laptop that slept, a server that was restarted). An agent is given up only when the engine reports that no process of it is left;
+then one salvage pass ships the data it left behind and reports the end.
 """
 
 import logging
@@ -22,33 +22,34 @@ from roost.services.context import Context
 log = logging.getLogger("roost.control")
 
 QUIET_SECONDS = 7.0
-"""So long after an agent was last heard the engine is asked about it. One whose heartbeat waits here is heard all the time."""
+"""The engine is asked about an agent this long after its last message. An agent with an open heartbeat request counts as
+heard."""
 PRESENT_SECONDS = 30.0
-"""Between looks at an agent that is heard: when its connection breaks, the next look comes by itself."""
+"""Between checks of an agent with an open heartbeat: when its connection breaks, the run is checked at once."""
 LOOK_SECONDS = 3.0
-"""Between looks at an agent that is quiet."""
+"""Between checks of an agent that is silent."""
 SILENT_SECONDS = 60.0
-"""An agent that lives, but has not been heard for so long, is not responding."""
+"""An agent that is alive, but has sent nothing for this long, is not responding."""
 CANCEL_SECONDS = 12.0
-"""An agent has so long to end its run before the engine ends the agent."""
+"""The time an agent has to end its run before the engine stops the agent."""
 START_ATTEMPTS = 4
-"""How often a start is tried when the engine says that the obstacle may pass."""
+"""How often a start is tried when the engine reports a temporary obstacle."""
 RETRY_SECONDS = 0.5
 STARTED = "Its agent has started."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a look at a run gave."""
+    """The result of checking a run."""
 
     seconds: float
-    """When to look again."""
+    """Seconds until the next check."""
     to: RunStatus | None = None
-    """The status that follows; None for none."""
+    """The run's next status; None for no change."""
     reason: Reason = Reason.NONE
     message: str = ""
     handle: str = ""
-    """Of an agent that was started just now."""
+    """The handle of an agent that was just started."""
 
 
 class Watch:
@@ -59,10 +60,10 @@ class Watch:
         self._up_since = context.clock()
         self._attempts: dict[str, int] = {}
         self._there: set[str] = set()
-        """Runs whose node said that an agent is there already, though its handle was lost with an earlier control plane."""
+        """Seats whose node reported that an agent exists, though an earlier control plane lost its handle."""
 
     def begin(self, run: Run) -> Finding:
-        """Starts the agent of a run that was given a node."""
+        """Starts the agent of a run that has a node."""
         if _seat(run) in self._there:
             return self.agent(run)
         try:
@@ -81,14 +82,14 @@ class Watch:
         return self._started(run, handle, Reason.AGENT_STARTED, STARTED)
 
     def _started(self, run: Run, handle: str, reason: Reason, message: str) -> Finding:
-        """An agent was started just now: these words, or those of the engine's queue if it has one and holds the agent back."""
+        """An agent was just started: returns this message, or that of the engine's queue while the agent waits there."""
         if self._abilities(run).queues and isinstance(state := self._engine(run).status(handle), Waiting):
             return held(handle, state)
         return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=handle)
 
     def queued(self, run: Run, reason: Reason = Reason.AGENT_STARTED, message: str = STARTED) -> Finding | None:
-        """A run whose agent the engine's queue held back at the last look; these words when it does not any more. None when the
-        agent is gone."""
+        """Checks a run whose agent waited in the engine's queue; `message` is the run's once the agent has left the queue. None
+        when the agent is gone."""
         state = AgentState.ALIVE if self._context.present.has(run.id) else self._state(run)
         if isinstance(state, Waiting):
             return held(run.handle, state)
@@ -99,7 +100,7 @@ class Watch:
         return Finding(seconds=QUIET_SECONDS, reason=reason, message=message, handle=run.handle)
 
     def agent(self, run: Run) -> Finding:
-        """A run whose agent should be there."""
+        """Checks a run whose agent should be alive."""
         if run.reason is Reason.WAITING_IN_QUEUE:
             return self.queued(run) or self._lost(run)
         if self._context.present.has(run.id) and run.status is RunStatus.RUNNING:
@@ -118,8 +119,8 @@ class Watch:
         return Finding(seconds=LOOK_SECONDS)
 
     def cancelled(self, run: Run) -> Finding:
-        """A run that was asked to end, or that lost its node: its agent hears of it by itself, and is stopped if it does not end
-        in time."""
+        """Checks a run that was asked to end, or that lost its node: its agent learns that by its heartbeat, and is stopped if it
+        does not end in time."""
         quiet = self._quiet(run)
         if not run.handle and run.heard_at is None:
             if quiet < QUIET_SECONDS:
@@ -145,16 +146,16 @@ class Watch:
         return Finding(seconds=LOOK_SECONDS)
 
     def _leave_queue(self, run: Run) -> None:
-        """Takes out an agent whose handle was lost with an earlier control plane. A start that is repeated tells the handle, as
-        long as the agent waits."""
+        """Removes from the queue an agent whose handle an earlier control plane lost: while the agent waits, a repeated start
+        returns its handle."""
         try:
             if self._abilities(run).queues:
                 self.stop(run, self._start(run, Errand.RUN))
-        except RoostError as error:  # it is there already and hears of its end by itself, or it cannot be asked for
+        except RoostError as error:  # it runs and learns of its end by itself, or the engine cannot be asked
             log.info("whether run %s has an agent in a queue is not known: %s", run.id, error.message)
 
     def _asked_ago(self, run: Run) -> float:
-        """Seconds since its agents were first told to end it."""
+        """Seconds since its agents were asked to end it."""
         told = [
             event.at
             for event in self._events(run)
@@ -164,7 +165,7 @@ class Watch:
         return self._context.clock() - (told[-1] if run.ending and told else told[0] if told else self._up_since)
 
     def client(self, run: Run) -> Finding:
-        """An interactive run: its process is the user's own, nobody can be asked about it."""
+        """Checks an interactive run: its process is the user's own, so no engine can be asked."""
         quiet = self._quiet(run)
         if run.status is RunStatus.RUNNING and run.heard_at is not None and quiet > SILENT_SECONDS:
             message = f"Nothing was received from its process for {quiet:.0f} s."
@@ -176,12 +177,12 @@ class Watch:
             self._engine(run).stop(handle)
 
     def _lost(self, run: Run) -> Finding:
-        """No process of the agent is left: one salvage pass, and when that is gone too, the end."""
+        """No process of the agent is left: one salvage pass, and when that is lost too, the end."""
         run = self._context.store.runs.get(run.id)
         if not run.status.is_terminal and self._never_began(run):
             return self._end(run, "It left the queue of its engine before its agent started.")
         if run.status.is_terminal or self._quiet(run) < QUIET_SECONDS:
-            return Finding(seconds=LOOK_SECONDS)  # its last words came between the lease and the look
+            return Finding(seconds=LOOK_SECONDS)  # its last report came after the run was leased
         if any(event.reason is Reason.AGENT_LOST for event in self._of_attempt(run)):
             return self._end(
                 run, "Its agent ended unexpectedly, and so did the one that was started to save its files."
@@ -190,7 +191,7 @@ class Watch:
         try:
             handle = self._start(run, Errand.SALVAGE)
         except Conflict:
-            return Finding(seconds=LOOK_SECONDS)  # somebody holds its folder after all
+            return Finding(seconds=LOOK_SECONDS)  # a process still holds its folder
         except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run.id))
@@ -199,7 +200,7 @@ class Watch:
         return Finding(seconds=QUIET_SECONDS, reason=Reason.AGENT_LOST, message=message, handle=handle)
 
     def _never_began(self, run: Run) -> bool:
-        """Whether all that is known of its agent is that the engine's queue held it back: then there is nothing to save."""
+        """True when its agent waited in the engine's queue and has sent nothing since: then there is nothing to salvage."""
         times = [event.at for event in self._of_attempt(run) if event.reason is Reason.WAITING_IN_QUEUE]
         return bool(times) and max(run.heard_at or 0.0, self._context.heard.get(run.id) or 0.0) < times[-1]
 
@@ -241,7 +242,7 @@ class Watch:
         return engine.start(plan, access if abilities.shared_disk else replace(access, endpoint_file=""))
 
     def _place(self, run: Run) -> tuple[Compute, Engine, Abilities]:
-        """Its target, and the engine of that with what it can do. Unavailable when one of them is not there now."""
+        """Its target, the target's engine and the engine's abilities. Unavailable when one of them is missing now."""
         try:
             compute = self._context.store.computes.get(run.workspace, run.spec.target)
             return compute, self._engines[compute.engine], self._context.engines[compute.engine]
@@ -256,11 +257,11 @@ class Watch:
         return self._place(run)[1]
 
     def _state(self, run: Run) -> AgentState | Waiting:
-        """GONE also for a run without a handle: the salvage that follows is refused if somebody is there after all."""
+        """GONE also for a run without a handle: the salvage that follows is refused if an agent exists after all."""
         return self._status(run, run.handle) if run.handle else AgentState.GONE
 
     def _status(self, run: Run, handle: str) -> AgentState | Waiting:
-        """UNKNOWN also while the engine is not there: a cancel ends its runs all the same."""
+        """UNKNOWN also while the engine is missing, so that a cancel can still end its runs."""
         try:
             engine = self._engine(run)
         except Unavailable:
@@ -268,7 +269,7 @@ class Watch:
         return engine.status(handle)
 
     def _quiet(self, run: Run) -> float:
-        """Seconds since something was heard of the run; the control plane's own start counts as such."""
+        """Seconds since the run's last message or event; counts from the control plane's own start at the earliest."""
         if self._context.present.has(run.id):
             return 0.0
         heard = max(run.heard_at or 0.0, self._context.heard.get(run.id) or 0.0, self._up_since)
@@ -280,13 +281,13 @@ class Watch:
         return list(self._context.store.runs.events(run.id))
 
     def _of_attempt(self, run: Run) -> list[RunEvent]:
-        """Since it last waited for nodes."""
+        """The events since it was last queued."""
         events = self._events(run)
         queued = [place for place, event in enumerate(events) if event.to is RunStatus.QUEUED]
         return events[queued[-1] :] if queued else events
 
     def _may_pass(self, run: Run, error: Exception, key: str = "") -> bool:
-        """Whether a start is worth another attempt: a refusal on the facts is not."""
+        """True when a failed start is worth another try: not after a refusal."""
         passing = isinstance(error, Unavailable) or not isinstance(error, RoostError)
         key = key or run.id
         attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
@@ -298,7 +299,7 @@ class Watch:
 
 
 def held(handle: str, state: Waiting) -> Finding:
-    """The queue's words become the run's, whatever its status."""
+    """The queue's message becomes the run's, in any status."""
     return Finding(seconds=LOOK_SECONDS, reason=Reason.WAITING_IN_QUEUE, message=state.why, handle=handle)
 
 
