@@ -1,1 +1,2 @@
-"""The control plane as a process. `__main__.py` is its start, `settings.py` what can be set, `wiring.py` what is chosen."""
+"""The control plane as a process. It starts in `__main__.py`; `settings.py` has its settings, `wiring.py` picks implementations
+by them."""

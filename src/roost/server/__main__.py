@@ -1,4 +1,5 @@
-"""`python -m roost.server`: locks the home, listens, serves. Exit codes: 0 ended, 2 cannot start, 3 another one runs.
+"""`python -m roost.server`: locks the home, listens, serves. Exit codes: 0 ended, 2 cannot start, 3 another server runs in this
+home.
 
 Heavy imports come after the lock, so that the second of two servers ends at once.
 """
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _report(starter, f"The control plane cannot start: {error.message}", hint)
     except OSError as error:
         return _report(starter, *_words_of(error))
-    except Exception as error:  # noqa: BLE001  a server that cannot start ends, and says why
+    except Exception as error:  # noqa: BLE001  a server that cannot start ends, and reports why
         with suppress(OSError):
             traceback.print_exc()
         _report(starter, f"The control plane failed: {type(error).__name__}: {error}.")
@@ -64,7 +65,7 @@ def _serve(settings: Settings, starter: Starter) -> int:
     if Reserve(settings.home).give_up_if_full():
         _say("The disk is full: the reserve in the home is given up for this start.", "`roost gc` frees more.")
     listener = home.bind(settings)
-    gc.disable()  # a fifth of the start otherwise goes into collecting what is being loaded; `serving` turns it on again
+    gc.disable()  # collecting garbage while modules load takes a fifth of the start; `serving` enables it again
     from roost.server.serving import serve  # noqa: PLC0415 loads the web framework and the database, half a second
 
     return serve(settings, listener, starter)
@@ -89,11 +90,11 @@ def _say(message: str, hint: str = "") -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
-    """The whole life of the process."""
+    """Runs the process from start to exit."""
     ending.listen_to_signals()
     try:
         code = main(arguments)
-    except SystemExit as request:  # of the parser, which has said why
+    except SystemExit as request:  # raised by the argument parser, which has printed why
         code = request.code if isinstance(request.code, int) else CANNOT_START
     ending.leave(code)
 

@@ -1,7 +1,7 @@
-"""Connections: how many there may be, and how long one may take over the head of a request, or leave its answer unread.
+"""Connections: how many may be open, and how long one may take to send the head of a request or leave its answer unread.
 
-`Room` is what all connections of a server share; `Connection` is uvicorn's protocol that keeps to it. A connection without a
-request under way is closed, the oldest first, when another needs its place, so that nobody keeps others out by doing nothing.
+`Room` is shared by all connections of a server; `Connection` is uvicorn's protocol with these limits. When another connection
+needs a place, the oldest one without a request in progress is closed, so that idle clients block nobody.
 """
 
 import json
@@ -17,27 +17,28 @@ from roost.domain.errors import Busy, InvalidInput, RoostError, TooLarge, TooSlo
 
 MOST = 4096
 HEAD_SECONDS = 20.0
-"""From the first byte of a request to the last of its headers."""
+"""The longest time from the first byte of a request to the last of its headers."""
 HEAD_BYTES = 64 * 1024
 IDLE_SECONDS = 75.0
-"""That a connection may be open with no request under way."""
+"""How long a connection may be open without a request in progress."""
 OWED_SECONDS = 10.0
-"""That the rest of a body may take which was answered before it had come."""
+"""How long the rest of a body may take whose request was answered before all of it arrived."""
 UNREAD_SECONDS = 120.0
-"""That a client may read nothing of its answer."""
+"""How long a client may read nothing of its answer."""
 LINGER_SECONDS = 1.0
 _MOST_LINGERING = 64
 _OPEN_FILES = 16384
 _FILES_APART = 512
-"""Open files that are no connections': the database's, the log's, those of processes."""
+"""Open files of everything else: the database, the log, child processes."""
 _FILES_EACH = 3
-"""Of a connection with a body on its way: its own, the one that the storing thread reads, the file that is written."""
+"""Open files of a connection that receives a body: its socket, the copy that the storing thread reads, and the file that is
+written."""
 _LOOPBACK = ("127.", "::1")
 
 
 def room_for_connections() -> "Room":
-    """The room that the limit of open files leaves, which is raised as far as it has to be. Processes that are started inherit
-    it, so it is not raised further."""
+    """The places that the limit of open files allows. Raises that limit as far as needed, and no further, because child processes
+    inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < _OPEN_FILES:
         soft = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
@@ -48,20 +49,20 @@ def room_for_connections() -> "Room":
 
 
 class Room:
-    """Belongs to the event loop's thread."""
+    """The places for connections. Belongs to the event loop's thread."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.lingering = 0
         self._inside: dict[Connection, str] = {}
-        """With the address of each."""
+        """Every connection, with its address."""
         self._waiting: dict[Connection, None] = {}
-        """Those without a request under way, the longest first."""
+        """Connections without a request in progress, the longest idle first."""
         self._of_address: Counter[str] = Counter()
 
     def enter(self, connection: "Connection", address: str) -> bool:
-        """False when there is no place. An address has half of them at most, but for this machine's own, which all clients on it
-        share."""
+        """False when there is no place. One address gets at most half of the places, except this machine's own, which all its
+        clients share."""
         own = address.startswith(_LOOPBACK)
         if not own and self._of_address[address] >= self.most // 2 and not self._close_one(address):
             return False
@@ -99,7 +100,7 @@ class Room:
 
 
 class State(ServerState):
-    """uvicorn's, with the room."""
+    """uvicorn's state, with the room."""
 
     def __init__(self, room: Room) -> None:
         super().__init__()
@@ -107,19 +108,19 @@ class State(ServerState):
 
 
 class Connection(HttpToolsProtocol):
-    """`sweep` is called about once a second."""
+    """uvicorn's protocol with time limits. `sweep` must be called about once a second."""
 
     def __init__(self, config: Any, server_state: ServerState, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         assert isinstance(server_state, State)
         self._room = server_state.room
         self._over = False
-        """The last answer was written; what still comes is dropped."""
+        """True once the last answer was written; further input is dropped."""
         self._in_head = False
         self._head_bytes = 0
         self._body_is_open = False
         self._since = self._moved = self.loop.time()
-        """Since when it is in its present state; when the client last read something of an answer."""
+        """`_since`: when the present state began; `_moved`: when the client last read a part of an answer."""
         self._unread = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -140,7 +141,7 @@ class Connection(HttpToolsProtocol):
             if self._head_bytes > HEAD_BYTES:
                 self._refuse(TooLarge(f"The head of the request has more than {HEAD_BYTES} bytes."), 431)
 
-    # From the parser
+    # Called by the parser
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -154,7 +155,7 @@ class Connection(HttpToolsProtocol):
         self._body_is_open = False
         super().on_message_complete()
 
-    # From uvicorn
+    # Called by uvicorn
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._room.set_waiting(self, False)
@@ -162,24 +163,24 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.response_complete:  # no other request came early
+        if self.cycle.response_complete:  # no further request is waiting already
             self._since = self.loop.time()
             self._room.set_waiting(self, True)
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 uvicorn's own words say no more
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 uvicorn's message adds nothing
         self._refuse(InvalidInput("What was sent is not HTTP/1.1."))
 
-    # Ends
+    # How a connection ends
 
     def make_way(self) -> None:
-        """Closes it for another."""
+        """Closes it to make room for another."""
         if self._in_head:
             self._refuse(_full(self._room.most))
         else:
             self.transport.close()
 
     def sweep(self, now: float) -> None:
-        """Ends what takes too long."""
+        """Closes the connection when it exceeds a time limit."""
         left = self.transport.get_write_buffer_size()
         if not left or left < self._unread:
             self._moved = now
@@ -196,19 +197,19 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, error: RoostError, status: int | None = None) -> None:
-        """The last answer of this connection, to a request that no route has seen."""
+        """Sends the last answer of this connection, to a request that reached no route."""
         if self._over:
             return
         self._over = True
         self._room.leave(self)
         if self.cycle is not None and not self.cycle.response_complete:
-            self.transport.abort()  # an answer is on its way already
+            self.transport.abort()  # another answer is being sent
             return
         self.transport.write(_answer(error, status or error.http_status))
         if self._room.lingering >= _MOST_LINGERING or not self.transport.can_write_eof():
             self.transport.close()
             return
-        # What still comes is dropped for a moment: closed with bytes unread, the connection is reset before the answer is read.
+        # Input is dropped for a moment: closing with unread bytes would reset the connection before the client reads the answer.
         self.transport.write_eof()
         self._room.lingering += 1
         self.loop.call_later(LINGER_SECONDS, self._end_lingering)

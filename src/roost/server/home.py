@@ -1,4 +1,4 @@
-"""The home folder: made private, locked by one server, with the token and the file by which clients find the server."""
+"""The home folder: private, locked by one server, with the token and the file by which clients find the server."""
 
 import json
 import os
@@ -25,8 +25,8 @@ def prepare(settings: Settings) -> None:
 
 
 def _close(home: Path) -> None:
-    """What an older version left open to others: each file and folder of the home itself. Below a closed folder nobody gets
-    anywhere, and to walk through all of it would take long."""
+    """Removes the permissions of others that an older version left on the entries of the home itself. Nobody can enter a closed
+    folder, so its content, which may be large, is not walked."""
     with os.scandir(home) as entries:
         for entry in entries:
             with suppress(FileNotFoundError):
@@ -36,7 +36,7 @@ def _close(home: Path) -> None:
 
 
 def lock(settings: Settings) -> int:
-    """The lock that a server holds as long as it lives; Conflict when another has it."""
+    """Takes the lock that a server holds until it ends; Conflict when another has it."""
     descriptor = locks.try_hold(settings.lock_file)
     if descriptor is None:
         raise Conflict(f"A control plane is running in {settings.home} already.")
@@ -44,7 +44,7 @@ def lock(settings: Settings) -> int:
 
 
 def bind(settings: Settings) -> socket.socket:
-    """A bound socket: the port that was asked for, else that of last time, else any."""
+    """A listening socket: on the requested port, else the last one, else any."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     if settings.port:
         return _bind(family, settings.host, settings.port)
@@ -60,7 +60,7 @@ def _bind(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        # SO_REUSEADDR lets two bind one port as long as neither listens; listening is what is refused then.
+        # With SO_REUSEADDR two sockets can bind one port while neither listens, so a port in use is refused here.
         listener.listen(2048)
     except OSError as error:
         listener.close()
@@ -113,7 +113,7 @@ def announce(settings: Settings, address: str, instance: str, started_at: float)
 
 
 def sign_blobs(settings: Settings, instance: str) -> None:
-    """Leaves this instance's name in the blob folder: who sees it there shares the machine with us."""
+    """Writes this instance's name into the blob folder: a client that sees it there is on the same machine."""
     for old in settings.blob_folder.glob(".roost-*"):
         old.unlink(missing_ok=True)
     (settings.blob_folder / f".roost-{instance}").touch(mode=0o600)

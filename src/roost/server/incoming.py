@@ -1,4 +1,4 @@
-"""A request's body on its way from the socket to whoever stores it, in that thread: past the event loop and its parser."""
+"""A request's body, read from the socket in the thread that stores it, without the event loop and its parser."""
 
 import select
 import socket
@@ -11,15 +11,13 @@ from starlette.requests import ClientDisconnect
 from roost.blobs.copying import pour, write_all
 from roost.server.pace import Pace
 
-_PIECE = (
-    256 * 1024
-)  # stays in the processor's cache from the socket to the disk: larger ones take several times as long
+_PIECE = 256 * 1024  # fits into the processor's cache: larger pieces take several times as long
 _LOOK_SECONDS = 0.5
 
 
 class Incoming(Iterator[bytes | memoryview]):
-    """A body on its way: each piece is good until the next is asked for. ClientDisconnect when not all of it came, TooSlow when
-    it comes too slowly."""
+    """A body that is arriving; each piece is valid until the next one is read. Raises ClientDisconnect when a part is missing,
+    TooSlow when it arrives too slowly."""
 
     def __init__(self, source: socket.socket, begun: bytes, left: int, given_up: Callable[[], bool]) -> None:
         self._source, self._begun, self._left, self._given_up = source, begun, left, given_up
@@ -49,13 +47,13 @@ class Incoming(Iterator[bytes | memoryview]):
             return self._buffer[:got]
 
     def pour(self, target: int, progress: Callable[[int], object]) -> int:
-        """All that has not been asked for yet, to the end of an open file; how many bytes."""
+        """Writes the unread rest to the end of an open file; returns the number of bytes."""
         count = len(self._begun) + self._left
         if self._begun:
             write_all(target, self._begun)
             progress(len(self._begun))
         self._begun = b""
-        # What was taken counts, written or not: who waits for it later waits in vain.
+        # Received bytes count even if writing them fails: waiting for them again would be in vain.
         pour(self._source, target, self._left, self._wait, progress, self._took)
         if self._left:
             self._give_up()
@@ -71,7 +69,7 @@ class Incoming(Iterator[bytes | memoryview]):
         self._pace.came(count)
 
     def _wait(self) -> None:
-        """Until something can be read."""
+        """Waits until the socket is readable."""
         while not self._given_up():
             begun = time.monotonic()
             ready = self._ready.poll(min(_LOOK_SECONDS, self._pace.left) * 1000)

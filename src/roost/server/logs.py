@@ -1,6 +1,6 @@
-"""The control plane's log. Where its output goes to its own file, that file is rotated while it runs: it fills no disk.
+"""The control plane's log. When stderr is the server's own log file, that file is rotated, so that it cannot fill the disk.
 
-A terminal, a service manager or a test that reads the output itself gets it as it comes.
+A terminal, a service manager or a test that reads the output gets it directly.
 """
 
 import logging
@@ -11,12 +11,12 @@ from pathlib import Path
 
 LARGEST = 10 * 1024 * 1024
 KEPT = 5
-"""Older files: `server.log.1` is the youngest of them."""
+"""The number of older files; `server.log.1` is the newest of them."""
 _FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
 class Rotating(RotatingFileHandler):
-    """Turns this process's own stdout and stderr to the new file too: what does not come through logging stays with the rest."""
+    """Redirects this process's stdout and stderr to the new file too, so that output from outside logging stays with the rest."""
 
     def __init__(
         self, path: Path, *, largest: int = LARGEST, kept: int = KEPT, follow: tuple[int, ...] = (1, 2)
@@ -38,7 +38,7 @@ class Rotating(RotatingFileHandler):
 
 
 def begin(path: Path) -> None:
-    """Logs to stderr; through a file that rotates when stderr is that file."""
+    """Logs to stderr, and rotates the file when stderr is `path`."""
     handler = Rotating(path) if _is_same(sys.stderr.fileno(), path) else logging.StreamHandler(sys.stderr)
     logging.basicConfig(level=logging.INFO, format=_FORMAT, handlers=[handler])
 

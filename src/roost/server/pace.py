@@ -1,13 +1,13 @@
-"""How fast a body has to come. Only the time that was waited for its sender counts, never that of the disk behind it.
+"""The slowest rate at which a body may arrive. Only the time spent waiting for the sender counts, never that of the disk.
 
-One `Pace` per body, used by one thread at a time; the event loop's (`protocol.py`) and that which stores it (`incoming.py`).
+One `Pace` per body, used by one thread at a time: the event loop's (`protocol.py`) or the one that stores it (`incoming.py`).
 """
 
 from roost.domain.errors import TooSlow
 
 WINDOW_SECONDS = 20.0
 SLOWEST = 4096
-"""Bytes a second that have to come, on average over a window."""
+"""Bytes per second that must arrive, on average over a window."""
 
 
 class Pace:
@@ -24,7 +24,7 @@ class Pace:
         self._came += count
 
     def waited(self, seconds: float) -> None:
-        """TooSlow when a window ends in which too little came."""
+        """Adds waiting time; TooSlow when a window ends in which too little arrived."""
         self._waited += seconds
         if self._waited < WINDOW_SECONDS:
             return

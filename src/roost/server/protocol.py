@@ -1,8 +1,8 @@
-"""uvicorn's HTTP protocol with two short cuts for large bodies, both past the event loop: an answer's file goes to the socket
-inside the kernel, and a request's body comes from the socket to the file in the thread that stores it.
+"""uvicorn's HTTP protocol with two short cuts for large bodies, both without the event loop: the kernel sends an answer's file to
+the socket, and the thread that stores a request's body reads it from the socket.
 
-The first is ASGI's own extension `http.response.zerocopysend`. The second, `roost.body`, is ours: `take()` gives the body as
-an `Incoming` for another thread, or None where it has to come the usual way. `api/answers.py` and `api/bodies.py` use them.
+The first is ASGI's own extension `http.response.zerocopysend`. The second, `roost.body`, is Roost's: `take()` returns the body as
+an `Incoming` for another thread, or None when it must be received the usual way. `api/answers.py` and `api/bodies.py` use them.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ log = logging.getLogger("roost.server")
 
 _STEP = 4 * 1024 * 1024
 _STALLED_SECONDS = 120.0
-"""After which a peer that takes nothing is given up."""
+"""A peer that reads nothing for this long is given up."""
 
 
 class Protocol(Connection):
-    """Give it to uvicorn as its `http`."""
+    """For uvicorn's setting `http`."""
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         super()._start_asgi_task(cycle, _with_short_cuts(cycle, app))
@@ -46,7 +46,7 @@ def _with_short_cuts(cycle: RequestResponseCycle, app: App) -> Any:
                 return await send(message)
             try:
                 sent = await _send_file(cycle, message["file"], message["offset"], message["count"])
-            except (ConnectionError, TimeoutError) as error:  # as with uvicorn's own: who left is sent nothing more
+            except (ConnectionError, TimeoutError) as error:  # as in uvicorn: a client that left gets nothing more
                 log.debug("%s %s: the reader left (%r)", scope["method"], scope["path"], error)
                 cycle.disconnected = True
                 return cycle.transport.abort()
@@ -58,14 +58,14 @@ def _with_short_cuts(cycle: RequestResponseCycle, app: App) -> Any:
         extensions["roost.body"] = {"take": lambda: _take_body(cycle)}
         await app(scope, _at_a_pace(cycle, receive), sending)
         if cycle.response_started and not cycle.response_complete and not cycle.disconnected:
-            cycle.disconnected = True  # broken off, and the guard has logged why: uvicorn need not log that it was
+            cycle.disconnected = True  # the guard has logged why the answer broke off: uvicorn need not
             cycle.transport.close()
 
     return with_short_cuts
 
 
 def _at_a_pace(cycle: RequestResponseCycle, receive: Receive) -> Receive:
-    """The body as the event loop receives it; TooSlow when it comes too slowly and nothing was answered yet."""
+    """The body as the event loop receives it; raises TooSlow when it arrives too slowly and no answer has begun."""
     pace, clock = Pace(), asyncio.get_running_loop().time
 
     async def receiving() -> Message:
@@ -80,7 +80,7 @@ def _at_a_pace(cycle: RequestResponseCycle, receive: Receive) -> Receive:
             try:
                 pace.waited(clock() - begun)
             except TooSlow:
-                cycle.keep_alive = False  # what is still to come of it is no next request
+                cycle.keep_alive = False  # the rest of this body must not be parsed as a request
                 raise
             if message is not None:
                 return message
@@ -95,12 +95,12 @@ def _counted(message: Message, pace: Pace) -> Message:
 
 
 async def _send_file(cycle: RequestResponseCycle, file: int, offset: int, count: int) -> int:
-    """Sends a part of a file after whatever was written before; how many bytes. ConnectionError when the reader
-    is gone, TimeoutError when it takes nothing any more, another OSError when the file cannot be read."""
+    """Sends a part of a file after the data already written; returns the number of bytes. ConnectionError when the reader has
+    left, TimeoutError when it stops reading, another OSError when the file cannot be read."""
     transport, loop = cycle.transport, asyncio.get_running_loop()
     while transport.get_write_buffer_size() and not cycle.disconnected:
         await asyncio.sleep(0)
-    if cycle.disconnected:  # its socket is closed, and the number may be another's by now
+    if cycle.disconnected:  # its socket is closed, and the descriptor may belong to another by now
         raise ConnectionResetError("The reader is gone.")
     done = 0
     target = os.dup(transport.get_extra_info("socket").fileno())
@@ -134,7 +134,7 @@ async def _writable(loop: asyncio.AbstractEventLoop, target: int) -> None:
 
 
 def _take_body(cycle: RequestResponseCycle) -> Incoming | None:
-    """The rest of a body whose length is known, read past the parser; the connection therefore ends with the answer."""
+    """The rest of a body of known length, to be read without the parser; the connection therefore closes after the answer."""
     length = next((value for name, value in cycle.scope["headers"] if name == b"content-length"), b"")
     if not cycle.more_body or not length.isdigit():
         return None

@@ -1,4 +1,4 @@
-"""A server's life: listening, announced, its control loop behind it; ended by a signal or by request, within two seconds."""
+"""Runs a server: listens, announces itself, runs the control loops; a signal or a request ends it within two seconds."""
 
 import asyncio
 import contextlib
@@ -35,19 +35,17 @@ from roost.studio import pages
 
 log = logging.getLogger("roost.server")
 GRACE_SECONDS = 1
-"""How long requests that are under way may take once the server is asked to end."""
+"""How long open requests may take once the server is asked to end."""
 
 CLOSE_SECONDS = 0.5
 _ANYIO_THREAD = "AnyIO worker thread"
 _TICKS_OF_A_SWEEP = 10
-"""Tenths of a second between two looks at all connections."""
+"""Tenths of a second between two sweeps of all connections."""
 
 
 def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
     """Serves until it is asked to end."""
-    sys.setswitchinterval(
-        0.001
-    )  # while megabytes of metrics are read, small requests wait a fifth as long for their turn
+    sys.setswitchinterval(0.001)  # small requests wait a fifth as long while megabytes of metrics are read
     logs.begin(settings.log_file)
     instance = secrets.token_hex(8)
     address = home.url(settings, listener)
@@ -80,7 +78,7 @@ def serve(settings: Settings, listener: socket.socket, starter: Starter) -> int:
 
 
 def _wait_for_threads() -> None:
-    """Those that store bodies take away what came of them when their sender is cut off. A moment only."""
+    """Waits briefly for the threads that store bodies: when a sender is cut off, they delete its partial data."""
     deadline = time.monotonic() + CLOSE_SECONDS
     for thread in threading.enumerate():
         if thread.name == _ANYIO_THREAD:
@@ -88,7 +86,7 @@ def _wait_for_threads() -> None:
 
 
 class Control:
-    """The control loops, and the engines that runs are on; all are made after the server listens, so that they delay nobody."""
+    """The control loops and the engines of runs; made after the server listens, so that they delay no client."""
 
     def __init__(self, settings: Settings, context: Context, address: str) -> None:
         self._settings = settings
@@ -112,7 +110,7 @@ class Control:
         return runs.parts(replace(self._context, engines=there), self._engines, access)
 
     def stop(self) -> None:
-        """Waits for engines a moment only: one that is busy ends with this process."""
+        """Waits only briefly for engines: a busy one ends with this process."""
         self._loop.stop()
         self._endpoints.stop()
         closer = threading.Thread(target=self._close, name="closer", daemon=True)
@@ -125,7 +123,7 @@ class Control:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with our signals and our moment of being ready."""
+    """uvicorn, with Roost's signal handling and a callback when it is ready."""
 
     def __init__(
         self,
@@ -166,7 +164,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
             await super().startup(sockets)
-            # What was loaded by now stays: the collector need not look at it again.
+            # Loaded modules stay in memory: the collector need not scan them again.
             gc.freeze()
             gc.enable()
             self._listening()
@@ -176,17 +174,17 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leaves them to the kernel, which ends a server that does not serve yet."""
+        """Leaves signals to the kernel, which ends a server that does not serve yet."""
         yield
 
     def take_signals(self) -> None:
-        """From now on a signal ends it as a request does."""
+        """From now on a signal ends the server in the same way as a request to end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.end)
 
     def end(self) -> None:
-        """Wakes every long poll, then lets requests under way finish."""
+        """Wakes every long poll, then lets open requests finish."""
         self._ends()
         self._context.signals.close()
         self.should_exit = True

@@ -1,4 +1,4 @@
-"""What can be set of the control plane: one field each, with its environment variable and its meaning."""
+"""The settings of the control plane: one field each, with its environment variable and its meaning."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ def _about(variable: str, meaning: str) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Values of this start: the command line first, then the environment, then the default."""
+    """The values for this start: from the command line, else the environment, else the default."""
 
     home: Path = field(
         default=Path("~/.roost"),
@@ -104,7 +104,7 @@ class Settings:
 
     @property
     def is_shared(self) -> bool:
-        """Whether others than the user of this machine may reach it."""
+        """True when clients on other machines may reach it."""
         return self.host not in ("::1", "localhost") and not self.host.startswith("127.")
 
     @property
@@ -141,7 +141,7 @@ class Settings:
 
 
 def read(environment: Mapping[str, str], **given: object) -> Settings:
-    """Settings from what was given (None is not given) and the environment; InvalidInput names what does not fit."""
+    """Settings from the arguments (None counts as absent) and the environment; InvalidInput names a value that is not valid."""
     values: dict[str, Any] = {}
     for each in fields(Settings):
         variable = each.metadata["variable"]

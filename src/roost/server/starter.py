@@ -1,4 +1,5 @@
-"""The line to whoever started this server: that it is ready, or why not. By a pipe: a log on a full disk takes no words."""
+"""Reports to the process that started this server that it is ready, or why not. Through a pipe: on a full disk a log cannot be
+written."""
 
 import contextlib
 import json
@@ -6,7 +7,7 @@ import os
 
 
 class Starter:
-    """Says one thing, once: later the file descriptor may be another's."""
+    """Sends one line, once: afterwards the file descriptor may belong to another file."""
 
     def __init__(self, descriptor: int | None) -> None:
         self._descriptor = descriptor
@@ -21,6 +22,6 @@ class Starter:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        with contextlib.suppress(OSError):  # it has not waited
+        with contextlib.suppress(OSError):  # the parent does not wait any more
             os.write(descriptor, f"{line}\n".encode())
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""The only place that picks implementations: store, blobs and engines by what the settings say."""
+"""The only place that picks implementations: store, blobs and engines, by the settings."""
 
 import getpass
 import logging
@@ -26,14 +26,14 @@ log = logging.getLogger("roost.server")
 
 
 def build(settings: Settings, instance: str) -> Context:
-    """The context of this server: store opened, the user's token known, the default workspace and target there."""
+    """The context of this server: opens the store, admits the user's token, ensures the default workspace and target."""
     started_at = time.time()
     token = home.token(settings)
     usable = offered(settings)
     blobs = FolderBlobs(settings.blob_folder)
     store = open_store(settings.store, blobs)
     if not settings.store_url:
-        store.leases.inherit()  # the home's own database, under the home's lock: whoever held a lease in it is gone
+        store.leases.inherit()  # the home's own database, under the home's lock: earlier holders of leases are gone
     store.computes.ensure(Compute(name=LOCAL, engine=settings.local_engine, max_nodes=settings.slots))
     usable |= needed(settings, {compute.engine for compute in store.computes.list()} - usable.keys())
     context = Context(
@@ -65,7 +65,7 @@ def build(settings: Settings, instance: str) -> Context:
 
 
 def offered(settings: Settings) -> dict[str, Abilities]:
-    """The engines that the settings name and that have something to run on, by what they can do."""
+    """The engines that the settings name and that have something to run on, with their abilities."""
     named = {settings.local_engine, *settings.engines}
     found = {name: abilities for name in sorted(named) if (abilities := load(name).abilities(settings)) is not None}
     own = found.get(settings.local_engine)
@@ -78,12 +78,12 @@ def offered(settings: Settings) -> dict[str, Abilities]:
 
 
 def needed(settings: Settings, names: Iterable[str]) -> dict[str, Abilities]:
-    """Further engines, which clusters are on. One that is not there any more costs nobody else the start."""
+    """The abilities of further engines that existing clusters use. A missing engine does not prevent the start."""
     found = {}
     for name in sorted(names):
         try:
             abilities = load(name).abilities(settings)
-        except Exception as error:  # noqa: BLE001 whatever a module of somebody else raises
+        except Exception as error:  # noqa: BLE001 a module of another author may raise anything
             log.warning("clusters on engine %s stand still: %s", name, words_of(error))
             continue
         if abilities is not None:
@@ -94,13 +94,13 @@ def needed(settings: Settings, names: Iterable[str]) -> dict[str, Abilities]:
 
 
 def engines(settings: Settings, names: Iterable[str]) -> dict[str, Engine]:
-    """These engines, by their names. One that cannot be made is left out, but for the one behind the target `local`."""
+    """These engines, by name. An engine that cannot be made is left out, except the one behind the target `local`."""
     made = {}
     for name in sorted(set(names), key=lambda name: (name != settings.local_engine, name)):
         try:
             made[name] = load(name).make(settings)
         except Exception as error:
-            if name == settings.local_engine:  # the first: nothing was made that would have to be closed
+            if name == settings.local_engine:  # it is made first: there is nothing to close
                 raise
             log.exception("clusters on engine %s stand still until the next start: %s", name, words_of(error))
     return made
