@@ -1,5 +1,5 @@
-"""The front desk: HTTP in, one service call, its value out. `app.py` puts it together; one router per noun.
+"""The HTTP API: each route makes one service call and returns its value. `app.py` puts it together; one router per noun.
 
-`doors.py` says who may enter which route, `guard.py` who may speak to the server at all, `bodies.py` and `answers.py` hold
-the wire's spelling, `waiting.py` the long polls.
+`doors.py` checks the caller of each route, `guard.py` every request before that; `bodies.py` and `answers.py` read and write the
+wire format, `waiting.py` has the long polls.
 """

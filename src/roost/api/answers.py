@@ -18,11 +18,11 @@ from roost.domain.errors import Busy, RoostError, as_wire
 _WHOLE = 1024 * 1024
 """Up to this size an answer is sent in one piece."""
 RETRY_SECONDS = 1
-"""After which a request that was refused for lack of time is worth another try."""
+"""Seconds after which a client should repeat a request that was refused as Busy."""
 _BY_FILE = "http.response.zerocopysend"
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII)
 _DIGITS = 19
-"""A number of so many is past the end of every file, and Python takes no number of thousands."""
+"""A number with this many digits is past the end of every file, and Python does not parse thousands of digits."""
 
 
 def answer(value: object, status: int = 200) -> Response:
@@ -31,12 +31,12 @@ def answer(value: object, status: int = 200) -> Response:
 
 
 def plain_answer(plain: object, status: int = 200) -> Response:
-    """Values that are plain already: a million numbers need not be looked at one by one."""
+    """A value that is plain already: it need not be encoded, so a million numbers are not visited one by one."""
     return Response(_text(plain), status_code=status, media_type="application/json")
 
 
 def joined_answer(name: str, texts: Iterable[str], rest: Mapping[str, object]) -> Response:
-    """A list of values that are JSON text already, and the rest of the answer beside it."""
+    """A list of values that are JSON text already, with the other fields of the answer."""
     text = f'{{"{name}":[{",".join(texts)}],{_text(rest)[1:]}'
     return Response(text, media_type="application/json")
 
@@ -49,7 +49,7 @@ def _text(plain: object) -> str:
 
 
 def spell(value: Any) -> Any:
-    """Plain values with every number that JSON has no word for written as `{"float": WORD}`."""
+    """The plain value with every number that JSON cannot express written as `{"float": WORD}`."""
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": word(value)}
     if isinstance(value, Mapping):
@@ -64,14 +64,14 @@ def word(value: float) -> str:
 
 
 def failure(error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None) -> Response:
-    """An error in the wire's shape."""
+    """An error in the wire format."""
     text = json.dumps(as_wire(error))
     headers = {"retry-after": str(RETRY_SECONDS), **(headers or {})} if isinstance(error, Busy) else headers
     return Response(text, status_code=status or error.http_status, headers=headers, media_type="application/json")
 
 
 def content(request: Request, size: int, read: Callable[[int, int], Iterator[bytes]]) -> Response:
-    """Bytes, or the one range that was asked for. `read(offset, length)` gives them piece by piece."""
+    """All bytes, or the one requested range. `read(offset, length)` returns them piece by piece."""
     headers = {"accept-ranges": "bytes"}
     span = _span(request.headers.get("range", ""), size)
     start, length, status = 0, size, 200
@@ -92,7 +92,8 @@ def content(request: Request, size: int, read: Callable[[int, int], Iterator[byt
 
 
 class Stretch(StreamingResponse):
-    """Bytes piece by piece; out of a file inside the kernel, where the server can (ASGI's `http.response.zerocopysend`)."""
+    """Bytes piece by piece; the kernel sends them from a file when the server supports it (ASGI's
+    `http.response.zerocopysend`)."""
 
     def __init__(self, pieces: Iterator[bytes], status: int, headers: Mapping[str, str], media_type: str) -> None:
         super().__init__(pieces, status, headers, media_type)
@@ -108,7 +109,7 @@ class Stretch(StreamingResponse):
 
 
 def _span(header: str, size: int) -> tuple[int, int] | None:
-    """Start and length of a single range; None for none, or for one that is not understood and so passed over."""
+    """Start and length of a single range; None for no range, or for one that is not understood and so ignored."""
     found = _RANGE.fullmatch(header.strip())
     if not found or not (found[1] or found[2]):
         return None

@@ -1,4 +1,4 @@
-"""The application: routers, the guard in front of them, and how errors become answers."""
+"""The application: routers, the guard in front of them, and the handlers of errors."""
 
 from collections.abc import Callable, Sequence
 
@@ -59,7 +59,7 @@ ROUTERS = (
 def create_app(
     context: Context, *, hosts: frozenset[str], stop: Callable[[], None], pages: Sequence[Router] = ()
 ) -> FastAPI:
-    """The app for this context; `hosts` are the Host headers it answers to, `stop` ends the server, `pages` are for browsers."""
+    """The app for this context; `hosts` are the accepted Host headers, `stop` ends the server, `pages` are for browsers."""
     app = FastAPI(
         title="Roost", version=VERSION, openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False
     )

@@ -1,4 +1,4 @@
-"""Routes: blobs, one by one and many small ones at once."""
+"""Routes: single blobs, and many small ones at once."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ async def put_unnamed(request: Request, context: TheContext, caller: TheCaller) 
 
 @router.route("PUT", "/api/blobs/{name}", Action.BLOB_WRITE, Scope.SERVER, body=bytes, answer=BlobSize)
 async def put(request: Request, context: TheContext, caller: TheCaller, name: str) -> Response:
-    names.blob(name)  # refused before a byte of it is read
+    names.blob(name)  # refuses before a byte of it is read
     return answer(BlobSize(size=await hand_over(request, lambda pieces: blobs.put(context, caller, name, pieces))))
 
 

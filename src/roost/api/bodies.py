@@ -1,7 +1,7 @@
 """Bodies: read with a limit, never more in memory than that; JSON becomes a record of the domain or is refused.
 
-A body that comes slowly waits on the event loop, or in a thread that is of no use for anything else: never in one that answers
-requests. All bodies together have a limit too (`BodyLimits`). How slowly one may come is the server's (`server/pace.py`).
+A body that arrives slowly waits on the event loop, or in a thread of its own: never in a thread that answers requests. All bodies
+together have a limit too (`BodyLimits`). The server sets the slowest rate (`server/pace.py`).
 """
 
 import asyncio
@@ -29,18 +29,18 @@ SPOOL_LIMIT = 16 * MEGABYTE
 STREAM_LIMIT = 16 * MEGABYTE
 BATCH_LIMIT = 64 * MEGABYTE
 HELD_LIMIT = 512 * MEGABYTE
-"""Bytes in memory, of all bodies together."""
+"""The most bytes of all bodies together in memory."""
 MOST_STORED = 512
-"""Bodies that are stored as they come, each with a thread that mostly waits for its sender."""
+"""The most bodies that are stored while they arrive, each with a thread that mostly waits for its sender."""
 MOST_STORED_OF_RUN = 64
 QUEUE_SECONDS = 20.0
-"""That one more waits for its thread: by then those that came too slowly have ended."""
+"""How long one more body waits for its thread: by then the bodies that arrive too slowly have been refused."""
 _GATHER = 256 * 1024
 _HELD = "roost.held"
 
 
 class BodyLimits:
-    """What all bodies that are on their way take together. Belongs to the event loop's thread."""
+    """The memory and threads of all bodies that are arriving. Belongs to the event loop's thread."""
 
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(MOST_STORED)
@@ -49,7 +49,7 @@ class BodyLimits:
         self._held = 0
 
     def hold(self, scope: Scope, size: int) -> None:
-        """Memory for so many bytes more, until `release`; Busy when all bodies together have too many."""
+        """Counts `size` more bytes for a request, until `release`; Busy when all bodies together have too many."""
         if self._held + size > HELD_LIMIT:
             raise Busy(
                 f"The control plane holds {self._held} bytes of bodies, and takes no more than {HELD_LIMIT} at once.",
@@ -59,12 +59,12 @@ class BodyLimits:
         scope[_HELD] = scope.get(_HELD, 0) + size
 
     def release(self, scope: Scope) -> None:
-        """The request is answered."""
+        """Call it when the request has been answered."""
         self._held -= scope.pop(_HELD, 0)
 
     @contextlib.asynccontextmanager
     async def place(self, caller: Caller) -> AsyncIterator[CapacityLimiter]:
-        """A place among those whose bodies are stored, with its thread; Busy when there is none for too long."""
+        """A place among the bodies that are stored, with its thread; Busy when none is free for too long."""
         run = caller.run_id if caller.is_run else ""
         if run and self._of_run[run] >= MOST_STORED_OF_RUN:
             problem = f"Run {run!r} sends {MOST_STORED_OF_RUN} bodies at once, as many as it may."
@@ -91,7 +91,7 @@ class BodyLimits:
 
 
 def limited(limit: int) -> Callable[[Request], Awaitable[bytes]]:
-    """A dependency: the body of a request, refused beyond so many bytes."""
+    """A dependency: the body of a request, refused beyond `limit` bytes."""
 
     async def read(request: Request) -> bytes:
         _check_length(request, limit)
@@ -127,10 +127,10 @@ BatchBytes = Annotated[bytes, Depends(limited(BATCH_LIMIT))]
 
 
 def record(cls: type[T], body: bytes) -> T:
-    """The record that a JSON body holds; an empty body is an empty object."""
+    """The record in a JSON body; an empty body is an empty object."""
     try:
         data = json.loads(body or b"{}", parse_constant=_no_constant, parse_float=_finite)
-        if b"\\ud" in body.lower():  # half of a character that takes two is no text, and cannot be stored
+        if b"\\ud" in body.lower():  # half of a surrogate pair is not text, and cannot be stored
             json.dumps(data, ensure_ascii=False).encode()
     except InvalidInput:
         raise
@@ -151,8 +151,8 @@ def _no_constant(word: str) -> NoReturn:
 
 
 async def hand_over(request: Request, take: Callable[[Iterable[bytes | memoryview]], T]) -> T:
-    """Gives a body, as it arrives, to `take` in a thread: piece by piece, each good until the next is asked for, never the whole
-    in memory. Where the server can (`server/protocol.py`), that thread reads it from the socket itself."""
+    """Passes a body, while it arrives, to `take` in a thread: piece by piece, each valid until the next one is read, never all of
+    it in memory. If the server supports it (`server/protocol.py`), that thread reads from the socket itself."""
     limits: BodyLimits = request.app.state.limits
     async with limits.place(request.state.caller) as threads:
         short_cut = request.scope.get("extensions", {}).get("roost.body")
@@ -161,7 +161,7 @@ async def hand_over(request: Request, take: Callable[[Iterable[bytes | memoryvie
         def work() -> T:
             try:
                 return take(pieces)
-            finally:  # an answer would not reach a client that is still sending
+            finally:  # a client that is still sending does not read the answer
                 with contextlib.suppress(ClientDisconnect, TooSlow):
                     for _ in pieces:
                         pass
@@ -173,7 +173,7 @@ async def hand_over(request: Request, take: Callable[[Iterable[bytes | memoryvie
 
 
 def _gathered(request: Request) -> Iterator[bytes]:
-    """What the event loop receives, for another thread. While one piece is worked on, the next is gathered."""
+    """The body from the event loop, for another thread. While one piece is processed, the next is collected."""
     loop = asyncio.get_running_loop()
     source = request.stream()
 

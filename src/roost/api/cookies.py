@@ -1,5 +1,5 @@
-"""The cookie of a browser's session: its name, and when it counts. One host has one cookie for all its ports, so that the
-name holds the port: two control planes on one machine do not sign each other's users out.
+"""The cookie of a browser's session: its name, and when it is accepted. A browser shares cookies between all ports of a host, so
+the name contains the port: two control planes on one machine do not sign each other's users out.
 """
 
 import re
@@ -18,10 +18,10 @@ def cookie_name(request: Request) -> str:
 
 
 def session_of(request: Request) -> str:
-    """The session's token that a request brings; empty for none. Forbidden when another site may have made the request.
+    """The session's token in a request; empty for none. Forbidden when another site may have made the request.
 
-    The guard has refused a foreign Origin already; a request that changes something must have one, so that a page which can
-    suppress it gains nothing.
+    The guard has already refused a foreign Origin. A request that changes something must have an Origin, so a page that can
+    suppress the header gains nothing.
     """
     token = request.cookies.get(cookie_name(request), "")
     if token and request.headers.get("sec-fetch-site", "same-origin") not in _OWN_PAGES:

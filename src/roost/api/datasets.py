@@ -1,4 +1,4 @@
-"""Routes: datasets of a workspace, the files that they mean, and what runs read and wrote."""
+"""Routes: datasets of a workspace, their files, and which of them runs read and wrote."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,9 +38,9 @@ class DatasetCount:
 class ItemsWanted:
     definition: Definition
     shared: bool = False
-    """Whether the asker sees the files of the control plane's machine."""
+    """True when the caller sees the files of the control plane's machine."""
     limit: int | None = None
-    """So many items at most; all when there is none. `count` in the answer counts all of them."""
+    """The most items to return; all when absent. `count` in the answer counts all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class UseList:
 def items(context: TheContext, caller: TheCaller, workspace: str, body: JsonBytes) -> Response:
     wanted = record(ItemsWanted, body)
     found = datasets.items(context, caller, workspace, wanted.definition, shared=wanted.shared, limit=wanted.limit)
-    # Items are flat: a hundred thousand of them need not be looked at field by field.
+    # Items are flat: a hundred thousand of them need no encoding field by field.
     plain = [vars(item) for item in found.items]
     response = plain_answer({"items": plain, "urls": found.urls, "left_out": found.left_out, "count": found.count})
     response.headers["cache-control"] = "no-store"

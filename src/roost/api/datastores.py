@@ -23,7 +23,7 @@ class DatastoreSpec:
     kind: DatastoreKind
     settings: Mapping[str, str] = field(default_factory=dict)
     credential: Mapping[str, str] = field(default_factory=dict)
-    """Sealed when it comes in, and in no answer."""
+    """Sealed when it is received, and in no answer."""
     read_only: bool = False
     overwrite: bool = False
 
@@ -47,13 +47,13 @@ class DatastoreCount:
 class ItemList:
     items: tuple[Item, ...]
     left_out: str = ""
-    """A sentence about files that are passed over for their names; empty when there are none."""
+    """A sentence about files that are left out because of their names; empty when there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilesAsked:
     files: Mapping[str, str]
-    """By their paths the ETags that they have to have, empty for any."""
+    """The required ETag by path; empty for any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +148,7 @@ def items(
     statuses=(200, 206),
 )
 def read(request: Request, context: TheContext, caller: TheCaller, workspace: str, name: str, path: str) -> Response:
-    """With the file's ETag; `If-Match` and `If-Range` are honoured, so that no answer mixes two versions of a file."""
+    """Returns the file with its ETag. Honours `If-Match` and `If-Range`, so that no answer mixes two versions of a file."""
     place, found = stored_files.head(context, caller, workspace, name, path)
     wanted = request.headers.get("if-match")
     if wanted is not None and found.etag and wanted not in (found.etag, "*"):
@@ -172,7 +172,7 @@ def read(request: Request, context: TheContext, caller: TheCaller, workspace: st
     answer=bytes,
 )
 def read_batch(context: TheContext, caller: TheCaller, workspace: str, name: str, body: JsonBytes) -> Response:
-    """Those that are there in that version, as many as fit into one answer."""
+    """Returns the files that exist in the requested version, as many as fit into one answer."""
     found = stored_files.read_batch(context, caller, workspace, name, record(FilesAsked, body).files)
     return Response(found, media_type="application/octet-stream")
 
@@ -196,7 +196,7 @@ async def write(
 ) -> Response:
     place = await lanes.run(
         stored_files.may_write, context, caller, workspace, name, [path], overwrite=overwrite
-    )  # refused before a byte of it is read
+    )  # refuses before a byte of it is read
     return answer(FileSize(size=await hand_over(request, lambda pieces: stored_files.write(place, path, pieces))))
 
 

@@ -1,5 +1,5 @@
-"""Who may enter: each route declares its action and scope when it is made, and a route that does not cannot be served. Which role
-may do the action is the table of `domain/permissions.py`; how far a run's token reaches is `services/scopes.py`.
+"""Access control: each route declares its action and scope when it is made, and a route without them cannot be served.
+`domain/permissions.py` lists the roles that may do an action; `services/scopes.py` limits a run's token.
 
 A Router holds the routes of one noun; each carries its RouteFacts: action, scope, the records of body and answer (OpenAPI).
 """
@@ -25,8 +25,8 @@ F = TypeVar("F", bound=Callable[..., object])
 OPEN = frozenset(
     {
         ("GET", "/api/health"),
-        ("GET", "/login"),  # takes a code that is good once
-        ("GET", "/"),  # the pages: the same bytes for everybody, nothing of anybody's in them
+        ("GET", "/login"),  # takes a code that is valid once
+        ("GET", "/"),  # the pages: the same bytes for every caller, without anybody's data
         ("GET", "/runs/{run_id}"),
         ("GET", "/data"),
         ("GET", "/data/{name}"),
@@ -35,12 +35,12 @@ OPEN = frozenset(
         ("GET", "/studio/{name}"),
     }
 )
-"""Every route that needs no token. The whole list."""
+"""Every route that needs no token; the list is complete."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RouteFacts:
-    """What stands on a route's door."""
+    """What a route declares about itself."""
 
     action: Action
     scope: Scope
@@ -49,13 +49,13 @@ class RouteFacts:
     answer: type | None
     """None for an answer without a body."""
     statuses: tuple[int, ...] = (200,)
-    """Of what is no error."""
+    """The statuses of success."""
     media: str = "application/octet-stream"
-    """Of an answer that is bytes."""
+    """The media type of an answer that is bytes."""
 
     @property
     def is_open(self) -> bool:
-        """No token is needed."""
+        """True when no token is needed."""
         return may(Role.ANYONE, self.action)
 
 
@@ -87,7 +87,7 @@ async def _identify(request: Request) -> Caller:
 
 
 def _token(request: Request) -> tuple[str, TokenKind]:
-    """The token and the way it came: in the header from programs, in a cookie from our pages."""
+    """The token and its kind: programs send it in the header, Roost's pages in a cookie."""
     header = request.headers.get("authorization")
     if header is None and (session := session_of(request)):
         return session, TokenKind.SESSION
@@ -99,7 +99,7 @@ def _token(request: Request) -> tuple[str, TokenKind]:
 
 
 def _entry(facts: RouteFacts) -> Callable[[Request], Awaitable[None]]:
-    """Checks the caller's role, and for a run's token how far it reaches."""
+    """Checks the caller's role, and the reach of a run's token."""
 
     async def enter(request: Request) -> None:
         if facts.is_open:
@@ -155,7 +155,7 @@ class Router:
         return declare
 
     def mount(self, app: FastAPI) -> None:
-        """The check of the caller runs before anything of the request's body is read."""
+        """Adds the routes to an app. The caller is checked before any of the request's body is read."""
         for method, path, endpoint, facts in self._routes:
             app.add_api_route(
                 path,
@@ -169,7 +169,7 @@ class Router:
 
 
 def route_facts(app: FastAPI) -> dict[tuple[str, str], RouteFacts]:
-    """By method and path, for every route that came from a router."""
+    """Facts by method and path, for every route that came from a router."""
     if not hasattr(app.state, "route_facts"):
         app.state.route_facts = {}
     found: dict[tuple[str, str], RouteFacts] = app.state.route_facts
@@ -177,7 +177,7 @@ def route_facts(app: FastAPI) -> dict[tuple[str, str], RouteFacts]:
 
 
 def served(app: FastAPI) -> list[tuple[str, str, RouteFacts]]:
-    """Every route that the app serves as (method, path, facts); RuntimeError when one has no right facts."""
+    """Every route of the app as (method, path, facts); RuntimeError when a route has no facts or wrong ones."""
     found = []
     for route in app.routes:
         for method in sorted(getattr(route, "methods", None) or ("?",)):
@@ -192,7 +192,7 @@ def served(app: FastAPI) -> list[tuple[str, str, RouteFacts]]:
 
 
 def _problem(app: FastAPI, method: str, path: str, facts: RouteFacts) -> str:
-    """What is wrong with the facts of a route; empty for nothing."""
+    """The error in the facts of a route; empty for none."""
     if facts.is_open != ((method, path) in OPEN):
         return "and the list of open routes do not agree"
     named = Scope.RUN if "{run_id}" in path else Scope.WORKSPACE if "{workspace}" in path else Scope.SERVER

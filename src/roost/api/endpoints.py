@@ -1,4 +1,4 @@
-"""Routes: endpoints, their keys, replicas, logs, and what their fronts say."""
+"""Routes: endpoints, their keys, replicas, logs, and the status of their fronts."""
 
 import asyncio
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ class Records:
 @dataclass(frozen=True, kw_only=True)
 class Gone:
     gone: bool
-    """Whether all of it has ended; else it ends by itself."""
+    """True when all its processes have ended; else they end by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewKey:
     which: Which
     key: str = ""
-    """Empty for one that is made."""
+    """Empty for a generated key."""
 
 
 @router.route("GET", _ALL, Action.ENDPOINT_READ, Scope.WORKSPACE, answer=EndpointList)
@@ -112,7 +112,7 @@ def token(context: TheContext, caller: TheCaller, workspace: str, name: str) -> 
 async def logs(
     context: TheContext, caller: TheCaller, workspace: str, name: str, lines: Whole = 5000, replica: str = ""
 ) -> Response:
-    """With what was written by the time of the call, as far as the agents of the replicas answer."""
+    """Includes everything written before the call, if the agents of the replicas answer in time."""
     writing = await lanes.run(endpoints.writes, context, caller, workspace, name, replica=replica)
     await asyncio.gather(*(flushed(context, caller, run_id) for run_id in writing))
     return answer(await lanes.run(endpoints.logs, context, caller, workspace, name, lines=lines, replica=replica))

@@ -1,4 +1,4 @@
-"""Routes: environments, and what a build agent says of the one it built."""
+"""Routes: environments, and the reports of build agents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,9 +29,9 @@ class Definition:
 class Asked:
     definition: Mapping[str, Any] = field(default_factory=dict)
     docker: DockerUse | None = None
-    """How a run sets its container up; None as the environment says."""
+    """The container settings of a run; None for those of the environment."""
     forget: bool = False
-    """Its lock is not known any more: it is resolved anew by whoever needs it next."""
+    """True: drops its lock, so that the next run that needs it resolves it again."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""How errors become answers. The shape of an answer belongs to a router: its routes, and every other request below its prefix,
-are refused in that shape. Another protocol brings an `ErrorShape` of its own; limits of bodies (`bodies.limited`) and the
-spelling of what goes in and out are the choice of each route already.
+"""How errors become answers. A router sets the shape of its errors: for its routes, and for every other request below its prefix.
+Another protocol brings an `ErrorShape` of its own; limits of bodies (`bodies.limited`) and the format of bodies and answers are
+already set by each route.
 """
 
 import errno
@@ -19,7 +19,7 @@ HANDLED = (RoostError, RequestValidationError, HTTPException, OSError)
 
 
 class Failure(Protocol):
-    """Writes an error as an answer. `status` and `headers` go before the error's own."""
+    """Writes an error as an answer. `status` and `headers` override the error's own."""
 
     def __call__(
         self, error: RoostError, status: int | None = None, headers: Mapping[str, str] | None = None
@@ -29,7 +29,7 @@ class Failure(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class ErrorShape:
     prefix: str
-    """Paths that begin so are answered in this shape, also where there is no route. The longest prefix counts."""
+    """Paths with this prefix are answered in this shape, even without a route. The longest prefix counts."""
     failure: Failure
     schema: Mapping[str, Any]
     """JSON Schema of an error, for the API's description."""
@@ -66,7 +66,7 @@ class ErrorShapes:
 
 
 async def explain(request: Request, error: Exception) -> Response:
-    """The answer to an error that a request ended with. Anything unforeseen is raised again, and answered by the guard."""
+    """The answer to a request's error. An unexpected error is raised again, and the guard answers it."""
     shapes: ErrorShapes = request.app.state.error_shapes
     written = shapes.of(request.url.path).failure
     if isinstance(error, RoostError):

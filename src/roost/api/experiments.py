@@ -47,5 +47,5 @@ def delete(context: TheContext, caller: TheCaller, workspace: str, name: str) ->
     "GET", "/api/workspaces/{workspace}/experiments", Action.EXPERIMENT_READ, Scope.WORKSPACE, answer=ExperimentList
 )
 def listing(context: TheContext, caller: TheCaller, workspace: str, replicas: bool = False) -> Response:
-    """With `replicas` also those that never held anything but the replicas of an endpoint."""
+    """With `replicas`, also lists experiments that only ever held the replicas of an endpoint."""
     return answer(ExperimentList(experiments=tuple(experiments.listing(context, caller, workspace, replicas=replicas))))

@@ -1,4 +1,4 @@
-"""Routes: the agents of a run with several nodes. They meet, tell how they are, and ask each other to execute commands."""
+"""Routes: the agents of a run with several nodes. They meet, report their state, and send each other commands."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ router = Router("gangs")
 class MemberList:
     members: tuple[Member, ...]
     met: bool
-    """Whether all are ready to start."""
+    """True when all are ready to start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,21 +37,21 @@ class CommandList:
 @dataclass(frozen=True, kw_only=True)
 class Numbered:
     number: int
-    """Of the command."""
+    """The number of the command."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandEnd:
     exit_code: int
     attempt: int = 0
-    """Of the agent that says so."""
+    """The attempt of the agent that reports."""
 
 
 @router.route("GET", "/api/runs/{run_id}/agents", Action.GANG_READ, Scope.RUN, answer=MemberList)
 async def listing(
     context: TheContext, caller: TheCaller, run_id: str, before: Whole | None = None, wait: Wait = 0
 ) -> Response:
-    """With `before`, once the node of that rank may deliver its data or need not any more, or when `wait` seconds are over."""
+    """With `before`, answers once it is decided whether the node of that rank may deliver its data, or after `wait` seconds."""
 
     def read() -> tuple[Member, ...]:
         return tuple(gangs.members(context, caller, run_id))
@@ -124,7 +124,7 @@ def send(context: TheContext, caller: TheCaller, run_id: str, node_rank: Whole, 
 async def commands(
     context: TheContext, caller: TheCaller, run_id: str, node_rank: Whole, after: Whole = 0, wait: Wait = 0
 ) -> Response:
-    """Those for one node with a larger number than `after`, as soon as there is one."""
+    """Returns the commands for one node with a larger number than `after`, as soon as there is one."""
 
     def look() -> tuple[Command, ...]:
         return tuple(each for each in gangs.commands(context, caller, run_id, after) if each.node_rank == node_rank)
@@ -134,7 +134,7 @@ async def commands(
 
 @router.route("GET", "/api/runs/{run_id}/commands/{number}", Action.GANG_READ, Scope.RUN, answer=CommandList)
 async def command(context: TheContext, caller: TheCaller, run_id: str, number: Whole, wait: Wait = 0) -> Response:
-    """That command, as soon as it has ended."""
+    """Returns the command as soon as it has ended."""
 
     def look() -> tuple[Command, ...]:
         found = gangs.command(context, caller, run_id, number)

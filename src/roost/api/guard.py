@@ -1,7 +1,7 @@
-"""Who may speak to the server at all, before any route is looked at: the right Host, no foreign Origin, no surprises.
+"""Checks every request before any route sees it: the right Host, no foreign Origin, a valid address.
 
-A page on the internet can make a browser send requests to loopback, under its own name (DNS rebinding) or another's. So
-the Host header must be one of ours, and an Origin, when there is one, the same as the Host. Pure ASGI: costs microseconds.
+A page on the internet can make a browser send requests to loopback, under its own name (DNS rebinding) or another's. So the Host
+header must be one of this server's, and an Origin, if present, must match the Host. Pure ASGI: costs microseconds.
 """
 
 import logging
@@ -18,12 +18,12 @@ from roost.domain.errors import Forbidden, InvalidInput, RoostError
 log = logging.getLogger("roost.api")
 
 _FOR_BROWSERS = ((b"x-content-type-options", b"nosniff"), (b"cross-origin-resource-policy", b"same-origin"))
-"""On every answer: a browser neither guesses what the bytes are nor hands them to another site's page."""
+"""On every answer: a browser neither guesses the type of the bytes nor gives them to another site's page."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def host_headers(names: Iterable[str], port: int) -> frozenset[str]:
-    """The Host headers that mean this server: loopback and these names with its port; a name that has a port as it stands."""
+    """The Host headers of this server: loopback and these names with its port; a name that contains a port is used unchanged."""
     found = set()
     for name in (*LOOPBACK, *names):
         bare = f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
@@ -74,7 +74,7 @@ class Guard:
         return None
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What no handler foresaw is logged with its traceback and answered without it."""
+        """Logs an unexpected error with its traceback and answers without it."""
         begun = False
 
         async def watch(message: Message) -> None:
@@ -87,7 +87,7 @@ class Guard:
         try:
             await self._app(scope, receive, watch)
         except Exception as error:  # the last resort of every request
-            # What would have become an answer, had none begun, comes wrapped in the framework's word that one has.
+            # After an answer has begun, the framework wraps the original error in a RuntimeError.
             told = error.__cause__ if begun and type(error) is RuntimeError and error.__cause__ else error
             how = "was broken off" if begun else "failed"
             log.error("%s %s %s", scope["method"], scope["path"], how, exc_info=told)

@@ -1,8 +1,8 @@
-"""Threads for what requests do, in lanes: what people read, what they change, and what agents send each have threads and a short
-queue of their own, so that none of them waits behind the others. A request that finds its queue full is refused at once (`Busy`,
-503 with `Retry-After`), which costs next to nothing; clients obey it.
+"""Threads for requests, in lanes: people's reads, people's changes and the requests of agents each have their own threads and a
+short queue, so that none waits behind the others. A request that finds its queue full is refused at once (`Busy`, 503 with
+`Retry-After`), which costs next to nothing; clients obey it.
 
-This is the one place that hands work of a request to threads; bodies on their way (`bodies.py`) have theirs.
+Only this module gives work of a request to threads; `bodies.py` has threads of its own for bodies that are arriving.
 """
 
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 
 
 class Lane:
-    """So many threads, and a queue of those that wait for one. For one event loop."""
+    """A number of threads with a queue in front. For one event loop."""
 
     def __init__(self, whose: str, *, threads: int, queue: int) -> None:
         self._whose = whose
@@ -31,7 +31,7 @@ class Lane:
         self._threads = CapacityLimiter(threads)
 
     async def run(self, deed: Callable[[], T]) -> T:
-        """What the deed returns, done in a thread of this lane. Busy when too many wait already."""
+        """Runs the deed in a thread of this lane and returns its value. Busy when too many wait already."""
         if self._inside >= self._room:
             raise Busy(
                 f"The control plane has more to do than it can: {self._queue} {self._whose} wait already.",
@@ -51,7 +51,7 @@ class Lanes:
         self.agents = Lane("requests of agents", threads=16, queue=512)
 
     def choose(self, caller: Caller, method: str) -> None:
-        """The lane of the request that is being answered."""
+        """Sets the lane of the current request."""
         _own.set(self.agents if caller.is_run else self.reads if method in ("GET", "HEAD") else self.changes)
 
 
@@ -59,13 +59,13 @@ _own: ContextVar[Lane | None] = ContextVar("lane", default=None)
 
 
 async def run(deed: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Does it in a thread of the lane that the request has; of the common ones before its caller is known."""
+    """Runs the deed in a thread of the request's lane; in a common thread before the caller is known."""
     lane = _own.get()
     return await (lane.run if lane else to_thread.run_sync)(lambda: deed(*args, **kwargs))
 
 
 def in_thread(endpoint: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """An endpoint that blocks, as one that does so in its request's lane."""
+    """Makes a blocking endpoint run in its request's lane."""
     if iscoroutinefunction(endpoint):
         return endpoint
 

@@ -1,4 +1,4 @@
-"""Routes: metrics, in as spool bytes, out as people logged them or thinned for a chart."""
+"""Routes: metrics, received as spool bytes, returned as people logged them or thinned for a chart."""
 
 import math
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ class Values:
 
 @dataclass(frozen=True, kw_only=True)
 class Points:
-    """What to draw; a value that is not finite is null."""
+    """The points of a chart; a value that is not finite is null."""
 
     name: str
     count: int
-    """Of all points, before thinning."""
+    """The number of all points, before thinning."""
     indexes: tuple[int, ...]
     steps: tuple[int | None, ...]
     times: tuple[float, ...]

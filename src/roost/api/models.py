@@ -33,9 +33,9 @@ class ModelCount:
 @dataclass(frozen=True, kw_only=True)
 class ModelUsers:
     runs: tuple[str, ...]
-    """Ids of those that asked for it, newest first."""
+    """Ids of the runs that read it, newest first."""
     services: tuple[str, ...]
-    """Names of those that it is deployed to."""
+    """Names of the services that use it."""
 
 
 @dataclass(frozen=True, kw_only=True)

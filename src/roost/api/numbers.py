@@ -1,6 +1,6 @@
-"""Numbers of addresses and headers, one type for each kind: whole ones fit into a column of the database, others are finite.
+"""Types for the numbers in addresses and headers: whole ones fit into a column of the database, others are finite.
 
-Every parameter that is a number has one of these types (`tests/api/test_numbers.py` looks at all of them).
+Every parameter that is a number has one of these types (`tests/api/test_numbers.py` checks all of them).
 """
 
 from typing import Annotated
@@ -13,6 +13,6 @@ Whole = Annotated[int, Field(ge=-LARGEST - 1, le=LARGEST)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 AtLeastOne = Annotated[int, Field(ge=1, le=LARGEST)]
 Offset = Annotated[int, Field(ge=0, le=2**62)]
-"""In a stream of bytes: the end of a body that begins there fits too."""
+"""An offset in a stream of bytes: the end of a body that begins there fits too."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]

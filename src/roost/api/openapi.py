@@ -1,6 +1,6 @@
-"""The API's description, made when it is first asked for: paths from the routes, schemas from the domain's records.
+"""The API's OpenAPI description, made at the first request: paths from the routes, schemas from the domain's records.
 
-Each operation names every status that it answers with: its own, and those of errors, which are the same for all.
+Each operation lists every status that it answers with: its own, and those of errors, which are the same for all.
 """
 
 from http import HTTPStatus
@@ -18,9 +18,9 @@ _REFERENCE = "#/components/schemas/{model}"
 _ERROR = {"$ref": _REFERENCE.format(model="Error")}
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _ERRORS = (400, 403, 404, 408, 409, 413, 503, 507)
-"""Any operation may end with; those that need a token with 401 too."""
+"""Error statuses of every operation; those that need a token have 401 too."""
 _LOGGED = {"MetricSummary"}
-"""Records whose numbers are what people logged."""
+"""Records with numbers that people logged, which may not be finite."""
 _ODD_NUMBER: dict[str, Any] = {
     "type": "object",
     "required": ["float"],
@@ -79,8 +79,8 @@ def _failure(status: int, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contents(signs: list[RouteFacts]) -> tuple[dict[type, Any], dict[str, Any]]:
-    """The content of each body and answer, and the schemas that they refer to: records of one name in different modules are kept
-    apart."""
+    """The content of each body and answer, and the schemas that they refer to. Records with the same name in different modules
+    get separate schemas."""
     kinds = {kind for facts in signs for kind in (facts.body, facts.answer) if kind is not None}
     made: dict[type, Any] = {bytes: {"application/octet-stream": _BINARY}}
     inputs: list[tuple[type, Literal["validation"], TypeAdapter[Any]]] = [
@@ -96,7 +96,7 @@ def _contents(signs: list[RouteFacts]) -> tuple[dict[type, Any], dict[str, Any]]
 
 
 def _with_odd_numbers(schema: Any) -> Any:
-    """The same, with the numbers that JSON has no word for (`answers.spell`)."""
+    """The schema with the numbers that JSON cannot express (`answers.spell`)."""
     if isinstance(schema, dict) and schema.get("type") == "number":
         return {"anyOf": [schema, {"$ref": _REFERENCE.format(model="OddNumber")}]}
     if isinstance(schema, dict):

@@ -40,7 +40,7 @@ class RunList:
 @dataclass(frozen=True, kw_only=True)
 class RunTable(RunList):
     metrics: dict[str, tuple[MetricSummary, ...]] = field(default_factory=dict)
-    """By run, those that were asked for."""
+    """The requested metrics, by run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def submit(context: TheContext, caller: TheCaller, workspace: str, body: JsonByt
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which runs, as addresses have it."""
+    """A selection of runs, from the query of the address."""
 
     experiment: str | None = None
     status: Annotated[list[RunStatus] | None, Query()] = None
@@ -98,7 +98,7 @@ class Selection:
 
 
 async def _selection(**given: Any) -> Selection:
-    """Made here, not by the framework, which would take a thread for it."""
+    """An async function, because the framework would use a thread for the class itself."""
     return Selection(**given)
 
 
@@ -126,12 +126,12 @@ def listing(
 
 @router.route("GET", "/api/workspaces/{workspace}/runs/columns", Action.RUN_LIST, Scope.WORKSPACE, answer=RunColumns)
 def columns(context: TheContext, caller: TheCaller, workspace: str, chosen: Chosen) -> Response:
-    """What these runs have to show beside their fields: arguments, metrics, tags."""
+    """Returns the columns that these runs have beside their fields: arguments, metrics, tags."""
     return answer(runs.columns(context, caller, chosen.query(workspace)))
 
 
 def pairs(given: list[str] | None) -> dict[str, str | None]:
-    """Labels as the address has them: `k` for any value, `k=v` for that one."""
+    """Labels from the address: `k` for any value, `k=v` for that one."""
     parts = (each.partition("=") for each in given or ())
     return {key: value if equals else None for key, equals, value in parts}
 
@@ -151,7 +151,7 @@ async def heartbeat(
     wait: Wait = 0,
     flushed: Flushed = None,
 ) -> Response:
-    """With `flushed` the answer may have a `flush` beside the run's own fields: the wish to send what was written by now."""
+    """With `flushed`, the answer may have a `flush` beside the run's own fields: a request to send everything written so far."""
     run = await lanes.run(runs.heartbeat, context, caller, run_id)
     if flushed:
         context.flushes.answered(run_id, flushed)

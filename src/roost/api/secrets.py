@@ -30,7 +30,7 @@ class SecretValues:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundValues:
-    """None for a secret that is not there."""
+    """Values by name; None for a secret that does not exist."""
 
     secrets: Mapping[str, str | None]
 

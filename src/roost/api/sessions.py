@@ -1,5 +1,5 @@
-"""Routes: how a browser is let in. A person's program asks for a code and puts it into a link; the browser that opens the
-link, once and within a minute, gets a cookie that no script can read and no other site can send.
+"""Routes: how a browser signs in. A person's program requests a code and puts it into a link; the browser that opens the link,
+once and within a minute, gets a cookie that no script can read and no other site can send.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ router = Router("sessions")
 @dataclass(frozen=True, kw_only=True)
 class Invitation:
     code: str
-    """Good for `GET /login?code=…`, once."""
+    """Valid for `GET /login?code=…`, once."""
     seconds: float
-    """How long."""
+    """How long the code is valid."""
 
 
 @router.route("POST", "/api/sessions", Action.SESSION_INVITE, Scope.SERVER, answer=Invitation, statuses=(201,))
@@ -32,7 +32,7 @@ def invite(context: TheContext, caller: TheCaller) -> Response:
 
 @router.route("GET", "/login", Action.SESSION_BEGIN, Scope.SERVER, statuses=(303,))
 def log_in(request: Request, context: TheContext, code: str = "", run: str = "") -> Response:
-    """Exchanges a code for a session and shows the run that the link was made for, or the list."""
+    """Exchanges a code for a session and redirects to the link's run, or to the list."""
     session = people.begin_session(context, code)
     if session is None:
         return _to("/?login=expired")
@@ -56,7 +56,7 @@ def _to(place: str) -> Response:
 
 
 def _place(run: str) -> str:
-    """Only a page of ours: whatever is not the id of a run leads to the list."""
+    """A page of Roost: anything but the id of a run leads to the list."""
     try:
         return f"/runs/{names.run_id(run)}" if run else "/"
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""Routes: what takes room, freeing it, and a copy of everything."""
+"""Routes: disk usage, sweeps, and back-ups."""
 
 from dataclasses import dataclass
 
@@ -18,9 +18,9 @@ router = Router("upkeep")
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
     dry_run: bool = False
-    """Say what would go."""
+    """True: only report what would be freed."""
     without: tuple[str, ...] = ()
-    """In a dry run: as if these runs were deleted."""
+    """For a dry run: as if these runs were deleted."""
 
 
 @router.route("GET", "/api/usage", Action.USAGE_READ, Scope.SERVER, answer=Usage)

@@ -1,4 +1,4 @@
-"""Long polls: look, and while there is nothing new sleep until the topic's listener rings. No thread is held meanwhile."""
+"""Long polls: read, and while there is nothing new wait for the topic's next notification. No thread is held meanwhile."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from roost.services.signals import Listener, run_topic
 
 T = TypeVar("T")
 LONGEST = 30.0
-"""Seconds a poll may last."""
+"""The longest poll in seconds."""
 LONGEST_HEARTBEAT = 25.0
-"""While it waits its agent counts as heard: the kernel closes the connection of one that is killed."""
+"""The longest heartbeat. While it is open its agent counts as alive: the kernel closes the connection of a killed one."""
 LONGEST_MEMBER_HEARTBEAT = 5.0
-"""Of an agent among several, which is heard by what it sends only."""
+"""The longest heartbeat of a gang's agent, which counts as alive only when it sends."""
 FLUSH_SECONDS = 2.0
-"""That who reads a log waits for the agent to send the last of it."""
+"""How long a reader of a log waits for the agent to send the last lines."""
 
 
 async def until(
@@ -32,7 +32,7 @@ async def until(
     enough: Callable[[T], bool],
     left: "Departure | None" = None,
 ) -> T:
-    """What `look` gives as soon as it is `enough`, or when the time is over, the server ends or the caller has `left`."""
+    """Returns the value of `look` once it is `enough`, or when the time is over, the server ends or the caller has `left`."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + min(seconds, LONGEST)
     with context.signals.listen(topic) as listener:
@@ -47,7 +47,7 @@ async def until(
 
 
 class Departure:
-    """Notices that a caller's connection was closed while it waits."""
+    """Detects that the caller's connection was closed during the wait."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -55,7 +55,7 @@ class Departure:
         self.noticed = False
 
     def tell(self, listener: Listener) -> None:
-        """The listener to notify."""
+        """Sets the listener to notify."""
         self._bell = listener
 
     async def __aenter__(self) -> Self:
@@ -76,8 +76,8 @@ class Departure:
 
 
 async def flushed(context: Context, caller: Caller, run_id: str) -> None:
-    """Returns when what the run has written by now is here: its agent is asked for it. Not later than its end, nor than
-    FLUSH_SECONDS, whoever does not answer."""
+    """Asks the run's agent to send everything written so far, and returns when it has arrived, when the run has ended, or after
+    FLUSH_SECONDS."""
     mark = context.flushes.ask(run_id)
     context.signals.notify(run_topic(run_id))
 
