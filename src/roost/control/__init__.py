@@ -1,2 +1,1 @@
-"""Work that takes longer than a request. `loop.py` leases, renews, backs off and wakes for all nouns; start with `runs.py`, which
-has two nouns."""
+"""Work that takes longer than a request. `loop.py` leases, renews, backs off and wakes for all nouns; `runs.py` has two nouns."""

@@ -122,7 +122,7 @@ class BuildWatch(Watch):
             handle = self._start(run, Errand.BUILD)
         except Conflict:
             return Finding(seconds=LOOK_SECONDS)  # an agent of an earlier control plane is building
-        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+        except Exception as error:  # noqa: BLE001 no error of an engine may lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run.id))
             self._attempts.pop(run.id, None)

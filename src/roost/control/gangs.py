@@ -81,7 +81,7 @@ class GangWatch(BuildWatch):
             log.info("%s of run %s has an agent already; its handle is not known", member.name, run.id)
             self._there.add(key)
             return LOOK_SECONDS
-        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+        except Exception as error:  # noqa: BLE001 no error of an engine may lose the run
             if self._may_pass(run, error, key):
                 return self._later(key)
             self._attempts.pop(key, None)
@@ -105,7 +105,7 @@ class GangWatch(BuildWatch):
             handle = self._start(run, Errand.SALVAGE, member)
         except Conflict:
             return LOOK_SECONDS  # a process still holds its folder
-        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+        except Exception as error:  # noqa: BLE001 no error of an engine may lose the run
             if self._may_pass(run, error, key):
                 return self._later(key)
             words = f"Its agent ended unexpectedly, and its files could not be saved: {words_of(error)}"

@@ -1,5 +1,4 @@
-"""The loop that all nouns share: leases due work, acts on it outside any transaction, applies the outcome if the lease still
-holds.
+"""The loop of all nouns: leases due work, acts on it outside any transaction, applies the outcome if it still has the lease.
 
 A noun supplies `load`, `act`, `apply`, and no code about leases (docs/how-it-works/loops.md). The loop wakes on a signal (a timer
 is the backstop), hands work to a few threads so that a slow act delays no other, renews leases while they work, and backs off
@@ -58,8 +57,7 @@ class Noun(Protocol[W, O]):
 
 
 Part = Noun[Any, Any] | Callable[[], None]
-"""A part of a loop's pass: a noun whose leases are taken, or a function that is called. (Each noun has types of its own, hence
-`Any`.)"""
+"""A part of a loop's pass: a noun whose leases are taken, or a function. (Each noun has types of its own, hence `Any`.)"""
 
 
 @dataclass(frozen=True)

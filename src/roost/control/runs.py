@@ -92,7 +92,7 @@ class RunsControl:
         return finding.seconds
 
     def _remember(self, run: Run, finding: Finding, lease: Lease) -> None:
-        """Writes an agent's handle into its run, in whatever status it is now: a fast agent may have moved it already."""
+        """Writes an agent's handle into its run without changing its status: a fast agent may have moved it already."""
         for _ in range(10):
             now = runs.find(self._context, run.id)
             if now.status.is_terminal:

@@ -72,7 +72,7 @@ class Watch:
             log.info("run %s has an agent already; its handle is not known", run.id)
             self._there.add(_seat(run))
             return Finding(seconds=LOOK_SECONDS)
-        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+        except Exception as error:  # noqa: BLE001 no error of an engine may lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run.id))
             self._attempts.pop(run.id, None)
@@ -192,7 +192,7 @@ class Watch:
             handle = self._start(run, Errand.SALVAGE)
         except Conflict:
             return Finding(seconds=LOOK_SECONDS)  # a process still holds its folder
-        except Exception as error:  # noqa: BLE001 whatever an engine raises must not lose the run
+        except Exception as error:  # noqa: BLE001 no error of an engine may lose the run
             if self._may_pass(run, error):
                 return Finding(seconds=self._later(run.id))
             return self._end(run, f"Its agent ended unexpectedly, and its files could not be saved: {words_of(error)}")

@@ -1,2 +1,1 @@
-"""The control plane as a process. It starts in `__main__.py`; `settings.py` has its settings, `wiring.py` picks implementations
-by them."""
+"""The control plane as a process. `__main__.py` starts it, `settings.py` has its settings, `wiring.py` picks implementations."""

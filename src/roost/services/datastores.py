@@ -129,7 +129,7 @@ def _open(context: Context, datastore: Datastore, credential: Mapping[str, str])
         return FolderStorage(path, roots, home=home, own=own, read_only=datastore.read_only)
     if datastore.kind is DatastoreKind.HTTP:
         return FolderStorage(Path(os.devnull), [])  # the server never reads from it
-    from roost.objects.cloud import open_place  # noqa: PLC0415 - only those who have object stores pay for the library
+    from roost.objects.cloud import open_place  # noqa: PLC0415 - loaded only when object stores are used
 
     settings = dict(datastore.settings)
     if settings.get("endpoint"):  # again: an older version may have accepted it, or the allowed list has changed

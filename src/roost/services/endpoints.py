@@ -61,7 +61,7 @@ class Token:
 class Log:
     text: str
     run_id: str
-    """The replica that wrote it, the newest of several; empty when there is none yet."""
+    """The run of the replica that wrote it, the newest of several; empty when there is none yet."""
     note: str = ""
     """Names the replica when it is not one that serves."""
 

@@ -1,4 +1,5 @@
-"""Runs: submitted, listed, annotated, cancelled, reported on. Every change of status goes through `move`."""
+"""Runs: submitted, listed, annotated, cancelled, reported on. `move` changes a run's status; `control/compute.py` alone gives
+nodes without it."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ def add(context: Context, caller: Caller, workspace: str, submission: Submission
     """The work of `submit`, for runs and for children: the deed that calls it checks the permission."""
     submissions.check(context, workspace, submission)
     datasets.check_run(context, caller, workspace, submission.spec)
-    if submission.parent_id is None and not _is_known(context, submission.id):  # a child's run was admitted already
+    if submission.parent_id is None and not _is_known(context, submission.id):  # a child's parent was admitted already
         upkeep.require_room(context)
     experiments.active(context, caller, workspace, submission.experiment)
     run, new = context.store.runs.create(workspace, submission, user=caller.user, at=context.clock())
@@ -227,8 +228,7 @@ def delete(context: Context, caller: Caller, run_id: str) -> Sequence[str]:
 
 
 WAITED_SECONDS = 3.0
-"""A report whose clock is at most this far behind was only delayed, for example while a control plane started: the clocks
-agree."""
+"""A report whose clock is at most this far behind was only delayed, as while a control plane starts: the clocks agree."""
 
 
 def happened(context: Context, run: Run, said: Report, clock: float | None) -> float:
@@ -305,8 +305,8 @@ def move(
     attempt: int = 0,
     at: float | None = None,
 ) -> tuple[Run, bool]:
-    """The only way to a new status: calls the store's `apply`, then wakes everything that waits for the run. `at` is the time of
-    the event."""
+    """Changes a run's status through the store's `apply`, then wakes everything that waits for the run. `at` is the time of the
+    event."""
     when = context.clock() if at is None else at
     event = RunEvent(to=to, at=when, reason=reason, message=message, exit_code=exit_code, handle=handle)
     run, moved = context.store.runs.apply(run_id, event, lease=lease, attempt=attempt)

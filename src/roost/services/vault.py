@@ -17,7 +17,7 @@ _making = threading.Lock()
 
 def seal(key_file: Path, workspace: str, name: str, value: str, *, may_make_key: bool) -> bytes:
     """Returns the sealed value. `may_make_key`: nothing was sealed before, so a missing key may be made."""
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - only those who have secrets pay for it
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - loaded only when secrets are used
 
     key = _read(key_file) or (_make(key_file) if may_make_key else None)
     if key is None:
