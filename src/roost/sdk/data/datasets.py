@@ -158,7 +158,7 @@ class AbstractDataset:
         return self._annotate({"remove_tags": list(tags or ())})
 
     def update(self, description: str | None = None, tags: Mapping[str, str] | None = None) -> "AbstractDataset":
-        """Replaces its tags and its description."""
+        """Replaces its tags and its description, each if given."""
         gone = [key for key in self.tags if tags is not None and key not in tags]
         self._annotate({"description": _description(description), "tags": _tags(tags), "remove_tags": gone})
         return self
