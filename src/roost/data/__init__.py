@@ -1,6 +1,6 @@
-"""Data on clients and nodes: `resolving` says which files a dataset is, `fetching` brings them, `mounting` lays them out, `cache`
-keeps what came.
+"""Data on clients and nodes: `resolving` lists the files of a dataset, `fetching` downloads them, `mounting` presents them as a
+folder, `cache` stores downloaded files.
 
-Whatever a datastore is, here a file is a path on this machine or an address to GET (`domain.datastores.Item`). Start with
-`resolving.resolve` and `fetching.fetch`; docs/how-it-works/data.md tells the whole of it.
+For every kind of datastore, a file here is a path on this machine or an address to GET (`domain.datastores.Item`). Start with
+`resolving.resolve` and `fetching.fetch`; docs/how-it-works/data.md describes the whole.
 """

@@ -1,5 +1,5 @@
-"""Where the files of a dataset are GET from now: a user's address as it is, a signed one until it runs out, a route of the
-control plane with the caller's token, wherever the control plane is by then.
+"""The current address of each file: a user's address unchanged, a signed one until it expires, or a route of the control
+plane with the caller's token, at the control plane's current address.
 """
 
 import threading
@@ -13,12 +13,12 @@ from roost.transport.client import Endpoint
 
 Locate = Callable[[], Endpoint]
 Again = Callable[[], Sequence[Item]]
-"""Resolves the dataset again: the same files, with addresses that are good again."""
+"""Resolves the dataset again: returns the same files with valid addresses."""
 _RENEW_SECONDS = 30.0
 
 
 class Addresses:
-    """For many threads. `locate` is asked for relayed items, `again` when an address is refused."""
+    """Thread-safe. `locate` is called for relayed items, `again` when an address was refused."""
 
     def __init__(self, items: Sequence[Item], locate: Locate | None = None, again: Again | None = None) -> None:
         self._urls = {item.name: (item.url, item.relayed) for item in items}
@@ -38,7 +38,7 @@ class Addresses:
         return Address(endpoint.url.rstrip("/") + url, headers, shown(url))
 
     def renew(self, name: str) -> bool:
-        """Has the addresses signed again, once for all that were refused at a time; whether this one is another now."""
+        """Gets newly signed addresses, once for all that were refused together; True when this file's address has changed."""
         before = self._urls[name]
         with self._lock:
             if (

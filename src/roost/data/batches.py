@@ -1,7 +1,7 @@
-"""Small files that come through the control plane, many to a request: answering one costs it more than reading such a file.
+"""Small files that come through the control plane, many per request: a request costs it more than reading such a file.
 
-The short way for the plain case only, as `crowd` is: what an answer leaves out, and all of one that does not come, is handed to
-`Transfer.whole`, which knows it all.
+Handles the plain case only, as `small_files` does: files missing from a response, or all files of a failed one, go to
+`Transfer.whole`, which handles every case.
 """
 
 import errno
@@ -22,18 +22,18 @@ from roost.domain.datastores import Item, route_and_path
 from roost.domain.errors import RoostError
 
 AT_ONCE = 2
-"""While one is laid out, the control plane reads the next."""
+"""While one parcel is written here, the control plane reads the next."""
 _FILES, _BYTES = 64, 2 * 1024 * 1024
-"""Of one parcel. All of its files are open until it is here, so there are fewer where a process may have few."""
+"""Files per parcel. All stay open until the parcel has arrived, so fewer where a process may open few files."""
 _SHARE_OF_OPEN = 16
 _TOO_MANY_OPEN = (errno.EMFILE, errno.ENFILE)
 
 Parcel = tuple[str, dict[str, Wanted]]
-"""The route to ask, and by their paths in the datastore the files."""
+"""The route, and the files by their paths in the datastore."""
 
 
 def packed(wanted: Iterable[Wanted]) -> Iterator[Parcel]:
-    """Files of one datastore together, in parcels that a request can bring."""
+    """Groups files of one datastore into parcels of one request each."""
     routed = [(*route_and_path(item.url), (item, place)) for item, place in wanted]
     may_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     most = _FILES if may_open == resource.RLIM_INFINITY else min(_FILES, max(1, may_open // _SHARE_OF_OPEN))
@@ -52,7 +52,8 @@ def packed(wanted: Iterable[Wanted]) -> Iterator[Parcel]:
 
 
 class Carter:
-    """Takes from `queue`, as others may too, until it is empty. `otherwise` is given what did not come."""
+    """Takes parcels from `queue`, which others may share, until it is empty. `otherwise` receives the files that did not
+    arrive."""
 
     def __init__(self, transfer: Transfer, queue: deque[Parcel], otherwise: Callable[[Item, str], None]) -> None:
         self._transfer, self._queue, self._otherwise = transfer, queue, otherwise
@@ -74,15 +75,15 @@ class Carter:
             for path, (item, place) in wanted.items():
                 try:
                     held[path] = blocks.make_held(place + blocks.DATA)
-                except BlockingIOError:  # another process is bringing it
+                except BlockingIOError:  # another process is downloading it
                     continue
                 except OSError as error:
                     if error.errno not in _TOO_MANY_OPEN:
                         raise
-                    while held:  # and leave room for those who bring one at a time
+                    while held:  # release all of them, so that threads that download one file at a time can open theirs
                         os.close(held.popitem()[1])
                     break
-                if blocks.is_whole(place, item):  # or has
+                if blocks.is_whole(place, item):  # or has downloaded it
                     os.unlink(place + blocks.DATA)
                     os.close(held.pop(path))
             came = self._ask(route, {path: wanted[path][0] for path in held}) if held else {}
@@ -96,7 +97,7 @@ class Carter:
             self._otherwise(item, place)
 
     def _ask(self, route: str, items: dict[str, Item]) -> dict[str, memoryview]:
-        """What came. Asked for alone, each of the others says what is wrong with it."""
+        """The files that arrived. A missing one is requested alone later, and then its error is reported."""
         one = next(iter(items.values()))
         address = self._transfer.where(one)
         asked = Address(address.url.removesuffix(one.url) + route, address.headers, address.what)

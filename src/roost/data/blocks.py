@@ -1,9 +1,10 @@
-"""A file that is here in part: a sparse file, and a map with a byte for each block of 4 MiB that says when it was last used, 0
-for a block that is not here. Downloads fill it in long stretches, mounts block by block, and both go on from what the other left.
+"""A partial file: a sparse file, and a map with one byte per block of 4 MiB: when the block was last used, 0 for a missing block.
+Downloads fill it in long ranges, mounts block by block, and each continues from the other's blocks.
 
-A block's bytes are written before its byte in the map, so that a killed process leaves no block that is not whole. Who reads a
-block holds its byte in the map shared; who fills blocks claims them; who takes one away holds both alone. Opening, finishing and
-taking away pass one gate, so that a map is only ever used with its own file. The kernel ends all of these with the process.
+A block's bytes are written before its byte in the map, so a killed process leaves no incomplete block marked as present. A reader
+holds a shared lock on the block's byte in the map; a writer claims its blocks; eviction holds both exclusively. Opening,
+finishing and removing take one gate lock, so a map is only used with its own file. The kernel releases all these locks with the
+process.
 """
 
 import contextlib
@@ -26,19 +27,20 @@ BLOCK = 4 * 1024 * 1024
 DATA, MAP = ".part", ".map"
 _FLOCK = struct.Struct("hhqqi4x")
 _WAIT = 0.02
-_CLAIMS, _GATE = 1 << 40, 1 << 41  # places in the map, far behind its end, that stand for something: locks only
+_CLAIMS, _GATE = 1 << 40, 1 << 41  # offsets far beyond the map's end, used for locks only
 _PUNCH = 0x01 | 0x02  # FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
 _LOCKS = sys.platform == "linux"
 UNDATED = 1_000_000_001.0
-"""The time that a whole file has whose server tells none: whoever writes to it gives it another."""
+"""The time given to a whole file whose server reports none: any write to the file changes it."""
 _SAME_TIME = 1.0
-"""Seconds that a time may lose on its way to the disk and back: some keep whole ones."""
+"""Seconds of precision that a time may lose on the disk: some file systems store whole seconds."""
 _WRITTEN = 2.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Part:
-    """`place` without a suffix is where the whole file will be. Any number of processes and threads may have one open."""
+    """`place` is the future path of the whole file, without a suffix. Any number of processes and threads may have a part
+    open."""
 
     def __init__(self, place: Path, size: int) -> None:
         self.size = size
@@ -51,7 +53,7 @@ class Part:
             pass
 
     def _opened(self) -> bool:
-        """False when the file was finished or taken away before we had its map: then there is another."""
+        """False when the file was finished or removed before its map was opened: then open the new one."""
         self._data = open_held(self._data_path)
         fits = False
         try:
@@ -66,7 +68,8 @@ class Part:
         return fits
 
     def _fit(self) -> bool:
-        """Gives both their size, unless the map is that of a file which is gone: who finished it was killed before the end."""
+        """Gives both files their size. False when the map belongs to a removed file, because a process was killed while
+        finishing it."""
         if not os.fstat(self._data).st_size and os.fstat(self._map_file).st_size:
             os.unlink(self._map_path)
             return False
@@ -78,7 +81,7 @@ class Part:
         return self._map[block] != 0
 
     def missing(self, first: int, last: int) -> tuple[int, int] | None:
-        """The first stretch of blocks from `first` up to, not with, `last` that are not here."""
+        """The first run of missing blocks from `first` up to, but not including, `last`."""
         start = self._map.find(b"\0", first, last)
         if start < 0:
             return None
@@ -91,12 +94,12 @@ class Part:
 
     @property
     def present(self) -> int:
-        """Bytes that are here."""
+        """Bytes that are present."""
         return min(self.size, (self.count - bytes(self._map).count(b"\0")) * BLOCK)
 
     @contextlib.contextmanager
     def filling(self, first: int, last: int, waiting: Callable[[], None] = lambda: None) -> "Iterator[Claim]":
-        """The only one who fills these blocks, meanwhile. Those that have come can be read."""
+        """Claims these blocks: nobody else fills them meanwhile. Blocks that have arrived can be read."""
         with self._map_again() as file:
             while not _lock(file, fcntl.F_WRLCK, _CLAIMS + first, last - first):
                 waiting()
@@ -104,7 +107,7 @@ class Part:
             yield Claim(self, file, range(first, last))
 
     def comes(self, block: int) -> bool:
-        """Whether another brings this block: waits for it, as long as somebody is at it."""
+        """True once the block is here: waits while another holder has claimed it. False when nobody is filling it."""
         with self._map_again() as file:
             while not self.has(block):
                 if _lock(file, fcntl.F_WRLCK, _CLAIMS + block, 1):
@@ -118,11 +121,11 @@ class Part:
             view, offset = view[count:], offset + count
 
     def mark(self, block: int) -> None:
-        """It is whole now."""
+        """Marks the block as complete."""
         self._map[block] = _now()
 
     def read(self, offset: int, size: int) -> bytes | None:
-        """Bytes that lie within one block; None when it is not here."""
+        """Bytes within one block; None when the block is missing."""
         block = offset // BLOCK
         with self._reading(block):
             if not self._map[block]:
@@ -132,10 +135,10 @@ class Part:
             return os.pread(self._data, size, offset)
 
     def finish(self, place: Path, modified_at: float | None) -> bool:
-        """It becomes the whole file; False when a block of it was taken away before."""
+        """Turns the part into the whole file; returns False when a block was evicted before."""
         with self._gate():
             if not is_at(self._data_path, self._data):
-                return True  # another was faster
+                return True  # another process finished it
             if not self.whole:
                 return False
             seal(self._data, modified_at)
@@ -156,9 +159,9 @@ class Part:
 
     @contextlib.contextmanager
     def _reading(self, block: int) -> Iterator[None]:
-        """Holds the block's byte shared, once for all threads of this process."""
+        """Holds a shared lock on the block's byte, once for all threads of this process."""
         while not self._begin_reading(block):
-            time.sleep(_WAIT / 10)  # being taken away, which does not last
+            time.sleep(_WAIT / 10)  # the block is being evicted, which is short
         try:
             yield
         finally:
@@ -187,7 +190,7 @@ class Part:
 
     @contextlib.contextmanager
     def _map_again(self) -> Iterator[int]:
-        """This map, also when another is in its place, opened once more: for locks that end with it."""
+        """Opens this map a second time, even if its path now names another file: for locks that end with it."""
         file = (
             os.open(f"/proc/self/fd/{self._map_file}", os.O_RDWR | os.O_CLOEXEC) if _LOCKS else os.dup(self._map_file)
         )
@@ -198,14 +201,14 @@ class Part:
 
 
 class Claim:
-    """Which blocks somebody may fill: those that were asked for, and others that come along with them, one at a time. A block
-    that is not claimed is not written to: half of it could be taken away unseen."""
+    """The blocks that the holder may fill: the requested ones, and others that arrive with them, one at a time. A block
+    without a claim is never written: half of it could be evicted unnoticed."""
 
     def __init__(self, part: Part, file: int, blocks: range) -> None:
         self._part, self._file, self._blocks = part, file, blocks
 
     def takes(self, block: int) -> bool:
-        """Whether this block is to be written now: it is not here, and nobody else is at it."""
+        """True when this block should be written now: it is missing, and nobody else is writing it."""
         if block in self._blocks:
             return not self._part.has(block)
         if not _lock(self._file, fcntl.F_WRLCK, _CLAIMS + block, 1):
@@ -216,7 +219,7 @@ class Claim:
         return True
 
     def done(self, block: int) -> None:
-        """It is whole now."""
+        """Marks the block as complete."""
         self._part.mark(block)
         if block not in self._blocks:
             self._let_go(block)
@@ -226,7 +229,7 @@ class Claim:
 
 
 def stale(place: Path) -> Iterator[tuple[int, int]]:
-    """Blocks of a part, each with the minutes since it was last used."""
+    """The present blocks of a part, each with the minutes since its last use."""
     try:
         marks = Path(f"{place}{MAP}").read_bytes()
     except FileNotFoundError:
@@ -238,7 +241,7 @@ def stale(place: Path) -> Iterator[tuple[int, int]]:
 
 
 def take_away(place: Path, block: int) -> int:
-    """Gives a block's room back, unless somebody uses it; how many bytes."""
+    """Frees a block's space, unless it is in use; returns the bytes freed."""
     if not _LOCKS:
         return 0
     try:
@@ -265,11 +268,11 @@ def take_away(place: Path, block: int) -> int:
 
 
 def remove(place: Path) -> bool:
-    """Takes a part away, unless somebody has it open."""
+    """Removes a part, unless it is open somewhere."""
     try:
         with open(f"{place}{DATA}", "rb") as file:
             if not locks.take(file.fileno()) or not is_at(f"{place}{DATA}", file.fileno()):
-                return False  # somebody has it, or it was finished before we had it, and what is there now is another
+                return False  # it is open, or it was finished first and the path now names another file
             for suffix in (MAP, DATA):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(f"{place}{suffix}")
@@ -279,8 +282,7 @@ def remove(place: Path) -> bool:
 
 
 def open_held(path: str, *, alone: bool = False) -> int:
-    """Opens or makes a file and holds it, so that nobody takes it away, beside others that do. `alone`: BlockingIOError when
-    others hold it."""
+    """Opens or creates a file with a shared lock, so that nobody removes it. `alone`: BlockingIOError when others hold it."""
     while True:
         file = _open(path)
         try:
@@ -291,12 +293,12 @@ def open_held(path: str, *, alone: bool = False) -> int:
         except BaseException:
             os.close(file)
             raise
-        os.close(file)  # it was renamed or taken away before we had it
+        os.close(file)  # it was renamed or removed before we had the lock
 
 
 def make_held(path: str) -> int:
-    """Makes a file and holds it; BlockingIOError when there is one already, or somebody was faster to hold it. For one that will
-    not be empty: that it still is says that nobody has filled it meanwhile."""
+    """Creates a file and locks it; raises BlockingIOError when it exists or another process locked it first. For files that
+    will not be empty: an empty file shows that nobody has filled it meanwhile."""
     try:
         file = _open(path, os.O_EXCL)
     except FileExistsError as error:
@@ -313,27 +315,27 @@ def make_held(path: str) -> int:
 
 
 def empty(file: int) -> None:
-    """Without its bytes. One that has none is left alone: ext4 writes a file that was cut to nothing to the disk when it is
-    closed, which takes as long as all else that is done for a small file."""
+    """Truncates the file. An empty one is left alone: ext4 flushes a file truncated to zero on close, which takes as long as
+    all other work for a small file."""
     if os.fstat(file).st_size:
         os.ftruncate(file, 0)
     os.lseek(file, 0, os.SEEK_SET)
 
 
 def seal(file: int, modified_at: float | None) -> None:
-    """Read-only, and of the time that its server gave it: `untouched` knows it by that."""
+    """Makes the file read-only and sets its server's time, by which `untouched` recognizes it."""
     os.fchmod(file, 0o400)
     os.utime(file, (time.time(), time_of(modified_at)))
 
 
 def time_of(modified_at: float | None) -> float:
-    """The time of a whole file; not every disk keeps those far off."""
+    """The time of a whole file; UNDATED when it has none or not every file system can store it."""
     return modified_at if modified_at is not None and 0 < modified_at < 2**31 else UNDATED
 
 
 def untouched(seen: os.stat_result, item: Item) -> bool:
-    """Whether a whole file is as it was sealed. Links of mounts lead to it, and read-only stops neither root nor its owner. With
-    an ETag it may have been sealed with another time, and be the same still: who writes to a file gives it the time of that."""
+    """True when a whole file is as it was sealed. Mounts link to it, and read-only stops neither root nor its owner. With an
+    ETag, a file sealed with another time may still be the same: a write sets the time of the write."""
     if item.size not in (None, seen.st_size):
         return False
     if abs(seen.st_mtime - time_of(item.modified_at)) < _SAME_TIME:
@@ -342,7 +344,7 @@ def untouched(seen: os.stat_result, item: Item) -> bool:
 
 
 def is_whole(place: str | Path, item: Item) -> bool:
-    """Whether the file is there, whole and untouched. One that is not is replaced in one move by who brings it again: another
+    """True when the file exists, whole and untouched. Otherwise the next download replaces it in one rename, because another
     process may have been given its path."""
     try:
         return untouched(os.stat(place), item)
@@ -351,7 +353,7 @@ def is_whole(place: str | Path, item: Item) -> bool:
 
 
 def is_at(path: str, file: int) -> bool:
-    """Whether an open file still is what its path names."""
+    """True when the path still names this open file."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except FileNotFoundError:
@@ -368,8 +370,8 @@ def _open(path: str, how: int = 0) -> int:
 
 
 def _reserve(file: int, size: int) -> None:
-    """Gives a file its size with room on the disk for all of it: what is written to memory when a disk is full kills the process
-    (SIGBUS), where this raises OSError."""
+    """Gives a file its size and reserves the disk space: a write to mapped memory on a full disk would kill the process
+    (SIGBUS); this raises OSError instead."""
     if _LOCKS and os.fstat(file).st_size < size:
         try:
             os.posix_fallocate(file, 0, size)
@@ -380,13 +382,13 @@ def _reserve(file: int, size: int) -> None:
 
 
 def _now() -> int:
-    """Minutes, from 1 to 255 and round again."""
+    """Minutes, from 1 to 255, then again from 1."""
     return int(time.time() // 60) % 255 + 1
 
 
 def _lock(file: int, kind: int, start: int, count: int) -> bool:
-    """Of the open file, not of the process; False when another holds one that does not agree with it. Linux has such locks; where
-    there are none, two may bring the same block, and nothing is taken away (`take_away`)."""
+    """Locks for the open file, not the process; returns False when another lock conflicts. Linux only: elsewhere two
+    processes may download the same block, and blocks are never evicted (`take_away`)."""
     if not _LOCKS:
         return True
     try:

@@ -1,9 +1,9 @@
-"""The node's cache of data, `ROOST_HOME/cache/data`: what runs fetched, kept by what it is, for the next that needs it.
+"""The node's cache of data, `ROOST_HOME/cache/data`: files that runs downloaded, stored by source and version for later runs.
 
-`ab/KEY` is a whole file; `KEY.part` and `KEY.map` one that is here in part (`blocks`). KEY is made of the source, its version and
-its size, so a file that changed is another one; one that was changed here, through a link of a mount, is not used again.
-Bounded: what was used least lately goes first, and nothing that a living process was given: it stands in `holds/`, in a file that
-is locked as long as that process lives.
+`ab/KEY` is a whole file; `KEY.part` and `KEY.map` are a partial one (`blocks`). KEY is made of the source, its version and its
+size, so a changed file gets a new key; a file that was changed here, through a mount's link, is not used again. The size is
+limited: the least recently used files are evicted first, but never a file that a living process was given. Such files are listed
+in `holds/`, in a file that stays locked while that process lives.
 """
 
 import contextlib
@@ -28,14 +28,14 @@ from roost.machine import files, locks, umasks
 VARIABLE = "ROOST_DATA_CACHE_GB"
 DEFAULT_LIMIT = 100 * 1000**3
 _SPARE = 64 * 1024 * 1024
-"""Bytes that stay free on the disk, whatever the limit is."""
+"""Bytes that stay free on the disk, regardless of the limit."""
 _LOOK_EVERY = 256 * 1024 * 1024
-_USED_AGAIN_SECONDS = 600.0  # a use within this time of the last one is not written down
+_USED_AGAIN_SECONDS = 600.0  # a use this soon after the last one is not recorded
 
 
 class Cache:
-    """`limit` is in bytes, None for the setting's. For any number of threads; after a fork each process makes its own. Whatever
-    it gave out stays until it is closed or its process ends."""
+    """`limit` is in bytes, None for the setting's. Thread-safe; after a fork each process makes its own. Files that it
+    returned stay until it is closed or its process ends."""
 
     def __init__(self, home: Path, limit: int | None = None) -> None:
         self.home = home
@@ -51,10 +51,10 @@ class Cache:
 
     @classmethod
     def of_node(cls, home: Path) -> "Cache":
-        """The one in ROOST_HOME; InvalidInput or DiskFull, with what to do, where that cannot be written."""
+        """The cache in ROOST_HOME. Raises InvalidInput or DiskFull, with a hint, when it cannot be written."""
         try:
             made = cls(home)
-            with made._locked(shared=True):  # a folder that is there already says nothing of whether it can be written
+            with made._locked(shared=True):  # an existing folder may still not be writable
                 return made
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -69,7 +69,7 @@ class Cache:
             ) from None
 
     def key(self, item: Item) -> str:
-        """What it is kept by. One whose server says nothing of its version is this cache's alone and goes with it."""
+        """The key of an item. An item without a version gets a key for this cache object only, and is removed with it."""
         version = item.version
         text = f"{item.source or item.url.partition('?')[0]}\0{version or self._nonce}\0{item.size}"
         key = hashlib.sha256(text.encode()).hexdigest()
@@ -78,15 +78,15 @@ class Cache:
         return key
 
     def place(self, key: str) -> Path:
-        """Where the file of that key is, or will be."""
+        """The path of the key's file, existing or future."""
         return Path(self.where(key))
 
     def where(self, key: str) -> str:
-        """The same, for those who look at many."""
+        """The same as a string, for callers with many keys."""
         return f"{self._root}/{key[:2]}/{key}"
 
     def find(self, wanted: Mapping[str, Item]) -> set[str]:
-        """The keys of those that are here whole. All of them are held from now on, also those that still have to come."""
+        """The keys whose files are here whole. All wanted keys are held from now on, also those still to be downloaded."""
         self._hold_all(wanted)
         found, now = set(), time.time()
         for key, item in wanted.items():
@@ -103,11 +103,11 @@ class Cache:
         return found
 
     def has_all(self, keys: Sequence[str]) -> bool:
-        """Whether all of them seem to be here; nothing is held, and `find` looks closer."""
+        """True when all files seem to be here. Holds nothing; `find` checks more."""
         return all(os.access(self.where(key), os.F_OK) for key in keys)
 
     def make_room(self, need: int) -> None:
-        """Makes room for so many bytes more; DiskFull when there is none even then."""
+        """Makes room for this many more bytes; raises DiskFull when that is impossible."""
         if need > self.limit:
             raise DiskFull(
                 f"{_gb(need)} of data do not fit into the cache of {_gb(self.limit)} in {self.root}.",
@@ -132,21 +132,21 @@ class Cache:
             )
 
     def _free(self) -> int:
-        """Bytes that may still be used. Of a small disk fewer are spared."""
+        """Bytes that may still be used. On a small disk, fewer are reserved."""
         disk = shutil.disk_usage(self.root)
         return disk.free - min(_SPARE, disk.total // 20)
 
     def filled(self, count: int) -> None:
-        """A mount has brought so many bytes; now and then that asks for room."""
+        """Counts bytes that a mount downloaded, and makes room from time to time."""
         self._filled += count
         step = min(_LOOK_EVERY, self.limit // 8)
         if self._filled >= step:
             self._filled = 0
-            with contextlib.suppress(DiskFull):  # all of it in use just now: a little more than the bound, for a while
+            with contextlib.suppress(DiskFull):  # all files are in use: exceed the limit a little for a while
                 self.make_room(step)
 
     def remember(self, item: Item) -> None:
-        """What is known of an address, for the day when its server is gone."""
+        """Stores the size and version of an address, for when its server is unavailable."""
         facts = json.dumps({"size": item.size, "etag": item.etag, "modified_at": item.modified_at})
         path = self._facts(item.source)
         with contextlib.suppress(FileNotFoundError):
@@ -156,7 +156,7 @@ class Cache:
         files.write(path, facts)
 
     def recall(self, item: Item) -> Item | None:
-        """The item with what was remembered of it; None when nothing was, or the file is not here any more."""
+        """The item with the stored values; None when there are none or the file is no longer here."""
         try:
             facts = json.loads(self._facts(item.source).read_text())
             known = replace(item, size=facts["size"], etag=facts["etag"], modified_at=facts["modified_at"])
@@ -165,7 +165,7 @@ class Cache:
         return known if known.version and self.find({self.key(known): known}) else None
 
     def close(self) -> None:
-        """What was given out is not held any more. May be called twice."""
+        """Releases all held files. May be called twice."""
         for key in self._passing:
             for suffix in ("", blocks.DATA, blocks.MAP):
                 Path(f"{self.place(key)}{suffix}").unlink(missing_ok=True)
@@ -185,7 +185,7 @@ class Cache:
         return self.root / "facts" / hashlib.sha256(source.encode()).hexdigest()
 
     def _hold_all(self, keys: Iterable[str]) -> None:
-        # One thread at a time: a second that opened the same file would wait for the first one's lock for ever.
+        # One thread at a time: a second one that opened the same file would wait for the first one's lock for ever.
         with self._locked(shared=True), self._holding:
             if self._hold < 0:
                 path = self.root / "holds" / self._nonce
@@ -195,7 +195,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _locked(self, *, shared: bool = False) -> Iterator[None]:
-        """Whoever takes something away is alone, and nobody is given anything meanwhile."""
+        """Removal takes the lock exclusively, so no file is given out meanwhile."""
         with locks.held(self.root / "lock", shared=shared):
             yield
 
@@ -209,7 +209,7 @@ class Cache:
                     yield _Kept(Path(entry.path), seen.st_blocks * 512, seen.st_atime)
 
     def _evict(self, files: "list[_Kept]", excess: int) -> int:
-        """Takes away what was used least lately, until so many bytes are free; how many are."""
+        """Removes the least recently used files until this many bytes are freed; returns the bytes freed."""
         held, freed = self._held(), 0
         busy: list[Path] = []
         for kept in sorted(files, key=lambda file: file.used_at):
@@ -248,7 +248,7 @@ class _Kept:
 
 
 def limit_of(environment: Mapping[str, str]) -> int:
-    """The bound that the environment sets, in bytes."""
+    """The limit from the environment, in bytes."""
     told = environment.get(VARIABLE, "")
     try:
         limit = int(float(told) * 1000**3) if told else DEFAULT_LIMIT
@@ -260,7 +260,7 @@ def limit_of(environment: Mapping[str, str]) -> int:
 
 
 def _evict_blocks(places: Iterable[Path], excess: int) -> int:
-    """Takes blocks out of parts that are in use, the longest unused first; how many bytes."""
+    """Removes blocks from parts in use, the least recently used first; returns the bytes freed."""
     found = [(minutes, place, block) for place in places for block, minutes in blocks.stale(place)]
     freed = 0
     for _, place, block in sorted(found, key=lambda each: -each[0]):

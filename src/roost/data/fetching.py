@@ -1,7 +1,7 @@
-"""Brings the files of a dataset to this machine: many at once over a few connections, large ones in stretches, once for all runs.
+"""Downloads the files of a dataset to this machine: many at once over a few connections, large ones in ranges, once for all runs.
 
-`fetch` fills the node's cache and gives the paths in it; with a `target` it lays copies out there, which are the caller's own.
-Without a cache the files go straight to the target, and what a broken try left there is taken up by the next.
+`fetch` fills the node's cache and returns the paths in it; with a `target` it makes copies there, which belong to the caller.
+Without a cache the files go directly to the target, and the next attempt continues from the parts that a broken one left there.
 """
 
 import os
@@ -32,18 +32,18 @@ from roost.machine import locks, umasks
 from roost.transport.guarded_files import held
 
 Progress = Callable[[int, int], None]
-"""Told (bytes so far, bytes in all), by the caller's thread; what is cached already counts as come."""
+"""Called in the caller's thread with (bytes so far, bytes in all); cached files count as downloaded."""
 Deed = Callable[[], object]
 Meanwhile = Callable[[], None]
-"""Called again and again by the caller's thread; what it raises ends the fetching."""
+"""Called repeatedly in the caller's thread; an exception from it ends the download."""
 
 CONNECTIONS = 6
 _STRETCH = 16 * BLOCK
 _LOOK_SECONDS = 0.1
 _END_SECONDS = 2.0
-"""How long is waited for threads whose work nobody wants any more; by themselves they end with their next look."""
+"""How long to wait for threads whose work is no longer needed; they end by themselves at their next check."""
 _CROWDS, _CROWDS_NEAR, _A_CROWD = 4, 1, 32
-"""Where a round trip takes no time a second thread only costs: they would hand each other the interpreter at every turn."""
+"""Without network delay a second thread only adds cost: the threads would compete for the interpreter."""
 _OWN = ".roost-download"
 _ELSEWHERE = "Give a folder, there or yet to be made, that you may write to."
 
@@ -61,10 +61,10 @@ def fetch(
     links: bool = True,
     say: Callable[[str], object] = lambda _: None,
 ) -> list[Path]:
-    """The files, in the order of the items: in the cache (read-only), or in `target` under their names. Whole files or an error
-    that says which and why. `locate` finds the control plane for relayed items, `again` has addresses signed again. Without
-    `links` none is followed below `target`, nor on the way to it, which is a full path then: somebody else may make them. `say`
-    is told why it waits."""
+    """Returns the files in the order of the items: in the cache (read-only), or in `target` under their names. All files are
+    complete, or an error names the file and the reason. `locate` finds the control plane for relayed items; `again` gets
+    newly signed addresses. Without `links`, no link is followed below `target` or on the way to it (then a full path):
+    another user could create them. `say` receives the reason for each wait."""
     check(items)
     if cache is None:
         if target is None:
@@ -81,7 +81,7 @@ def fetch(
 
 
 def check(items: Sequence[Item]) -> None:
-    """InvalidInput for names that do not stay in their folder, or that two have; NotFound for a local file that is gone."""
+    """Raises InvalidInput for names that leave their folder or occur twice, NotFound for a local file that no longer exists."""
     seen: set[str] = set()
     for item in items:
         if item.name in seen:
@@ -95,7 +95,8 @@ def check(items: Sequence[Item]) -> None:
 
 @contextmanager
 def _alone(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> Iterator[None]:
-    """One at a time downloads straight into a folder: each moves its files out of what they would share, and removes that."""
+    """Lets one download at a time write directly into a folder: concurrent ones would share a temporary folder, and each
+    removes it."""
     with _into(target):
         file = _claim(target, say, meanwhile)
     try:
@@ -110,7 +111,7 @@ def _claim(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> 
         umasks.make_folder(own, private=False)
         try:
             file = os.open(own / "alone", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:  # who was there before removes it just now
+        except FileNotFoundError:  # the previous holder is removing it
             continue
         try:
             is_alone = locks.take(file)
@@ -131,7 +132,7 @@ def _claim(target: Path, say: Callable[[str], object], meanwhile: Meanwhile) -> 
 def _straight(
     items: Sequence[Item], target: Path, progress: Progress, meanwhile: Meanwhile, transfer: Transfer
 ) -> list[Path]:
-    """Into the target itself: a cache of its own, whose files are moved out of it."""
+    """Downloads into the target itself, with a temporary cache there from which the files are moved out."""
     with _into(target):
         own = Cache(target / _OWN, 2**62)
     try:
@@ -162,7 +163,7 @@ def _straight(
 
 @contextmanager
 def _into(target: Path) -> Iterator[None]:
-    """A folder that cannot be written is told as such; a full disk is for others."""
+    """Reports a folder that cannot be written as such; a full disk is handled elsewhere."""
     try:
         yield
     except OSError as error:
@@ -175,7 +176,7 @@ def _into(target: Path) -> Iterator[None]:
 
 
 class _Work:
-    """The files of one fetch, and the threads that bring them."""
+    """The files of one fetch, and the threads that download them."""
 
     def __init__(
         self, items: Sequence[Item], cache: Cache, progress: Progress, meanwhile: Meanwhile, transfer: Transfer
@@ -209,8 +210,8 @@ class _Work:
         return [Path(item.path) if item.path else self._cache.place(keys[item.name]) for item in self._items]
 
     def _share_out(self, missing: dict[str, Item]) -> int:
-        """Small files of the control plane's go by the parcel, others to a crowd or, where a round trip takes its time, to
-        several; each of the large ones is a deed. The number of threads."""
+        """Distributes the files and returns the number of threads. Small relayed files go in parcels, other small ones to one
+        or several `SmallFiles` (several where the network is slow); each large file is a task of its own."""
         small, relayed = deque[Wanted](), deque[Wanted]()
         for key, item in missing.items():
             if item.size and item.size <= SMALL:
@@ -252,10 +253,10 @@ class _Work:
             self._news.notify()
 
     def came(self, count: int) -> None:
-        self._bytes += count  # a look at how far it is, so a lost count does no harm
+        self._bytes += count  # only for progress, so a lost update does no harm
 
     def _await(self, total: int, threads: int) -> None:
-        """Lets the threads work; tells how far they are, and ends them when nobody wants it any more."""
+        """Runs the threads, reports progress, and stops the threads when the download is no longer wanted."""
         workers = [threading.Thread(target=self._serve, name=f"roost-fetch-{n}", daemon=True) for n in range(threads)]
         for worker in workers:
             worker.start()
@@ -280,7 +281,7 @@ class _Work:
             until = time.monotonic() + _END_SECONDS
             for worker in workers:
                 worker.join(max(0.0, until - time.monotonic()) if self._transfer.web.stopping else None)
-            if not any(worker.is_alive() for worker in workers):  # one that is still connecting may have a part in hand
+            if not any(worker.is_alive() for worker in workers):  # a thread that is still connecting may hold a part
                 for part in self.parts:
                     part.close()
             self._transfer.web.close()
@@ -307,7 +308,8 @@ class _Work:
 
 
 class _Large:
-    """A large file: its first stretch tells whether its server knows ranges; the others follow over all connections."""
+    """A large file. The response to its first range shows whether the server supports ranges; the others follow over all
+    connections."""
 
     def __init__(self, work: _Work, transfer: Transfer, item: Item, place: Path) -> None:
         self._work, self._transfer, self._item, self._place = work, transfer, item, place
@@ -334,13 +336,13 @@ class _Large:
             self._left -= 1
             if self._left:
                 return ranged
-        while not self._part.finish(self._place, self._item.modified_at):  # a block was taken away again
+        while not self._part.finish(self._place, self._item.modified_at):  # a block was evicted meanwhile
             self._transfer.stretch(self._item, self._part, 0, self._part.count)
         return ranged
 
 
 def _copy(source: Path, place: Path, meanwhile: Meanwhile, links: bool = True) -> Path:
-    """A copy of its own, whole or not at all. Two may make the same one at once."""
+    """Makes a separate copy, complete or not at all. Two callers may make the same copy at once."""
     if links:
         umasks.make_folder(place.parent, private=False)
     try:

@@ -1,7 +1,7 @@
 """The process behind a mount: `python -m roost.data.mount_process SOCKET`. A read-only FUSE file system of a dataset's files.
 
-It is told what to mount over its socket, asks there for the address of a file each time it needs one, so that it holds no token,
-and tells there what could not be read. When the other end closes, whoever mounted is gone, and so is the mount.
+It receives the list of files over its socket, requests a file's address there each time, so that it holds no token, and reports
+read errors there. When the other end closes, the mounting process is gone, and this process removes the mount.
 """
 
 import errno
@@ -33,7 +33,7 @@ _FILE = stat.S_IFREG | 0o444
 
 
 class Channel:
-    """The socket to whoever mounted: lines of JSON. It has what `Transfer` wants of addresses."""
+    """The socket to the mounting process: lines of JSON. Implements the address interface that `Transfer` needs."""
 
     def __init__(self, file: int, target: str = "") -> None:
         self._socket = socket.socket(fileno=file)
@@ -74,7 +74,7 @@ class Channel:
 
 
 class Files:
-    """What FUSE asks. Names of methods and their arguments are mfusepy's."""
+    """The FUSE operations. Names of methods and arguments are mfusepy's."""
 
     use_ns = True
 
@@ -155,7 +155,7 @@ class Files:
         return {"f_bsize": 4096, "f_frsize": 4096, "f_blocks": blocks, "f_files": len(self._items), "f_namemax": 255}
 
     def _blockwise(self, path: str, item: Item) -> BlockFile:
-        """One for all who have the file open."""
+        """One object for all readers of the file."""
         with self._lock:
             file, count = self._shared.get(path, (None, 0))
             file = file or BlockFile(item, self._cache, self._transfer)
@@ -163,7 +163,7 @@ class Files:
             return file
 
     def _problem(self, item: Item, error: Exception) -> OSError:
-        """Told once in words; the script hears an I/O error, or that the disk is full."""
+        """Reports the problem once in words; the script gets an I/O error, or "disk full"."""
         text = error.message if isinstance(error, RoostError) else f"{type(error).__name__}: {error}"
         full = isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in NO_ROOM)
         if full:
@@ -175,7 +175,7 @@ class Files:
         return OSError(errno.ENOSPC if full else errno.EIO, text)
 
     def _add(self, path: str) -> None:
-        """The folders above a path, each with what is in it."""
+        """Adds the folders above a path, with their entries."""
         while path != "/":
             above = os.path.dirname(path)
             known = above in self._folders
@@ -192,11 +192,11 @@ def main() -> None:
     items = [decode(Item, item) for item in told["items"]]
     cache = Cache(Path(told["home"]), told["limit"])
     options: dict[str, object] = {"allow_other": True} if os.geteuid() == 0 else {}
-    # Files do not change here: the kernel keeps what it has read of them, and what it knows of them.
+    # Files do not change here, so the kernel may cache their contents and attributes.
     options.update(kernel_cache=True, attr_timeout=3600, entry_timeout=3600, negative_timeout=3600)
     files = Files(items, cache, channel)
     mfusepy.FUSE(files, channel.target, foreground=True, ro=True, fsname="roost", subtype="roost", **options)
-    os._exit(0)  # threads that read ahead are of no use any more
+    os._exit(0)  # threads that read ahead are no longer needed
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Lays the files of a dataset out as a folder without fetching them first, where that can be.
+"""Presents the files of a dataset as a folder, without downloading them first where possible.
 
-Local files: links to them, nothing is copied. Others: a FUSE mount that brings what is read (`supervising`, `mount_process`).
-Where the machine has no FUSE, and for what must be here whole to be read well, the cache: fetched first, then linked; and so is
-what is in the cache already. `way` and `note` say which it was.
+Local files: links to them, nothing is copied. Remote files: a FUSE mount that downloads on read (`supervising`, `mount_process`).
+Files are downloaded to the cache first and then linked where the machine has no FUSE, and when they must be complete to be read
+well; cached files are linked too. `way` and `note` report which way was taken.
 """
 
 import contextlib
@@ -25,15 +25,16 @@ from roost.domain.datastores import Item
 from roost.domain.errors import Conflict, DiskFull, InvalidInput
 
 Changed = Callable[[str, str], None]
-"""Told what was changed through the links of a mount, and why it could be: `a.txt and 2 more were changed`, `a mount of …`."""
+"""Receives the files that were changed through a mount's links, and why that was possible: `a.txt and 2 more were changed`,
+`a mount of …`."""
 Left = Callable[[Sequence[str]], None]
-"""Told the names of what a script wrote into the folder of a mount."""
+"""Receives the names of files that a script wrote into a mount's folder."""
 _OWN_FILES = "a mount of files of this machine is the files themselves"
 _CACHED = "a mount of what is in this node's cache is the cache's own files, fetched anew for the next run"
 _LOOK_SECONDS, _LOOK_EVERY = 2.0, 256
 
 HERE_ALREADY = "All of it was here already."
-"""The note of a mount for which nothing had to be fetched."""
+"""The note of a mount that needed no download."""
 ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst", ".7z")
 
 
@@ -50,21 +51,21 @@ class Mount:
         self.folder = folder
         self.way = way
         self.note = note
-        """Why it is not mounted though it could have been; empty when there is nothing to say."""
+        """Why it is not mounted although it could have been; empty when there is nothing to report."""
         self._single = items[0].name if len(items) == 1 else ""
         self._made = made
         self._supervisor: Supervisor | None = None
         self._linked: Sequence[tuple[Item, Path]] = ()
         self.at_change: Changed = lambda *_: None
-        """Called when it is closed and files were changed through its links."""
+        """Called on close when files were changed through its links."""
         self.at_left: Left = lambda _: None
-        """Called when it is closed and there are files among its links that are none of it."""
+        """Called on close when the folder holds files that are not part of the dataset."""
         self.at_end: list[Callable[[], None]] = []
-        """Called once it is closed."""
+        """Called after it is closed."""
 
     @property
     def path(self) -> Path:
-        """Of one file that file, of many the folder."""
+        """The file itself for a dataset of one file, else the folder."""
         return self.folder / self._single if self._single else self.folder
 
     @property
@@ -73,17 +74,17 @@ class Mount:
 
     @property
     def pid(self) -> int | None:
-        """Of the process behind it, if there is one."""
+        """The id of the process behind the mount, if there is one."""
         return self._supervisor.pid if self._supervisor else None
 
     def start(self) -> None:
-        """It is there already."""
+        """Does nothing: the mount already exists."""
 
     def stop(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Takes it away; what it refers to stays. May be called twice."""
+        """Removes the mount; the files it refers to stay. May be called twice."""
         left: Sequence[str] = ()
         if self._supervisor:
             self._supervisor.close()
@@ -124,8 +125,8 @@ def mount(
     fuse: bool = True,
     web: Web | None = None,
 ) -> Mount:
-    """Lays the files out in `target`, a new or empty folder (one of its own when None). `tell` hears, in any thread, what could
-    not be read later on, and when the process behind a mount was started again."""
+    """Presents the files in `target`, a new or empty folder (a temporary one when None). `tell` is called, in any thread, for
+    later read errors and for restarts of the mount's process."""
     check(items)
     with _making(target):
         made = None if target is not None and target.exists() else target
@@ -162,7 +163,7 @@ def mount(
 
 @contextlib.contextmanager
 def _making(target: Path | None) -> Iterator[None]:
-    """A folder that cannot be made or written is told as such; None is one of our own for what is temporary."""
+    """Reports a folder that cannot be created or written as such; None means a temporary folder of Roost's own."""
     try:
         yield
     except OSError as error:
@@ -174,7 +175,7 @@ def _making(target: Path | None) -> Iterator[None]:
 
 
 def _must_be_whole(item: Item) -> bool:
-    """An archive, which is read here and there in small pieces; a file whose size or version its server does not tell."""
+    """True for an archive, which is read in small scattered pieces, and for a file whose server reports no size or version."""
     return item.size is None or not item.version or item.name.lower().endswith(ARCHIVES)
 
 
@@ -204,13 +205,13 @@ def _linked(items: Sequence[Item], paths: Sequence[Path], made: Mount) -> Mount:
 
 
 def _changed(linked: Sequence[tuple[Item, Path]]) -> Iterator[Item]:
-    """Those whose size or time is not what it was when they were listed. A look at each, and no more of them than a moment
-    allows: on a disk across a network that can be few."""
+    """The files whose size or time differs from the listing. Checks stop after a short time: on a network disk that may be
+    few files."""
     until = time.monotonic() + _LOOK_SECONDS
     for number, (item, path) in enumerate(linked):
         if number % _LOOK_EVERY == 0 and time.monotonic() > until:
             return
-        with contextlib.suppress(OSError):  # gone, or not to be reached any more: it was not changed by a link
+        with contextlib.suppress(OSError):  # deleted or unreachable: not changed through a link
             seen = os.stat(path)
             if not (_as_listed(seen, item) if item.path else blocks.untouched(seen, item)):
                 yield item
@@ -221,7 +222,7 @@ def _as_listed(seen: os.stat_result, item: Item) -> bool:
 
 
 def _unlink_all(folder: Path) -> list[str]:
-    """Links and the folders they are in; what a script put there itself stays, and is named."""
+    """Removes the links and their folders; returns the names of files that a script put there, which stay."""
     left = []
     for root, folders, files in os.walk(folder, topdown=False):
         for name in (*files, *folders):

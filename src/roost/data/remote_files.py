@@ -1,6 +1,6 @@
-"""Files that are read before they are here: a read brings the blocks it needs, and those that a reader who goes on will need.
+"""Files that are read before they are downloaded: a read downloads the blocks it needs, and the next ones for sequential readers.
 
-What is brought lands in the node's cache, where downloads and other mounts find it. Used by the mount's own process.
+Blocks are stored in the node's cache, where downloads and other mounts find them. Used by the mount's own process.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class LocalFile:
 
 
 class BlockFile:
-    """A large file that comes by the block. For any number of threads."""
+    """A large file, downloaded block by block. Thread-safe."""
 
     def __init__(self, item: Item, cache: Cache, transfer: Transfer) -> None:
         self._item = item
@@ -66,12 +66,12 @@ class BlockFile:
     def close(self) -> None:
         with self._lock:
             self._gone.set()
-            if self._coming:  # the last that comes closes it
+            if self._coming:  # the last download closes it
                 return
         self._part.close()
 
     def _look_ahead(self, block: int) -> None:
-        """Reading on from the block before: the next ones are on their way, more of them the longer it goes on."""
+        """Downloads the next blocks for a sequential reader, more of them the longer it continues."""
         with self._lock:
             if block == self._next - 1:
                 return
@@ -87,7 +87,7 @@ class BlockFile:
         try:
             if not self._gone.is_set() and not self._part.has(block):
                 self._bring(block)
-        except Exception:  # noqa: BLE001, S110  who needs the block will hear of it
+        except Exception:  # noqa: BLE001, S110  the read that needs the block will raise it
             pass
 
     def _bring(self, block: int) -> None:
@@ -113,22 +113,22 @@ class BlockFile:
                 self._part.close()
 
     def _finish(self) -> None:
-        """Every block is here: from now on it is a whole file for everybody."""
+        """Turns the part into a whole file when every block is present."""
         with self._lock:
             if self._finished or not self._part.whole:
                 return
             self._finished = True
         if not self._part.finish(self._place, self._item.modified_at):
-            self._finished = False  # a block was taken away again
+            self._finished = False  # a block was evicted meanwhile
 
 
 def opened(item: Item, cache: Cache, transfer: Transfer, blockwise: Callable[[], BlockFile]) -> LocalFile | BlockFile:
-    """A file to read: local, in the cache, small enough to be brought whole now, or by the block."""
+    """Opens a file to read: local, cached, small enough to download whole now, or block by block."""
     if item.path:
         return LocalFile(item.path)
     place = cache.place(cache.key(item))
     if (item.size or 0) <= BLOCK:
-        for _ in range(3):  # between coming and being opened it may be taken away again
+        for _ in range(3):  # it may be evicted between download and opening
             if blocks.is_whole(place, item):
                 with contextlib.suppress(FileNotFoundError):
                     return LocalFile(str(place))

@@ -1,6 +1,7 @@
-"""Which files a dataset is, now: the control plane lists its datastores, the addresses that users gave are looked at from here.
+"""Lists the current files of a dataset: the control plane lists its datastores, this process checks the addresses that users
+gave.
 
-An address whose server is gone is still resolved when this node's cache has the file whole as it was last seen.
+An address whose server is unavailable still resolves when this node's cache holds the complete file as last seen.
 """
 
 import hashlib
@@ -22,10 +23,11 @@ from roost.domain.datastores import Item
 from roost.domain.errors import InvalidInput, RoostError, Unavailable
 
 Ask = Callable[[Definition], Mapping[str, Sequence[Any]]]
-"""What `POST …/datasets/items` answers: `items`, and in `urls` the places of the sources that are the reader's to look at."""
+"""The response of `POST …/datasets/items`: `items`, and in `urls` the positions of the sources that the reader must check
+itself."""
 _AT_ONCE = 8
 _SILENCE = 15.0
-"""Seconds that a server may take to tell of a file: less than to send it, for what is cached already does not need it."""
+"""Seconds for a server to describe a file: fewer than for sending it, because a cached file does not need the server."""
 
 
 def resolve(
@@ -36,8 +38,8 @@ def resolve(
     meanwhile: Callable[[], None] = lambda: None,
     web: Web | None = None,
 ) -> list[Item]:
-    """The files with their sizes and versions, the dataset's steps on files applied. An address that cannot be read is an error
-    that names it and the reason."""
+    """Returns the files with sizes and versions, after the dataset's steps on files. Raises an error with the address and the
+    reason when an address cannot be read."""
     answer = ask(definition)
     listed = [decode(Item, item) for item in answer["items"]]
     given = [definition.sources[place] for place in answer["urls"]]
@@ -47,7 +49,7 @@ def resolve(
     looks = {pool.submit(_look, item, own, cache): item.name for item in unknown}
     try:
         known = {}
-        for look in as_completed(looks):  # the first that fails is told at once, whatever the others wait for
+        for look in as_completed(looks):  # report the first failure at once, without waiting for the others
             meanwhile()
             known[looks[look]] = look.result()
     except BaseException:
@@ -60,7 +62,8 @@ def resolve(
 
 
 def _named(sources: Iterable[Source], taken: set[str]) -> list[Item]:
-    """Items of addresses. Those of one host are named below the folder that all of them are in; of several, by host first."""
+    """Makes items of addresses. Addresses of one host are named relative to their common folder; of several hosts, by host
+    first."""
     urls = [checked_url(source.url) for source in sources]
     paths = [_path(url) for url in urls]
     folder = globs.common([posixpath.dirname(path) for path in paths])
@@ -76,7 +79,7 @@ def _named(sources: Iterable[Source], taken: set[str]) -> list[Item]:
 
 
 def _path(url: str) -> str:
-    """Host and path of an address as a relative path; a path that cannot be one is replaced by its hash."""
+    """Host and path of an address as a relative path; its hash when it is not a valid path."""
     parts = urlsplit(url)
     host = parts.netloc.replace(":", "_")
     try:
@@ -86,7 +89,7 @@ def _path(url: str) -> str:
 
 
 def _look(item: Item, web: Web, cache: Cache | None) -> Item:
-    """The item with size and version as its server tells them; as they were last when it is gone and the file is here."""
+    """The item with its server's size and version; with the last known ones when the server is gone and the file is cached."""
     try:
         known = _asked(item, web)
     except Unavailable:
@@ -102,7 +105,7 @@ def _look(item: Item, web: Web, cache: Cache | None) -> Item:
 def _asked(item: Item, web: Web) -> Item:
     def head(address: Address) -> Item:
         with web.ask("HEAD", address) as answer:
-            return _told(item, answer, answer.length or None)  # some servers say 0 to every HEAD
+            return _told(item, answer, answer.length or None)  # some servers answer 0 to every HEAD
 
     def first_byte(address: Address) -> Item:
         with web.ask("GET", address, {"Range": "bytes=0-0"}) as answer:
@@ -115,7 +118,7 @@ def _asked(item: Item, web: Web) -> Item:
     except Unavailable:
         raise
     except RoostError:
-        pass  # some servers, and signed addresses, answer to GET only; what that says is the whole story
+        pass  # some servers, and signed addresses, answer GET only; the GET decides
     return web.persist(lambda: Address(item.url), first_byte, lambda: 0)
 
 

@@ -1,8 +1,7 @@
-"""Many small files in one thread: over several connections at once, whichever answers next.
+"""Downloads many small files in one thread, over several connections at once.
 
-Threads that each wait for a small answer spend their time handing each other the interpreter. This is the short way for the plain
-case only: anything else, a redirect, an error, a connection that broke, a file that another process is bringing, is handed to
-`Transfer.whole`, which knows it all.
+Threads that each wait for a small response spend their time switching. This handles the plain case only: a redirect, an error, a
+broken connection, or a file that another process is downloading goes to `Transfer.whole`, which handles every case.
 """
 
 import contextlib
@@ -24,18 +23,18 @@ from roost.data.web_connections import BLOCK, Head, WebConnection, key
 from roost.domain.datastores import Item
 
 SMALL = BLOCK
-"""Files up to this size travel so, except empty ones (`blocks.make_held`)."""
+"""Files up to this size are downloaded this way, except empty ones (`blocks.make_held`)."""
 CONNECTIONS = 16
 _LOOK_SECONDS = 0.5
 _LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _BROKEN = (OSError, HTTPException, ValueError)
 
 Wanted = tuple[Item, str]
-"""A file and where it will be."""
+"""A file and its future path."""
 
 
 class SmallFiles:
-    """Takes from `queue`, as others may too, until it is empty. `otherwise` is given what is not plain."""
+    """Takes files from `queue`, which others may share, until it is empty. `otherwise` receives the cases that are not plain."""
 
     def __init__(self, transfer: Transfer, queue: deque[Wanted], otherwise: Callable[[Item, str], None]) -> None:
         self._transfer = transfer
@@ -72,11 +71,11 @@ class SmallFiles:
     def _next(self) -> Wanted | None:
         try:
             return self._queue.popleft()
-        except IndexError:  # another crowd was faster
+        except IndexError:  # another thread took the last one
             return None
 
     def _sit(self) -> None:
-        """Another connection, to the server of the next file."""
+        """Opens another connection, to the server of the next file."""
         wanted = self._next()
         if wanted is None:
             return
@@ -90,7 +89,7 @@ class SmallFiles:
         self._serve(seat, wanted)
 
     def _serve(self, seat: "_Seat", wanted: Wanted | None) -> None:
-        """Gives a connection a file to ask for, or the next that it can; one that has none leaves."""
+        """Gives a connection a file to request, or the next possible one; closes it when there is none."""
         while wanted:
             item, place = wanted
             address = self._transfer.where(item)
@@ -100,7 +99,7 @@ class SmallFiles:
             try:
                 seat.ask(item, place, address)
                 return
-            except BlockingIOError:  # another process is bringing it, or has
+            except BlockingIOError:  # another process is downloading it, or has
                 seat.let_go()
                 self._otherwise(item, place)
             except _BROKEN:
@@ -124,7 +123,7 @@ class SmallFiles:
             self._serve(seat, self._next())
 
     def _look(self) -> None:
-        """What has been silent for too long goes the patient way."""
+        """Hands files whose connection was silent for too long to `otherwise`."""
         before = time.monotonic() - self._transfer.web.silence
         for seat in [seat for seat in self._seats if seat.heard_at < before]:
             self._hand_over(seat)
@@ -142,7 +141,7 @@ class SmallFiles:
 
 
 class _Seat:
-    """One connection, and the file it was asked for last."""
+    """One connection, and the file last requested on it."""
 
     item: Item
     place: str
@@ -161,7 +160,7 @@ class _Seat:
         self.heard_at = 0.0
 
     def ask(self, item: Item, place: str, address: Address) -> None:
-        """Holds the file, so that nobody else brings it, and sends the request."""
+        """Locks the file, so that no other process downloads it, and sends the request."""
         self.item, self.place, self.address = item, place, address
         self._file = blocks.make_held(place + blocks.DATA)
         self._came.clear()
@@ -175,7 +174,7 @@ class _Seat:
             raise OSError("the request does not go out at once")
 
     def listen(self, buffer: memoryview) -> bool | None:
-        """None: more is to come. True: the file is whole. False: this is no plain answer."""
+        """None: more data will follow. True: the file is complete. False: not a plain response."""
         try:
             while count := self.socket.recv_into(buffer):
                 self._came += buffer[:count]
@@ -190,7 +189,7 @@ class _Seat:
         return False
 
     def keep(self) -> int:
-        """The file is whole and in its place; its size."""
+        """Moves the complete file to its place; returns its size."""
         with memoryview(self._came) as whole, whole[self._body :] as body:
             write_all(self._file, body)
             size = len(body)
@@ -213,7 +212,7 @@ class _Seat:
         return missing == 0 and self._has_hash()
 
     def _read_head(self) -> bool:
-        """Whether the head is here and plain."""
+        """True when the head has arrived and is plain."""
         end = self._came.find(b"\r\n\r\n")
         if end < 0:
             return False

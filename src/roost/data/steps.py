@@ -1,6 +1,6 @@
-"""The steps of a dataset of files: which of them are taken, by number, by chance, by what they are. Pure.
+"""The steps of a file dataset: they select files by count, at random, or by their properties. Pure.
 
-Chance is the step's seed: the two parts of a split are the whole between them, on every machine.
+Randomness depends only on the step's seed: on every machine, the two parts of a split together are the whole.
 """
 
 import datetime
@@ -30,7 +30,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def apply(items: Sequence[Item], definition: Definition) -> list[Item]:
-    """The files that are left; those of a table all are, for its steps are on rows."""
+    """The files that remain. A tabular dataset keeps all: its steps apply to rows."""
     if definition.kind is not DatasetKind.FILE:
         return list(items)
     columns = _columns(definition.partition_format)
@@ -41,7 +41,7 @@ def apply(items: Sequence[Item], definition: Definition) -> list[Item]:
 
 
 def whole(item: Item) -> str:
-    """Which file it is, the whole of its path: what a partition format is held to."""
+    """The file's full path, against which a partition format is matched."""
     return item.source or item.url.partition("?")[0] or item.path
 
 
@@ -61,7 +61,7 @@ def _applied(items: list[Item], step: Mapping[str, Any], columns: Callable[[Item
 
 def _chosen(count: int, percentage: float, seed: object) -> set[int]:
     order = list(range(count))
-    random.Random(str(seed)).shuffle(order)  # noqa: S311  nothing secret hangs on it
+    random.Random(str(seed)).shuffle(order)  # noqa: S311  not used for security
     return set(order[: round(count * percentage)])
 
 
@@ -83,7 +83,7 @@ def _columns(partition_format: str) -> Callable[[Item], Mapping[str, Any]]:
 
 
 def _value(expression: Mapping[str, Any], columns: Mapping[str, Any]) -> Any:
-    """What an expression comes to for one file. A comparison with what is not known is false."""
+    """The value of an expression for one file. A comparison with an unknown value is false."""
     if "column" in expression:
         if expression["column"] not in columns:
             known = ", ".join(sorted(columns))

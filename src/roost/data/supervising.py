@@ -1,4 +1,6 @@
-"""Keeps a mount's process: starts it, answers what it asks, starts it again when it was killed, and clears away dead mounts."""
+"""Supervises the process of a mount: starts it, answers its requests, restarts it when it was killed, and removes dead
+mounts.
+"""
 
 import contextlib
 import json
@@ -27,15 +29,15 @@ _START_SECONDS = 30.0
 _END_SECONDS = 5.0
 _READY = b'{"ready": true}\n'
 _MOST_STARTS = 5
-"""Within a minute: more, and it is given up."""
+"""Starts within one minute; beyond that, the mount is given up."""
 
 
 class NoMount(Exception):
-    """This machine cannot mount; the text says why."""
+    """This machine cannot mount; the text gives the reason."""
 
 
 def why_not() -> str:
-    """Why this machine cannot mount; empty when it looks as if it could."""
+    """Returns the reason why this machine cannot mount; empty when it probably can."""
     if not sys.platform.startswith("linux"):
         return "mounting needs Linux"
     if not os.path.exists("/dev/fuse"):
@@ -70,21 +72,21 @@ class Supervisor:
 
     @property
     def pid(self) -> int:
-        """Of the mount's process now."""
+        """The id of the mount's current process."""
         return self._process.pid
 
     def close(self) -> None:
         self._closing.set()
         unmount(self._target)
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # what still runs unmounts by itself and ends
+            self._socket.shutdown(socket.SHUT_RDWR)  # a process that still runs then unmounts by itself and ends
         self._thread.join(_END_SECONDS)
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
 
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        """A process whose mount is there; NoMount says why it is not."""
+        """Starts a process and waits until its mount is ready. Raises NoMount with the reason when it does not start."""
         ours, theirs = socket.socketpair()
         argv = [sys.executable, "-P", "-m", "roost.data.mount_process", str(theirs.fileno())]
         process = subprocess.Popen(
@@ -114,7 +116,7 @@ class Supervisor:
         return process, ours
 
     def _serve(self) -> None:
-        """Answers until the process ends; starts it again unless that was wanted."""
+        """Answers requests until the process ends; restarts it unless the mount is being closed."""
         while True:
             with self._socket.makefile("rwb") as lines, contextlib.suppress(OSError, ValueError):
                 for line in lines:
@@ -162,14 +164,14 @@ class Supervisor:
 
 
 def unmount(target: Path) -> None:
-    """Takes a mount away, also one that is dead or in use; nothing happens where there is none."""
+    """Removes a mount, also a dead one or one in use. Does nothing where there is no mount."""
     if is_mounted(target):
         subprocess.run(["fusermount3", "-uz", str(target)], stderr=subprocess.DEVNULL, check=False)
 
 
 def _read_far(target: Path) -> None:
-    """Has the kernel ask for a megabyte at a time instead of 128 kB, where we may: a read costs the process a fifth less then. Of
-    this mount alone: what is no mount of ours lies on a disk that is not ours to set."""
+    """Sets the kernel's read-ahead to 1 MB instead of 128 kB, where permitted: a read then costs the process a fifth less.
+    Only for Roost's own mount: any other path lies on a disk whose settings are not Roost's to change."""
     with contextlib.suppress(OSError):
         if not is_mounted(target):
             return
@@ -178,7 +180,7 @@ def _read_far(target: Path) -> None:
 
 
 def clear(folder: Path) -> int:
-    """Takes away every mount of ours below a folder, as a killed process left it; how many."""
+    """Removes every Roost mount below a folder, such as those of a killed process; returns their number."""
     found = [place for place in _mounts() if place == str(folder) or place.startswith(f"{folder}/")]
     for place in found:
         unmount(Path(place))
@@ -190,7 +192,7 @@ def is_mounted(target: Path) -> bool:
 
 
 def _mounts() -> list[str]:
-    """Where file systems of ours are mounted; /proc asks none of them, so a dead one does not matter."""
+    """The paths of all Roost mounts. Reading /proc does not touch the file systems, so a dead mount cannot block it."""
     found = []
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text().splitlines():

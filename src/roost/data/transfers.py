@@ -1,7 +1,7 @@
-"""One file on its way from a server into the cache: whole, or in stretches of blocks, checked against what was listed.
+"""Transfers one file from a server into the cache: whole, or in ranges of blocks, checked against the listing.
 
-Every answer is held to the item: its ETag or time, its length, the place in the file that was asked for. A server that knows
-nothing of ranges sends all of it, and all of it is taken. Whatever does not fit is an error, and nothing of it is used.
+Every response is compared with the item: ETag or time, length, and position in the file. A server without ranges sends the whole
+file, and all of it is used. A response that does not match is an error, and none of it is used.
 """
 
 import email.utils
@@ -29,7 +29,7 @@ _WAIT = 0.02
 
 
 class Whereabouts(Protocol):
-    """Where a file is GET from now, and another address when that one was refused: `addresses.Addresses`."""
+    """The current address of a file, and a new one when that was refused: `addresses.Addresses`."""
 
     def of(self, name: str) -> Address: ...
 
@@ -37,7 +37,7 @@ class Whereabouts(Protocol):
 
 
 class Transfer:
-    """What every file of one fetch or mount shares. `came` hears of bytes, in any thread."""
+    """Shared by all files of one fetch or mount. `came` receives byte counts, in any thread."""
 
     def __init__(self, web: Web, addresses: Whereabouts, came: Callable[[int], None] = lambda _: None) -> None:
         self.web = web
@@ -48,7 +48,7 @@ class Transfer:
         return self._addresses.of(item.name)
 
     def whole(self, item: Item, place: Path) -> None:
-        """Brings a file in one piece. Two that want the same one: the second waits and finds it there."""
+        """Downloads a file in one piece. When two callers want the same file, the second waits and then finds it."""
         file = self._first(item, place)
         if file is None:
             return
@@ -79,7 +79,7 @@ class Transfer:
             os.close(file)
 
     def stretch(self, item: Item, part: Part, first: int, last: int) -> bool:
-        """Brings the blocks from `first` up to `last` that are not here; False when the server sent all of the file instead."""
+        """Downloads the missing blocks from `first` up to `last`; returns False when the server sent the whole file instead."""
         ranged = True
 
         def attempt(address: Address) -> None:
@@ -118,7 +118,7 @@ class Transfer:
         return ranged
 
     def _persist(self, item: Item, attempt: Callable[[Address], None], done: Callable[[], int]) -> None:
-        """With an address that is signed again when it was refused."""
+        """Repeats the attempt, with a newly signed address when one was refused."""
         try:
             self.web.persist(lambda: self.where(item), attempt, done)
         except (Forbidden, Refused) as error:
@@ -129,11 +129,11 @@ class Transfer:
             self.web.persist(lambda: self.where(item), attempt, done)
 
     def _signed(self, item: Item) -> bool:
-        """Whether its address is one that was made for it: neither a user's own nor a route of the control plane."""
+        """True when the address was signed for this file: neither a user's own nor a route of the control plane."""
         return not item.relayed and self.where(item).url != item.source
 
     def _first(self, item: Item, place: Path) -> int | None:
-        """The file to write to, held; None when another has brought it meanwhile."""
+        """Opens and locks the file to write; returns None when another process has downloaded it meanwhile."""
         while not blocks.is_whole(place, item):
             try:
                 file = blocks.open_held(f"{place}{blocks.DATA}", alone=True)
@@ -153,7 +153,7 @@ class Transfer:
 
 
 def seen(answer: Told) -> tuple[str, float | None]:
-    """The version that an answer's head tells: its ETag, and the time of its last change."""
+    """The version in a response's head: its ETag and the time of its last change."""
     etag = answer.head.text("etag").strip()
     return etag, _seconds(answer.head.text("last-modified"))
 
@@ -167,7 +167,7 @@ def _seconds(date: str) -> float | None:
 
 
 def conditions(item: Item) -> dict[str, str]:
-    """Asks the server to refuse when it has another version; a weak ETag cannot be asked for."""
+    """Headers that make the server refuse another version; a weak ETag cannot be used for that."""
     if not item.etag or item.etag.startswith("W/"):
         return {}
     return {"If-Match": item.etag if item.relayed else f'"{_plain(item.etag)}"'}
@@ -178,7 +178,7 @@ def _plain(etag: str) -> str:
 
 
 def agree(item: Item, answer: Told, address: Address) -> None:
-    """Raises when an answer is not of the file that was listed."""
+    """Raises when a response does not match the listed file."""
     etag, modified = seen(answer)
     if etag and item.etag:
         if _plain(etag) != _plain(item.etag):
@@ -215,7 +215,7 @@ def _hasher(answer: Told) -> "hashlib._Hash | None":
 
 
 def _pieces(answer: Answer, item: Item, address: Address, web: Web) -> Iterator[memoryview]:
-    """The body, piece by piece, each good until the next."""
+    """The body in pieces, each valid until the next."""
     length = answer.length
     buffer = memoryview(bytearray(PIECE if length is None else max(1, min(PIECE, length))))
     came = 0
@@ -231,7 +231,7 @@ def _pieces(answer: Answer, item: Item, address: Address, web: Web) -> Iterator[
 
 
 def _within_blocks(pieces: Iterator[memoryview], offset: int) -> Iterator[memoryview]:
-    """The same bytes, from this place in the file on, in pieces of which none reaches into a second block."""
+    """The same bytes, starting at this offset of the file, in pieces that never cross a block's end."""
     for piece in pieces:
         while piece:
             count = min(len(piece), BLOCK - offset % BLOCK)
@@ -241,7 +241,7 @@ def _within_blocks(pieces: Iterator[memoryview], offset: int) -> Iterator[memory
 
 @contextmanager
 def no_room(folder: Path | None) -> Iterator[None]:
-    """A disk that is full is told as such."""
+    """Reports a full disk as such."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,7 @@
-"""GET and HEAD of any address: connections that stay open, redirects, and errors that say which address and why. For many
-threads.
+"""GET and HEAD of any address: persistent connections, redirects, and errors that name the address and the reason. Thread-safe.
 
-An address may be signed, so it is shown without its query. A connection that breaks raises `Broken`, which `persist` tries again
-with pauses; everything else is one of `domain.errors` and final.
+An address may be signed, so it is shown without its query. A broken connection raises `Broken`, and `persist` tries again with
+pauses; every other error is one of `domain.errors` and final.
 """
 
 import contextlib
@@ -25,20 +24,20 @@ _MOST_REDIRECTS = 10
 _MOST_IDLE = 8
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
-"""Answers that may be another one the next time."""
+"""Status codes that may differ on the next try."""
 _TRIES = 5
-"""Without a byte of progress."""
+"""Seconds without a byte of progress."""
 _AGAIN = "Nothing of it was used. Run it again to read the data as it is now."
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to ask, and with which headers. Never shown itself."""
+    """The address and headers of a request. Never printed itself."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     what: str = ""
-    """For a file that comes through the control plane: which one it is, in words."""
+    """For a file that comes through the control plane: its name for messages."""
 
     @property
     def shown(self) -> str:
@@ -46,46 +45,46 @@ class Address:
 
 
 class Broken(Exception):
-    """A connection that broke, or an answer that may be another one the next time."""
+    """A connection that broke, or a response that may differ on the next try."""
 
 
 class Refused(RoostError):
-    """An answer of 400, which some servers give to a signature that has run out."""
+    """A response of 400, which some servers send for an expired signature."""
 
 
 class Stopped(Exception):
-    """Nobody wants it any more."""
+    """The transfer is no longer wanted."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """The head of an answer."""
+    """The head of a response."""
 
     status: int
     head: Head
 
     @property
     def length(self) -> int | None:
-        """Bytes of the body as its head says; None when it does not."""
+        """Bytes of the body according to the head; None when the head does not contain the length."""
         text = self.head.text("content-length")
         return int(text) if text.isdigit() else None
 
 
 @dataclass(frozen=True)
 class Answer(Told):
-    """And its body, to be read."""
+    """A response with a body to read."""
 
     reply: Reply
 
     def readinto(self, view: memoryview) -> int:
-        """How many bytes came; 0 at the end."""
+        """Returns the number of bytes read; 0 at the end."""
         try:
             return self.reply.readinto(view)
         except (OSError, HTTPException, ValueError) as error:
             raise Broken(_reason(error)) from error
 
     def read(self) -> bytes:
-        """All of a short one."""
+        """Reads the whole body; for short ones."""
         try:
             return self.reply.read()
         except (OSError, HTTPException, ValueError) as error:
@@ -93,7 +92,8 @@ class Answer(Told):
 
 
 class Web:
-    """`silence` is how many seconds a server may say nothing before it is asked again; `pause` the first one between tries."""
+    """`silence`: the seconds a server may send nothing before the request is repeated; `pause`: the first pause between
+    tries."""
 
     def __init__(self, *, silence: float = 60.0, pause: float = 0.2) -> None:
         self.silence = silence
@@ -108,7 +108,7 @@ class Web:
     def ask(
         self, method: str, address: Address, headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> Iterator[Answer]:
-        """The answer, redirects followed; one that is no success is raised."""
+        """Follows redirects and returns the response; raises for one that is no success."""
         url, sent = address.url, {**address.headers, **(headers or {})}
         for _ in range(_MOST_REDIRECTS + 1):
             line, reply = self._send(method, url, sent, body)
@@ -122,13 +122,13 @@ class Web:
                 _drain(reply)
             finally:
                 self._give_back(line, reply)
-            if key(following) != key(url):  # a token is for the one it was given for
+            if key(following) != key(url):  # a token must not be sent to another server
                 sent = {name: value for name, value in sent.items() if name.lower() != "authorization"}
             url = _followed(following, url, address)
         raise InvalidInput(f"{address.shown} leads from one address to the next, {_MOST_REDIRECTS} times and on.")
 
     def persist(self, address: Callable[[], Address], attempt: Callable[[Address], T], done: Callable[[], int]) -> T:
-        """Makes an attempt until it comes through. `done` counts bytes: while more come, the tries are not counted."""
+        """Repeats an attempt until it succeeds. `done` returns the bytes so far: tries that made progress are not counted."""
         tried, before, pause = 0, done(), self._pause
         while True:
             if self._stopping.is_set():
@@ -156,7 +156,7 @@ class Web:
         return self._stopping.is_set()
 
     def stop(self) -> None:
-        """Ends what is under way, in whatever thread: each raises Stopped or Broken."""
+        """Ends running requests in all threads: each raises Stopped or Broken."""
         self._stopping.set()
         with self._lock:
             for line in self._busy:
@@ -172,7 +172,8 @@ class Web:
             self._idle.clear()
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[WebConnection, Reply]:
-        """An idle connection that the server had closed says nothing about the server: another is taken."""
+        """Sends on an idle connection, or on a new one: a closed idle connection does not mean that the server is
+        unavailable."""
         while True:
             line = self._take(url)
             fresh = not line.used
@@ -185,7 +186,7 @@ class Web:
 
     def _take(self, url: str) -> WebConnection:
         with self._lock:
-            if self._pid != os.getpid():  # a fork: the parent still talks through those
+            if self._pid != os.getpid():  # after a fork the parent still uses these connections
                 self._idle, self._busy, self._pid = {}, set(), os.getpid()
             waiting = self._idle.get(key(url))
             line = waiting.pop() if waiting else WebConnection(url)
@@ -193,7 +194,7 @@ class Web:
         return line
 
     def _give_back(self, line: WebConnection, reply: Reply | None) -> None:
-        """A connection whose answer was read to its end serves the next."""
+        """Keeps a connection for the next request when its response was read to the end."""
         whole = reply is not None and not reply.will_close and (reply.isclosed() or reply.length == 0)
         if reply is not None:
             reply.close()
@@ -207,7 +208,7 @@ class Web:
 
 
 def _judge(reply: Reply, address: Address) -> None:
-    """Raises what an answer that is no success means."""
+    """Raises the error for a response that is no success."""
     status, told = reply.status, f"{reply.status} {reply.reason}".strip()
     if status < 300:
         return
@@ -227,7 +228,7 @@ def _judge(reply: Reply, address: Address) -> None:
 
 
 def _judge_ours(status: int, said: bytes, address: Address) -> NoReturn:
-    """The control plane says itself what is wrong and what to do; it knows less of when the file was listed."""
+    """Raises the control plane's own error, which has its own reason and hint, but less about when the file was listed."""
     if status == 404:
         raise NotFound(f"{address.shown} was removed after it was listed.", hint=_AGAIN)
     if status == 412:
@@ -241,7 +242,7 @@ def _judge_ours(status: int, said: bytes, address: Address) -> NoReturn:
 
 
 def changed(shown: str, what: str = "") -> Conflict:
-    """The error for a file that is not the one that was listed."""
+    """The error for a file that has changed since it was listed."""
     return Conflict(
         f"{shown} has changed since it was listed{': ' + what if what else ''}.",
         hint=_AGAIN,
@@ -260,7 +261,7 @@ def _followed(url: str, before: str, address: Address) -> str:
 
 
 def _drain(reply: Reply) -> bytes:
-    """Reads a short body, so that the connection can serve again."""
+    """Reads a short body, so that the connection can be used again."""
     with contextlib.suppress(OSError, HTTPException, ValueError):
         if reply.length is None or reply.length <= BLOCK:
             return reply.read(BLOCK)

@@ -1,5 +1,5 @@
-"""One connection to a web server or proxy, and one answer of it. `http.client` connects, tunnels and reads bodies; request and
-head are our own, for its generic ones take twice the time of a small file.
+"""One connection to a web server or proxy, and one response on it. `http.client` connects, tunnels and reads bodies. Requests
+and response heads are handled here: the generic code takes twice the time of a small file.
 """
 
 import base64
@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 from roost.version import VERSION
 
 BLOCK = 256 * 1024
-"""Of a file on its way: stays in the processor's cache from the socket to the disk."""
+"""Size of the buffer for a file in transit: small enough to stay in the processor's cache from the socket to the disk."""
 _CONNECT_SECONDS = 15.0
 _MOST_HEAD = 64 * 1024
 _AS_IT_IS = "%/:=&?~+!$,;'@()*[]"
@@ -25,13 +25,13 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Head(dict[str, str]):
-    """Headers of an answer, names in lower case. What `http.client` asks of headers, it answers."""
+    """Headers of a response, names in lower case. Has the methods that `http.client` calls on headers."""
 
     def get(self, name: str, default: str | None = "") -> str | None:  # type: ignore[override]
         return super().get(name.lower(), default)
 
     def text(self, name: str) -> str:
-        """The value, empty when there is none."""
+        """The value; empty when the header is absent."""
         return super().get(name, "")
 
     @classmethod
@@ -44,7 +44,7 @@ class Head(dict[str, str]):
 
 
 class Reply(HTTPResponse):
-    """An answer whose head is read with little ado."""
+    """A response whose head is parsed with a short, fast parser."""
 
     head: Head
 
@@ -83,7 +83,7 @@ class Reply(HTTPResponse):
 
 
 class WebConnection:
-    """A connection, open or not yet. `used`: whether it has brought an answer before."""
+    """A connection, possibly not open yet. `used` is True once it has received a response."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -97,7 +97,7 @@ class WebConnection:
         self.connection = _connection(parts, proxy)
 
     def ask(self, method: str, url: str, headers: Mapping[str, str], seconds: float, body: bytes = b"") -> Reply:
-        """Sends a request; its answer, the head of it read."""
+        """Sends a request and returns its response, with the head already read."""
         if self.connection.sock is None:
             self.connection.connect()
         self.connection.sock.settimeout(seconds)
@@ -114,7 +114,7 @@ class WebConnection:
         return reply
 
     def request(self, method: str, url: str, headers: Mapping[str, str]) -> bytes:
-        """What is sent for it."""
+        """The bytes of the request head."""
         target = url[len(self.key) :]
         if not _PLAIN.fullmatch(target):
             target = quote(target.partition("#")[0], safe=_AS_IT_IS)
@@ -140,7 +140,7 @@ def _host(parts: SplitResult) -> str:
 
 
 def is_near(url: str) -> bool:
-    """Whether it is on this machine; a route of the control plane may be."""
+    """True when the address is on this machine, as a route of the control plane may be."""
     host = urlsplit(url).hostname or ""
     return host in _LOOPBACK or host.startswith("127.")
 

@@ -1,5 +1,7 @@
-"""The hand of the user: one file per noun over one small HTTP client. Start with `workspaces.py`, `experiments.py`, `runs.py`.
+"""The user's side: one file per noun over one small HTTP client. Start with `core/workspaces.py`, `runs/experiments.py`,
+`runs/runs.py`.
 
-`connections.py` finds the control plane, `embedded.py` starts one; `snapshots.py` sends a source folder; `interactive.py` and
-`salvage.py` look after runs that live in the caller's own process. Imports of heavy libraries wait until they are used.
+`connection/connections.py` finds the control plane, `connection/embedded.py` starts one; `runs/snapshots.py` sends a source
+folder; `runs/interactive.py` and `runs/salvage.py` handle runs that live in the caller's own process. Heavy libraries are
+imported at first use.
 """

@@ -1,5 +1,5 @@
-"""How objects of the SDK find each other: by name, imported at the first use. So no module imports one that stands above it,
-and a script loads only what it uses. Type checkers see the names as imported here.
+"""How SDK objects refer to each other: by name, imported at first use. So no module imports one of a layer above it, and a
+script loads only what it uses. Type checkers see the names as imported here.
 """
 
 from importlib import import_module

@@ -1,4 +1,6 @@
-"""Rows. `base/` is the promise, a file per noun; `sql/` keeps it on SQLite (and PostgreSQL); `migrations/` grows the tables."""
+"""Rows. `base/` holds the interfaces, one file per noun; `sql/` implements them on SQLite (and PostgreSQL); `migrations/`
+upgrades the tables.
+"""
 
 import importlib
 from typing import cast
@@ -11,9 +13,9 @@ STORES = {"sqlite": "roost.store.sql.store:SqlStore", "postgresql": "roost.store
 
 
 def open_store(url: str, pieces: Pieces | None = None) -> Store:
-    """The store of a URL, made or brought up to date: `sqlite:///FILE`, `sqlite://` for one in memory, or
-    `postgresql://USER:PASSWORD@HOST/DATABASE`. `pieces` takes long text, of which rows have the last megabytes only; without
-    it all is rows."""
+    """Opens the store of a URL, and creates or upgrades it: `sqlite:///FILE`, `sqlite://` for one in memory, or
+    `postgresql://USER:PASSWORD@HOST/DATABASE`. `pieces` stores long text, of which rows hold only the last megabytes; without
+    it, rows hold all text."""
     scheme = url.partition("://")[0]
     if scheme not in STORES:
         raise InvalidInput(f"No store is known for {url!r}.", hint=f"The URL begins with one of: {', '.join(STORES)}.")

@@ -1,1 +1,1 @@
-"""Typed calls: what is asked of the control plane, as records of the domain. No object of the SDK is made here."""
+"""Typed calls to the control plane, with records of the domain. No SDK object is made here."""

@@ -1,4 +1,4 @@
-"""A run's files on this machine. Where the control plane shares this machine they are copied from its folder, else fetched."""
+"""Downloads a run's files to this machine. When the control plane is on this machine they are copied from its folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from roost_job.listing import some
 
 _AT_ONCE = 4
 _STRETCH = 32
-"""Files that a thread takes at a time: of small ones, handing them over takes as long as copying them."""
+"""Files per task of a thread: for small files, a task costs as much as the copy."""
 
 
 def listing(connection: Connection, run_id: str, prefix: str = "") -> list[RunFile]:
@@ -25,13 +25,13 @@ def listing(connection: Connection, run_id: str, prefix: str = "") -> list[RunFi
 
 
 def fetch(connection: Connection, run_id: str, name: str, target: Path) -> int:
-    """One file of a run to `target`, whose folder is made; its size. Whole or not at all."""
+    """Downloads one file of a run to `target` and creates its folder; returns its size. Complete or not at all."""
     name = names.path(name)
     found = [file for file in listing(connection, run_id, name) if file.path == name]
     _make(target.parent)
     if found:
         return _bring(connection, run_id, found[0], target)
-    # Not listed: another name of a listed one, such as azureml-logs/70_driver_log.txt, or not there at all.
+    # Not listed: an alias of a listed one, such as azureml-logs/70_driver_log.txt, or missing.
     try:
         return connection.client.download(path_of("runs", run_id, "files", name), target)
     except NotFound:
@@ -51,7 +51,7 @@ def fetch_folder(
     output_paths: Sequence[str] | None,
     append_prefix: bool,
 ) -> None:
-    """The files below `prefix`, a folder: `outputs/model` has `outputs/model/a`, not `outputs/model.pt`."""
+    """Downloads the files below `prefix`, a folder: `outputs/model` includes `outputs/model/a`, not `outputs/model.pt`."""
     if output_directory is not None and output_paths is not None:
         raise InvalidInput("Both `output_directory` and `output_paths` are given.", hint="Give one or the other.")
     folder = names.path(prefix) if prefix.strip("/") else ""
@@ -67,7 +67,7 @@ def fetch_folder(
 
 
 def fetch_all(connection: Connection, run_id: str, files: Sequence[RunFile], targets: Sequence[Path]) -> None:
-    """Files of a run, each to its target. All targets are made before the first file is fetched, none twice."""
+    """Downloads files of a run, each to its target. All targets are created before the first download, each once."""
     if len(set(targets)) != len(targets):
         raise InvalidInput("Two files would be written to one place.", hint="Give each its own output path.")
     for folder in {target.parent for target in targets}:
@@ -96,7 +96,7 @@ def _make(folder: Path) -> None:
 
 
 def _bring(connection: Connection, run_id: str, file: RunFile, target: Path, look: Look = lambda: None) -> int:
-    """Into a folder that is there."""
+    """Downloads one file into an existing folder."""
     if target.is_dir():
         raise InvalidInput(f"{target} is a folder; {file.path!r} cannot be written there.")
     shared = connection.bytes.shared if file.blob else None

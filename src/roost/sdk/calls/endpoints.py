@@ -1,4 +1,4 @@
-"""Services as the control plane answers them: asking for one, changing it, its keys, logs, replicas and records. Thin."""
+"""Calls about services: deploying, changing, keys, logs, replicas and records. Thin."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roost.sdk.core.workspaces import Workspace
 
 HOST = "127.0.0.1"
-"""Where fronts listen: on the control plane's machine, to that machine only."""
+"""The address of fronts: on the control plane's machine, for that machine only."""
 LONGEST_POLL = 25.0
 
 
@@ -22,7 +22,7 @@ def route(workspace: "Workspace", name: str, *parts: str) -> str:
 
 
 def get(workspace: "Workspace", name: str, *, after: int | None = None, wait: float = 0.0) -> Endpoint:
-    """The endpoint; with `after`, once its revision has passed that, or when `wait` seconds are over."""
+    """The endpoint; with `after`, once its revision is higher, or when `wait` seconds are over."""
     params = {"after": after, "wait": wait} if after is not None else None
     answer = workspace._connection.client.call("GET", route(workspace, name), params=params, timeout=wait + 30.0)
     return codec.decode(Endpoint, answer)
@@ -44,13 +44,13 @@ def listing(workspace: "Workspace") -> list[Endpoint]:
 def put(
     workspace: "Workspace", name: str, spec: EndpointSpec, *, overwrite: bool = False, update: bool = False
 ) -> Endpoint:
-    """Deploys, or with `update` changes what is there."""
+    """Deploys, or with `update` changes the existing endpoint."""
     body = {"spec": codec.encode(spec), "overwrite": overwrite, "update": update}
     return codec.decode(Endpoint, workspace._connection.client.call("PUT", route(workspace, name), json=body))
 
 
 def delete(workspace: "Workspace", name: str) -> None:
-    """Returns when its processes are gone and its port is free."""
+    """Deletes it; returns when its processes are gone and its port is free."""
     place, client = route(workspace, name), workspace._connection.client
     gone = client.call("DELETE", place, params={"wait": LONGEST_POLL})["gone"]
     while not gone:
@@ -65,27 +65,27 @@ def keys(workspace: "Workspace", name: str) -> Keys:
 
 
 def renew_key(workspace: "Workspace", name: str, which: str, value: str | None = None) -> Keys:
-    """Another key in its place, or the one that the person chose."""
+    """Replaces a key, by a new one or by the user's choice."""
     body = {"which": which, "key": value or ""}
     return codec.decode(Keys, workspace._connection.client.call("POST", route(workspace, name, "keys"), json=body))
 
 
 def token(workspace: "Workspace", name: str) -> tuple[str, datetime, datetime]:
-    """A token for the caller, when to ask for the next one, and when it ends."""
+    """A token for the caller, the time to renew it, and the time it expires."""
     said = workspace._connection.client.call("POST", route(workspace, name, "token"))
     return str(said["token"]), _moment(said["refresh_at"]), _moment(said["expires_at"])
 
 
 def logs(workspace: "Workspace", name: str, lines: int, replica: str = "") -> Mapping[str, str]:
-    """The last lines of what a replica printed (`text`): that one, else the one with which the last change failed, else each that
-    serves, else the newest; its `run_id`, and a `note` where it is not one that serves."""
+    """The last lines of a replica's output (`text`): the named one, else the one of the last failed change, else all serving
+    ones, else the newest; with its `run_id`, and a `note` when it does not serve."""
     params = {"lines": lines, "replica": replica or None}
     found: Mapping[str, str] = workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)
     return found
 
 
 def telling(workspace: "Workspace", name: str, replica: str = "") -> str:
-    """The run whose log `logs` gives, of several the newest; empty when there is none yet."""
+    """The run whose log `logs` returns, the newest of several; empty when there is none yet."""
     params = {"lines": 1, "replica": replica or None}
     return str(workspace._connection.client.call("GET", route(workspace, name, "logs"), params=params)["run_id"])
 
@@ -96,7 +96,7 @@ def replicas(workspace: "Workspace", name: str) -> list[Replica]:
 
 
 def status(workspace: "Workspace", name: str) -> Mapping[str, Any]:
-    """What its front counts: requests, errors, who waits."""
+    """The counters of its front: requests, errors, waiting requests."""
     found: Mapping[str, Any] = workspace._connection.client.call("GET", route(workspace, name, "status"))
     return found
 

@@ -1,6 +1,6 @@
-"""A run's questions over HTTP: the same ops that the agent's door answers inside a job (docs/how-it-works/wire.md).
+"""A run's requests over HTTP: the same ops that the agent's door answers inside a job (docs/how-it-works/wire.md).
 
-So the job library's `Run` works unchanged in a notebook, and on any run that a person looks at.
+So the job library's `Run` works unchanged in a notebook, and on any run that a person opens.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from roost.transport.client import path_of
 
 
 class HttpLink:
-    """`ask(op, **fields)` for one run. `flush` is what the op of that name does: ship what this process logged."""
+    """`ask(op, **fields)` for one run. `flush` implements the op of that name: ship what this process logged."""
 
     def __init__(self, connection: Connection, run_id: str, flush: Callable[[], None] = lambda: None) -> None:
         self._connection = connection
@@ -41,7 +41,7 @@ class HttpLink:
         }
 
     def ask(self, op: str, **fields: Any) -> Any:
-        """The answer; raises the errors of `roost.domain.errors`. How long a call may take is the transport's to say."""
+        """The answer; raises the errors of `roost.domain.errors`. The transport sets the time limits."""
         fields.pop("timeout_seconds", None)
         return self._ops[op](**fields)
 
@@ -62,7 +62,7 @@ class HttpLink:
         return self._connection.client.call("PATCH", path_of("runs", self._run_id), json=given)
 
     def _upload(self, files: Sequence[Sequence[str]]) -> Any:
-        """Names are checked before the first byte travels."""
+        """Checks the names before the first byte is sent."""
         wanted = {names.path(name): Path(path) for name, path in files}
         try:
             carried = self._connection.bytes.carry(list(wanted.values()))

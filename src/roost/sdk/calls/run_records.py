@@ -1,4 +1,4 @@
-"""Runs as the control plane answers them: asking for one, listing them, and the words for one that is not there."""
+"""Calls about runs: reading one, listing them, and the error for a missing one."""
 
 from collections.abc import Mapping
 from urllib.parse import quote
@@ -18,19 +18,19 @@ def run_path(run_id: str, *parts: str) -> str:
 
 
 def get(client: Client, run_id: str, *, after: int | None = None, wait: float = 0.0) -> Run:
-    """The run; with `after`, once its revision has passed that, or when `wait` seconds are over."""
+    """The run; with `after`, once its revision is higher, or when `wait` seconds are over."""
     params = {"after": after, "wait": wait} if after is not None else None
     return codec.decode(Run, client.call("GET", path_of("runs", run_id), params=params, timeout=wait + 30.0))
 
 
 def members(client: Client, run_id: str) -> list[Member]:
-    """The agents of a run that has several nodes, by rank; empty before it was given them."""
+    """The agents of a run on several nodes, by rank; empty before it has its nodes."""
     answer = client.call("GET", run_path(run_id, "agents"))
     return [codec.decode(Member, each) for each in answer["members"]]
 
 
 def find(connection: Connection, run_id: str, workspace: str) -> Run:
-    """The run of that id; NotFound says which it may have been."""
+    """The run of that id; NotFound suggests similar ids."""
     try:
         names.run_id(run_id)
         run = get(connection.client, run_id)
@@ -47,7 +47,7 @@ def find(connection: Connection, run_id: str, workspace: str) -> Run:
 
 
 def _near(connection: Connection, workspace: str, run_id: str) -> str:
-    import difflib  # noqa: PLC0415 - for those who mistyped
+    import difflib  # noqa: PLC0415 - only for mistyped ids
 
     known = [run.id for run in listing(connection.client, workspace, limit=_PAGE, include_children=True)]
     near = difflib.get_close_matches(run_id, known, n=3, cutoff=0.75)
@@ -69,7 +69,7 @@ def listing(
     properties: Mapping[str, str | None] | None = None,
     limit: int | None = None,
 ) -> list[Run]:
-    """Runs, newest first, page by page until there are no more or `limit` is reached."""
+    """Runs, newest first, page by page until the end or `limit`."""
     route = f"/api/workspaces/{quote(workspace, safe='')}/runs"
     found: list[Run] = []
     while limit is None or len(found) < limit:
@@ -93,11 +93,11 @@ def listing(
 
 
 def pairs(wanted: Mapping[str, str | None] | None) -> list[str] | None:
-    """Labels as an address has them: `k` for any value, `k=v` for that one."""
+    """Labels as query parameters: `k` for any value, `k=v` for that one."""
     return [key if value is None else f"{key}={value}" for key, value in wanted.items()] if wanted else None
 
 
 def events(client: Client, run_id: str) -> tuple[list[RunEvent], str]:
-    """What happened to a run, and in words what it waits for."""
+    """The events of a run, and a text with what it waits for."""
     answer = client.call("GET", run_path(run_id, "events"))
     return [codec.decode(RunEvent, item) for item in answer["events"]], str(answer.get("why") or "")

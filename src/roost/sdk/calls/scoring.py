@@ -1,4 +1,6 @@
-"""Asks a service, as any HTTP client does: one kept connection to its front, with the key or token that it wants. No proxies."""
+"""Sends requests to a service, as any HTTP client: one persistent connection to its front, with the key or token it requires.
+No proxies.
+"""
 
 import http.client
 import json
@@ -23,7 +25,7 @@ class Answer:
     body: bytes
 
     def value(self) -> Any:
-        """What the script gave: the value of JSON; else text, else the bytes."""
+        """The script's result: the value of JSON; else text, else the bytes."""
         for read in (json.loads, lambda body: body.decode("utf-8")):
             try:
                 return read(self.body)
@@ -32,12 +34,12 @@ class Answer:
         return self.body
 
     def text(self) -> str:
-        """For people."""
+        """The body as text, for people."""
         return self.body.decode("utf-8", "replace")
 
 
 class Caller:
-    """Asks one address. `credential` is asked for what the service wants, and asked again when that is refused."""
+    """Sends requests to one address. `credential` returns the key or token, and is called again when that is refused."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class Caller:
         held: str | None = None,
         timeout: float,
     ) -> None:
-        """`held`: what was good the last time; it is asked for when nothing is held. `timeout`: `patience` says it."""
+        """`held`: the last valid credential; `credential` is called when it is None. `timeout`: from `patience`."""
         parts = urlsplit(address)
         self.held = held
         self._path = parts.path or "/"
@@ -55,7 +57,7 @@ class Caller:
         self._credential = credential
 
     def post(self, body: bytes, content_type: str = "application/json") -> Answer:
-        """The answer; a key that was changed meanwhile is asked for once more. OSError when nobody answers."""
+        """The answer; gets a changed key once more. Raises OSError when there is no answer."""
         if self.held is None:
             self.held = self._credential()
         answer = self._send(body, content_type)
@@ -84,9 +86,7 @@ class Caller:
             self._connection.close()
             if not used:
                 raise
-        return self._exchange(
-            body, headers
-        )  # an idle connection that the front had closed says nothing about the service
+        return self._exchange(body, headers)  # a closed idle connection does not mean that the service is unavailable
 
     def _exchange(self, body: bytes, headers: dict[str, str]) -> Answer:
         self._connection.request("POST", self._path, body=body, headers=headers)
@@ -95,13 +95,13 @@ class Caller:
 
 
 def patience(spec: EndpointSpec) -> float:
-    """Seconds that an answer may take: what the service itself allows, waiting and tried once more, and a moment for the way."""
+    """Seconds that an answer may take: the service's own limit, waiting and one retry, and a moment for the network."""
     limits = [version.limits for version in spec.versions]
     return _TRIES * max((each.timeout_seconds + each.queue_seconds for each in limits), default=0.0) + _GRACE_SECONDS
 
 
 def opens(address: str, credential: str) -> bool:
-    """Whether what answers at that address takes this key; nobody who answers takes any."""
+    """True when the service at that address accepts this key; False when there is no answer."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5.0)
     try:
@@ -114,7 +114,7 @@ def opens(address: str, credential: str) -> bool:
 
 
 def body_of(data: object) -> bytes:
-    """What is sent: bytes and text as they are, everything else as JSON."""
+    """The request body: bytes and text unchanged, everything else as JSON."""
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data)
     if isinstance(data, str):
@@ -129,7 +129,7 @@ def body_of(data: object) -> bytes:
 
 
 def refused(answer: Answer) -> WebserviceException:
-    """What an answer other than 200 becomes, in the SDK's words."""
+    """The exception for an answer other than 200, with the SDK's text."""
     error = WebserviceException(
         "Received bad response from service. More information can be found by calling `.get_logs()` on the webservice "
         f"object.\nResponse Code: {answer.status}\nHeaders: {answer.headers}\nContent: {answer.body!r}"

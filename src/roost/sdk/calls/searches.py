@@ -1,4 +1,4 @@
-"""Runs that fit, newest first, fetched page by page as they are asked for: a million cost no more than those looked at."""
+"""Searches runs, newest first, fetched page by page on demand: the cost depends on the pages read, not on the number of runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,25 +13,25 @@ _PAGE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """Which runs; what is left out does not matter."""
+    """Filters for runs; a field that is not set does not filter."""
 
     experiment: str | None = None
     kind: RunKind | None = None
-    """None leaves out the replicas of endpoints, unless it is their experiment that is named."""
+    """None leaves out the replicas of endpoints, unless their experiment is named."""
     statuses: Sequence[RunStatus] = ()
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """A value of None: any."""
+    """A value of None matches any."""
     since: float | None = None
     until: float | None = None
-    """When they were submitted, in seconds since the epoch."""
+    """Time of submission, in seconds since the epoch."""
     include_children: bool = False
     before: str | None = None
-    """Only those older than the run of this id."""
+    """Only runs older than the run of this id."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A run, with what was asked for of its metrics: summaries by name."""
+    """A run with the requested metrics: summaries by name."""
 
     run: Run
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -50,8 +50,8 @@ def rows(
     metrics: Sequence[str] = (),
     page: int = _PAGE,
 ) -> Iterator[Row]:
-    """Runs with the summaries of these metrics, `*` for all, one request for each page. Newest first, or by the column `sort`,
-    `-` before it for the highest first: then all runs that fit are considered, whatever the page."""
+    """Runs with the summaries of these metrics, `*` for all, one request per page. Newest first, or by the column `sort`,
+    with `-` before it for highest first: then all matching runs are considered, not one page."""
     params = {**_params(search), "limit": page, "before": search.before, "metric": list(metrics) or None}
     if sort:
         params |= {"sort": sort, "skip": 0, "before": None, "since": search.since}
@@ -70,7 +70,7 @@ def rows(
 
 
 def columns(client: Client, workspace: str, search: Search) -> dict[str, list[str]]:
-    """Which arguments (`params`), `metrics` and `tags` the runs that fit have."""
+    """The arguments (`params`), `metrics` and `tags` that the matching runs have."""
     route = path_of("workspaces", workspace, "runs", "columns")
     answer: dict[str, list[str]] = client.call("GET", route, params={**_params(search), "since": search.since})
     return answer

@@ -1,9 +1,9 @@
-"""`AksCompute`: where scripts of the Azure ML SDK v1 deploy services to. Here it is a name: services run on the control plane's
-own host, whichever target is given, and have as many replicas as they ask for.
+"""`AksCompute`: the target of services in scripts of the Azure ML SDK v1. Here it is only a name: for every target, services
+run on the control plane's own host, with as many replicas as they request.
 """
 
 # ruff: noqa: ARG002, ARG004
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 from typing import Any, NoReturn
 
@@ -13,13 +13,13 @@ from roost.sdk.compute.settings import AmlComputeProvisioningConfiguration
 from roost.sdk.compute.targets import AKS_MARK, ComputeTarget
 
 _AGENTS, _SIZE = 3, "Standard_D3_v2"
-"""What the SDK takes when nothing is said."""
+"""The SDK's defaults."""
 _TLS = "Services of Roost speak plain HTTP, to this machine only: there is nothing to certify."
 _PURPOSES = ("FastProd", "DevTest")
 
 
 class AksProvisioningConfiguration(AmlComputeProvisioningConfiguration):
-    """`AksCompute.provisioning_configuration(…)` is this."""
+    """The result of `AksCompute.provisioning_configuration(…)`."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class AksCompute(ComputeTarget):
     _compute_type = "AKS"
 
     class ClusterPurpose:
-        """What such a cluster is for."""
+        """The purpose of such a cluster."""
 
         FAST_PROD = "FastProd"
         DEV_TEST = "DevTest"
 
     provisioning_configuration = AksProvisioningConfiguration
-    """What `ComputeTarget.create` takes."""
+    """The argument of `ComputeTarget.create`."""
 
     @staticmethod
     def attach_configuration(
@@ -79,11 +79,11 @@ class AksCompute(ComputeTarget):
         load_balancer_type: str | None = None,
         load_balancer_subnet: str | None = None,
     ) -> AksProvisioningConfiguration:
-        """What `ComputeTarget.attach` takes: a name for this machine, not the cluster that is named here."""
+        """The argument of `ComputeTarget.attach`: a name for this machine, not the cluster that is named here."""
         return AksProvisioningConfiguration(cluster_purpose=cluster_purpose)
 
     def detach(self) -> None:  # type: ignore[override]  # others cannot be detached
-        """Deletes it: there is nothing that stays."""
+        """Deletes the target; nothing else exists behind it."""
         self.delete()
 
     def get_credentials(self) -> NoReturn:

@@ -1,7 +1,9 @@
-"""Compute of the Azure ML SDK v1 that Roost does not have: the names are there, and using one says what to do instead."""
+"""Compute of the Azure ML SDK v1 that Roost does not have: the names exist, and using one raises an error with the
+alternative.
+"""
 
 # ruff: noqa: ARG003, ARG004
-# The signatures are the Azure ML SDK v1's; whatever is given, the answer is the same.
+# Signatures are those of the Azure ML SDK v1; all arguments lead to the same error.
 
 from typing import NoReturn
 
@@ -11,7 +13,7 @@ from roost.sdk.core import absent
 
 
 class _Foreign(ComputeTarget):
-    """What all of them say."""
+    """The error that all of them raise."""
 
     def __new__(cls, *args: object, **kwargs: object) -> NoReturn:
         absent.refuse(f"azureml.core.compute.{cls.__name__}", InvalidCompute)

@@ -1,9 +1,9 @@
-"""`RemoteCompute`: a machine that runs are to be on. Here it is a host that an engine has: the control plane's file of hosts
-says how it is reached, and a target is a cluster of that one host.
+"""`RemoteCompute`: a machine for runs. Here it is a host of an engine: the control plane's hosts file contains how it is
+reached, and a target is a cluster of that one host.
 """
 
 # ruff: noqa: ARG002, ARG004
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from roost.sdk.compute.targets import ComputeTarget
 
 
 class RemoteComputeAttachConfiguration(AmlComputeProvisioningConfiguration):
-    """`RemoteCompute.attach_configuration(…)` is this."""
+    """The result of `RemoteCompute.attach_configuration(…)`."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class RemoteComputeAttachConfiguration(AmlComputeProvisioningConfiguration):
         return f"RemoteComputeAttachConfiguration(address={self.address!r}, username={self.username!r}{port})"
 
     def lines(self) -> str:
-        """What would stand in the file of hosts for it."""
+        """Its entry for the hosts file."""
         command = ["ssh", "-o", "BatchMode=yes"]
         command += ["-p", str(self.ssh_port)] if self.ssh_port != 22 else []
         command += ["-i", self.private_key_file] if self.private_key_file else []
@@ -57,12 +57,12 @@ class RemoteComputeAttachConfiguration(AmlComputeProvisioningConfiguration):
 
 
 class RemoteCompute(ComputeTarget):
-    """A machine: one run on it at a time."""
+    """A machine that executes one run at a time."""
 
     _compute_type = "VirtualMachine"
 
     attach_configuration = RemoteComputeAttachConfiguration
-    """What `ComputeTarget.attach` takes. Keys and users are those of ssh's own configuration; no password is kept."""
+    """The argument of `ComputeTarget.attach`. Keys and users come from ssh's own configuration; no password is stored."""
 
     @staticmethod
     def provisioning_configuration(*args: object, **kwargs: object) -> NoReturn:
@@ -76,7 +76,7 @@ class RemoteCompute(ComputeTarget):
         return self._address
 
     def detach(self) -> None:  # type: ignore[override]  # clusters cannot be detached
-        """Takes it out of the workspace; the machine stays, in the file of hosts too."""
+        """Removes it from the workspace; the machine stays in the hosts file."""
         self.delete()
 
     def _take(self, status: ComputeStatus) -> None:
@@ -89,7 +89,7 @@ class RemoteCompute(ComputeTarget):
 
 
 def _numbers(address: str) -> str:
-    """The IP address of a name, which is what the file of hosts has; the name itself where nobody knows it here."""
+    """The IP address of a name, as the hosts file has it; the name itself when it cannot be resolved here."""
     with contextlib.suppress(OSError, UnicodeError):
         return str(socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][4][0])
     return address

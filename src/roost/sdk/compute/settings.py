@@ -1,4 +1,4 @@
-"""What a cluster is asked to be and what it says of itself, in the Azure ML SDK v1's own words: configuration, scale, status."""
+"""The settings and the status of a cluster, under the Azure ML SDK v1's names: configuration, scale, status."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ _IDENTITIES = ("systemassigned", "userassigned")
 
 
 class ScaleSettings:
-    """How many nodes there are at least and at most, and how long one may be idle."""
+    """The minimum and maximum number of nodes, and how long a node may be idle."""
 
     def __init__(self, min_nodes: int, max_nodes: int, idle_seconds_before_scaledown: float) -> None:
         self.minimum_node_count = min_nodes
@@ -41,10 +41,10 @@ class ScaleSettings:
 
 
 class AmlComputeProvisioningConfiguration:
-    """A cluster to be made; `AmlCompute.provisioning_configuration(…)` is this.
+    """A cluster to create; the result of `AmlCompute.provisioning_configuration(…)`.
 
     Accounts, virtual networks, public addresses and identities belong to machines in a cloud: they are accepted, so that scripts
-    run as they are, and mean nothing to the embedded engine.
+    run unchanged, and have no effect on the embedded engine.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class AmlComputeProvisioningConfiguration:
         self.validate_configuration()
 
     def validate_configuration(self) -> None:
-        """InvalidCompute (a ComputeTargetException) says which rule is broken."""
+        """Raises InvalidCompute (a ComputeTargetException) with the broken rule."""
         check(self._spec())
         if (self.admin_user_password or self.admin_user_ssh_key) and not self.admin_username:
             raise InvalidCompute(
@@ -135,7 +135,7 @@ class AmlComputeProvisioningConfiguration:
 
 
 class AmlComputeStatus:
-    """A cluster as it was when it was asked; `serialize` gives Azure's own keys."""
+    """A cluster's state when it was read; `serialize` returns it under Azure's keys."""
 
     def __init__(self, status: ComputeStatus) -> None:
         compute, states = status.compute, [node.state for node in status.nodes]

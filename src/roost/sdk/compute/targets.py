@@ -1,10 +1,11 @@
-"""`ComputeTarget` and `AmlCompute`: where runs go. Constructing one finds it; `create` makes a cluster that grows on demand.
+"""`ComputeTarget` and `AmlCompute`: where runs execute. The constructor finds a target; `create` makes a cluster that grows on
+demand.
 
-The printed forms are those of the Azure ML SDK v1. Its other kinds of compute are in `foreign_compute.py`, and say so.
+The printed forms are those of the Azure ML SDK v1. Its other kinds of compute are in `foreign.py`, and raise an error.
 """
 
 # ruff: noqa: ARG002, ARG004
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import time
 from collections.abc import Mapping
@@ -27,14 +28,14 @@ from roost.sdk.core.workspaces import Workspace
 from roost.transport.client import path_of
 
 AKS_MARK = "azureml.computeType"
-"""Tag of a target that services are deployed to (`aks_compute.py`)."""
+"""Tag of a target for services (`aks.py`)."""
 _POLL_SECONDS = 5.0
 _explained: set[str] = set()
-"""Sizes whose meaning was printed by this process already."""
+"""Sizes that this process has already explained."""
 
 
 class ComputeTarget:
-    """A compute target of a workspace. `ComputeTarget(workspace, name)` finds it, and is of the class that it is."""
+    """A compute target of a workspace. `ComputeTarget(workspace, name)` finds it and returns an object of its own class."""
 
     _compute_type: ClassVar[str] = "Local"
     _status: ComputeStatus
@@ -60,7 +61,7 @@ class ComputeTarget:
     def create(
         workspace: Workspace, name: str, provisioning_configuration: AmlComputeProvisioningConfiguration
     ) -> "ComputeTarget":
-        """Makes a cluster and returns at once. The same settings again give the same cluster, others are refused."""
+        """Creates a cluster and returns at once. The same settings again return the same cluster; other settings are refused."""
         if not isinstance(provisioning_configuration, AmlComputeProvisioningConfiguration):
             raise InvalidCompute(
                 f"Roost makes clusters of AmlCompute, got {type(provisioning_configuration).__name__}.",
@@ -77,8 +78,8 @@ class ComputeTarget:
 
     @staticmethod
     def attach(workspace: Workspace, name: str, attach_configuration: object) -> "ComputeTarget":
-        """Makes a cluster on one of the engines that Roost has (`AmlCompute.attach_configuration`), or a target of one host of
-        the control plane's file of hosts (`RemoteCompute.attach_configuration`)."""
+        """Creates a cluster on one of Roost's engines (`AmlCompute.attach_configuration`), or a target for one host of the
+        control plane's hosts file (`RemoteCompute.attach_configuration`)."""
         if not isinstance(attach_configuration, AmlComputeProvisioningConfiguration):
             raise InvalidCompute(
                 f"Roost cannot attach {type(attach_configuration).__name__}: its engines are what it can run on.",
@@ -115,15 +116,15 @@ class ComputeTarget:
         return self._workspace
 
     def get(self) -> "ComputeTarget":
-        """The same target as it is now."""
+        """The same target in its current state."""
         return ComputeTarget(self._workspace, self.name)
 
     def refresh_state(self) -> None:
-        """Asks for its state and changes this object accordingly."""
+        """Reads its state and updates this object."""
         self._take(_look(self._workspace, self.name))
 
     def get_status(self) -> Any:
-        """Its provisioning state; of a cluster its nodes too."""
+        """Its provisioning state; for a cluster also its nodes."""
         self.refresh_state()
         return self.provisioning_state
 
@@ -134,7 +135,7 @@ class ComputeTarget:
         timeout_in_minutes: float = 25,
         is_delete_operation: bool = False,
     ) -> None:
-        """Nothing here takes long: says how the last operation ended."""
+        """Returns at once, because no operation takes long here; prints how the last one ended."""
         if show_output:
             print("Succeeded", end="")
         print('Provisioning operation finished, operation "Succeeded"')
@@ -143,7 +144,7 @@ class ComputeTarget:
             self.refresh_state()
 
     def delete(self) -> None:
-        """Refused: this machine stays."""
+        """Raises an error: this machine cannot be deleted."""
         self._workspace._connection.client.call("DELETE", _route(self._workspace, self.name))
         self._pending = True
         self.provisioning_state = "Deleting"
@@ -152,7 +153,7 @@ class ComputeTarget:
         raise InvalidCompute(f"{self.name!r} cannot be detached.", hint="Clusters are deleted: delete()")
 
     def serialize(self) -> dict[str, Any]:
-        """Azure's own keys."""
+        """The target under Azure's keys."""
         return {
             "id": self.id,
             "name": self.name,
@@ -197,12 +198,12 @@ class ComputeTarget:
 
 
 class AmlCompute(ComputeTarget):
-    """A cluster: nodes come when runs wait for them, one run on each, and go when they have been idle."""
+    """A cluster: nodes start when runs wait for them, execute one run each, and stop when idle."""
 
     _compute_type = "AmlCompute"
 
     provisioning_configuration = AmlComputeProvisioningConfiguration
-    """What `ComputeTarget.create` takes; wrong values are refused here."""
+    """The argument of `ComputeTarget.create`; refuses wrong values."""
 
     @staticmethod
     def attach_configuration(
@@ -213,7 +214,7 @@ class AmlCompute(ComputeTarget):
         tags: Mapping[str, str] | None = None,
         description: str | None = None,
     ) -> AmlComputeProvisioningConfiguration:
-        """A cluster on that engine of the control plane; one that it does not have is refused by `ComputeTarget.attach`."""
+        """A cluster on that engine of the control plane; `ComputeTarget.attach` refuses an unknown engine."""
         asked = AmlComputeProvisioningConfiguration(
             min_nodes=min_nodes,
             max_nodes=max_nodes,
@@ -227,7 +228,7 @@ class AmlCompute(ComputeTarget):
 
     @staticmethod
     def supported_vmsizes(workspace: Workspace, location: str | None = None) -> "list[dict[str, Any]]":
-        """The sizes that Roost knows by name. Any other is taken too: on the embedded engine a size is a wish."""
+        """The sizes that Roost knows by name. Any other is accepted too: on the embedded engine a size is only a request."""
         return [
             {
                 "name": size.name,
@@ -240,12 +241,12 @@ class AmlCompute(ComputeTarget):
         ]
 
     def get_status(self) -> AmlComputeStatus:
-        """The cluster as it is now: its nodes by state, its scale."""
+        """The cluster's current state: its nodes by state, its scale."""
         self.refresh_state()
         return self.status
 
     def list_nodes(self) -> "list[dict[str, Any]]":
-        """One entry for each node there is."""
+        """One entry per existing node."""
         self.refresh_state()
         return [_node(node) for node in self._status.nodes]
 
@@ -255,7 +256,7 @@ class AmlCompute(ComputeTarget):
         max_nodes: int | None = None,
         idle_seconds_before_scaledown: float | None = None,
     ) -> None:
-        """Changes the scale. Busy nodes beyond a lowered limit leave when their runs have ended."""
+        """Changes the scale. Busy nodes above a lowered limit stop when their runs have ended."""
         idle = None if idle_seconds_before_scaledown is None else seconds(idle_seconds_before_scaledown, 0)
         changes = {"min_nodes": min_nodes, "max_nodes": max_nodes, "idle_seconds": idle}
         given = {key: value for key, value in changes.items() if value is not None}
@@ -265,14 +266,14 @@ class AmlCompute(ComputeTarget):
             self.refresh_state()
 
     def preempt(self, node: str) -> None:
-        """Takes a node of low priority away, as a cloud does when it needs it. The run on it waits again and goes on with its
-        outputs. Beyond the SDK."""
+        """Removes a low-priority node, as a cloud does when it needs it. Its run returns to the queue and continues with its
+        outputs. Not in the SDK."""
         route = path_of("workspaces", self._workspace.name, "computes", self.name, "nodes", node, "preempt")
         self._workspace._connection.client.call("POST", route)
         self.refresh_state()
 
     def delete(self) -> None:
-        """Deletes the cluster and its nodes. Refused (a ComputeTargetException) while runs on it have not ended."""
+        """Deletes the cluster and its nodes. Raises ComputeTargetException while runs on it have not ended."""
         super().delete()
 
     def wait_for_completion(
@@ -282,8 +283,8 @@ class AmlCompute(ComputeTarget):
         timeout_in_minutes: float = 25,
         is_delete_operation: bool = False,
     ) -> None:
-        """Waits until the cluster has its minimum of nodes, or so many. Nodes beyond its own minimum come only for runs, so when
-        nothing moves it does not wait for them: it says so and returns."""
+        """Waits until the cluster has its minimum of nodes, or the given number. Nodes above its own minimum start only for
+        runs, so when nothing changes it stops waiting, prints that, and returns."""
         if self._pending:
             super().wait_for_completion(show_output, is_delete_operation=is_delete_operation)
         if is_delete_operation:
@@ -302,7 +303,7 @@ class AmlCompute(ComputeTarget):
         )
 
     def _wait_for_nodes(self, least: int | None, minutes: float, show_output: bool) -> tuple[bool, bool]:
-        """Whether there are so many nodes, and whether the time was over first."""
+        """Returns (there are this many nodes, the time ran out first)."""
         deadline = time.monotonic() + minutes * 60
         self.refresh_state()
         wanted = least or self._status.compute.min_nodes
@@ -354,7 +355,7 @@ def _look(workspace: Workspace, name: object, params: Mapping[str, object] | Non
 
 
 def machine_of(workspace: Workspace) -> Machine:
-    """What the nodes of the control plane's own host share."""
+    """The machine that the nodes of the control plane's own host share."""
     return _look(workspace, LOCAL).machine
 
 
@@ -370,7 +371,7 @@ def _check_workspace(workspace: object) -> None:
 
 
 def _explain(status: ComputeStatus) -> None:
-    """Says once what a size means here."""
+    """Prints once what a size means here."""
     size = status.compute.vm_size
     if size and size.lower() not in _explained:
         _explained.add(size.lower())

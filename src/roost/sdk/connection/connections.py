@@ -1,6 +1,6 @@
 """How this process reaches its control plane: the one of ROOST_URL, else the embedded one. Start with `connect`.
 
-One connection per address and home, shared by every object and thread of the process.
+There is one connection per address and home, shared by all objects and threads of the process.
 """
 
 import atexit
@@ -27,8 +27,9 @@ _FIRST_PATIENCE, _WATCH_PATIENCE, _BACKGROUND_PATIENCE = 2.0, 120.0, 0.5
 
 
 class Connection:
-    """`client` for what a person asks for: it brings the embedded control plane back. `watcher` for waiting and `background`
-    for shipping outlast a restart but undo no `roost down`; the first is patient, the second tries again by itself."""
+    """`client` serves a person's requests and restarts the embedded control plane. `watcher` (for waiting) and `background`
+    (for shipping) survive a restart but never undo `roost down`; `watcher` waits long, `background` gives up soon because its
+    caller retries."""
 
     def __init__(
         self, home: Path, locate: Callable[[], Endpoint], watch: Callable[[], Endpoint], hint: str = START_ONE
@@ -41,13 +42,13 @@ class Connection:
         self.salvaging: threading.Thread | None = None
 
     def salvage(self, url: str) -> None:
-        """Ships in the background what killed processes of this machine left behind."""
+        """Ships in the background the data that killed processes of this machine left behind."""
         if not (self.home / "spools").is_dir():
             return
         self.salvaging = late.salvage.begin(self, url)
 
     def close(self) -> None:
-        """Closes what is idle; a later call opens it again."""
+        """Closes idle connections; a later call opens them again."""
         for client in (self.client, self.watcher, self.background):
             client.close()
 
@@ -65,7 +66,7 @@ class Connection:
 
 
 class Bytes:
-    """Blobs at the control plane, as snapshots and uploads use them."""
+    """Blobs at the control plane, for snapshots and uploads."""
 
     def __init__(self, client: Client, home: Path) -> None:
         self._client = client
@@ -77,7 +78,7 @@ class Bytes:
 
     @property
     def shared(self) -> "FolderBlobs | None":
-        """The control plane's own folder, where this machine has it."""
+        """The control plane's own folder, when it is on this machine."""
         return self.carrier.shared
 
     def put(self, data: bytes) -> str:
@@ -87,7 +88,7 @@ class Bytes:
         return self.carrier.carry(paths)
 
     def lay_out(self, manifest: str, folder: Path) -> int:
-        """Makes a snapshot's files in an empty folder; how many."""
+        """Writes a snapshot's files into an empty folder; returns their number."""
         return self.carrier.lay_out(manifest, folder)
 
     def has(self, name: str) -> bool:
@@ -112,12 +113,12 @@ def connect() -> Connection:
 
 
 def named_url() -> str:
-    """The address that the variable names; empty for this machine's own control plane."""
+    """The address in the variable; empty for this machine's own control plane."""
     return os.environ.get(URL_VARIABLE, "").strip().rstrip("/")
 
 
 def elsewhere() -> Endpoint | None:
-    """The control plane that the variables name; None for this machine's own. Unauthorized when the token cannot be one."""
+    """The control plane that the variables name; None for this machine's own. Raises Unauthorized for an invalid token."""
     url, token = named_url(), os.environ.get(TOKEN_VARIABLE, "").strip()
     if not url:
         return None
@@ -136,7 +137,7 @@ def _remote(home: Path, endpoint: Endpoint) -> Connection:
     try:
         health = first.call("GET", "/api/health")
     except RoostError as error:
-        raise error.with_traceback(None) from None  # the frames of asking tell a person nothing
+        raise error.with_traceback(None) from None  # the frames of the request do not help a person
     finally:
         first.close()
     if not isinstance(health, dict) or health.get("name") != "roost":
@@ -153,7 +154,7 @@ def _embedded(home: Path) -> Connection:
 
 
 class _Finder:
-    """The address of the embedded control plane, asked for on every call: cheap while its file and process stay the same."""
+    """Finds the embedded control plane's address on every call: cheap while its file and process stay the same."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -163,11 +164,11 @@ class _Finder:
         self._endpoint: Endpoint | None = None
 
     def ensure(self) -> Endpoint:
-        """Where it is; started when it is not there."""
+        """Its address; starts it when it does not run."""
         return self._known() or self._look()
 
     def watch(self) -> Endpoint:
-        """Where it is; started again when it crashed, but not when somebody shut it down."""
+        """Its address; restarts it after a crash, but not after a shutdown."""
         known = self._known()
         if known is None and self._was_put_down():
             raise Unavailable(

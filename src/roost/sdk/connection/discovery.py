@@ -1,7 +1,7 @@
-"""What is written down about the embedded control plane of ROOST_HOME, and whether it is still true.
+"""The record of the embedded control plane of ROOST_HOME, and whether it is still valid.
 
-`server.json` outlives a server that was killed: its process id may belong to another process by now, its port to another
-program. Identity is the process's start time and, over the wire, the instance.
+`server.json` outlives a killed server: its process id may now belong to another process, its port to another program. Identity is
+the process's start time and, over the wire, the instance.
 """
 
 import json
@@ -15,12 +15,12 @@ from roost.machine import processes
 
 HOME_VARIABLE = "ROOST_HOME"
 _LEAST_TICKS = 50
-"""Half a second of a processor; one that is idle takes a few hundredths of that."""
+"""Half a second of processor time; an idle process uses a few hundredths of that."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerRecord:
-    """server.json."""
+    """The content of server.json."""
 
     url: str
     pid: int
@@ -47,7 +47,7 @@ def log_path(at: Path) -> Path:
 
 
 def read_record(at: Path) -> ServerRecord | None:
-    """What the last server wrote; None when there is nothing that makes sense."""
+    """The last server's record; None when it is missing or invalid."""
     try:
         return codec.decode(ServerRecord, json.loads(record_path(at).read_bytes()))
     except (OSError, ValueError, InvalidInput):
@@ -66,31 +66,31 @@ def read_token(at: Path) -> str:
 
 
 class Effort:
-    """Tells a process that works, but has no time, from one that is stuck: the first uses its processor or waits for it."""
+    """Distinguishes a busy process from a stuck one: a busy process uses the processor or waits for it."""
 
     def __init__(self) -> None:
         self._pid, self._before = 0, 0
 
     def begin(self, pid: int) -> None:
-        """Looks at a process for the first time; later looks at the same one change nothing."""
+        """Starts to observe a process; a second call for the same process changes nothing."""
         if pid != self._pid:
             self._pid, self._before = pid, _effort(pid)[1]
 
     def is_made(self) -> bool:
-        """Whether it has worked since, or would if it were its turn."""
+        """True when the process has worked since `begin`, or is waiting for its turn."""
         state, ticks = _effort(self._pid)
         return state in ("R", "D") or (state != "T" and ticks - self._before >= _LEAST_TICKS)
 
 
 def _effort(pid: int) -> tuple[str, int]:
-    """A process's state and the ticks that it has had of processors, all its threads together."""
+    """A process's state and its processor ticks, summed over all threads."""
     found = processes.look(pid)
     return (found.state, found.ticks) if found else ("", 0)
 
 
 def note_down(at: Path, record: ServerRecord) -> None:
-    """Notes that this server is meant to end: nobody who waits for it takes its end for a crash and starts another.
-    As the target of a link: that needs no room on a full disk."""
+    """Records that this server was stopped on purpose, so that waiting clients do not take its end for a crash and start
+    another. Stored as a link's target, which needs no space on a full disk."""
     part = at / f".down.{os.getpid()}"
     part.unlink(missing_ok=True)
     part.symlink_to(record.instance)
@@ -98,7 +98,7 @@ def note_down(at: Path, record: ServerRecord) -> None:
 
 
 def was_put_down(at: Path, record: ServerRecord | None) -> bool:
-    """Whether the server that is gone was meant to end."""
+    """True when the server that is gone was stopped on purpose."""
     try:
         return record is None or os.readlink(at / "down") == record.instance
     except (OSError, ValueError):
@@ -106,5 +106,5 @@ def was_put_down(at: Path, record: ServerRecord | None) -> bool:
 
 
 def is_alive(record: ServerRecord) -> bool:
-    """Whether the very process that wrote the record lives."""
+    """True when the same process that wrote the record is alive."""
     return processes.started(record.pid) == record.pid_started

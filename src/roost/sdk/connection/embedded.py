@@ -1,7 +1,7 @@
 """Finds the embedded control plane of ROOST_HOME, or starts one. Start with `ensure`.
 
-Two clients at once start one: the start is made under `start.lock`, and whoever waited for the lock looks again. The server
-is a process of its own session that outlives this one; its output goes to `logs/server.log`.
+Two clients at once start only one: the start holds `start.lock`, and a client that waited for the lock checks again. The server
+has its own session and outlives this process; its output goes to `logs/server.log`.
 """
 
 import errno
@@ -28,11 +28,11 @@ from roost_job.exceptions import ServiceException
 _READY_SECONDS = 60.0
 _ANSWER_SECONDS = 10.0
 _SILENT_SECONDS = 60.0
-"""For so long a process that holds the home may be silent before it is ended."""
+"""Seconds that the holder of the home may be silent before it is ended."""
 _PATIENT_SECONDS = 2.0
 _LONGEST_REASON = 64 * 1024
 _BUSY_SECONDS = 50.0
-"""How much longer one is waited for that is at work."""
+"""Additional seconds to wait for a holder that is working."""
 _ANOTHER_HOLDS_THE_HOME = 3
 _LARGEST_LOG = 10 * 1024 * 1024
 NEEDED = ("alembic", "fastapi", "psutil", "sqlalchemy", "uvicorn")
@@ -42,23 +42,23 @@ _waited_for: set[str] = set()
 
 
 class NotStarted(ServiceException):
-    """The embedded control plane could not be started, or does not answer. Trying again at once would not help."""
+    """The embedded control plane could not be started, or does not respond. An immediate retry would not help."""
 
 
 class _Detached(subprocess.Popen[bytes]):
-    """A process that is meant to outlive this one: no complaint when it does."""
+    """A process that is meant to outlive this one, so Python must not warn about it."""
 
     def __del__(self) -> None:
         pass
 
 
 _started: list[_Detached] = []
-"""Servers that this process started; kept so that one that ends is reaped."""
+"""Servers that this process started, kept so that they are reaped when they end."""
 
 
 def ensure(home: Path, *, port: int | None = None, take_over: bool = False) -> ServerRecord:
-    """The control plane of this home that answers and that this client can work with; started if there is none. `take_over`: one
-    that holds the home and does not answer for a while is ended first."""
+    """The control plane of this home, once it responds and is compatible with this client; starts one if there is none.
+    `take_over`: first end a holder of the home that has not responded for a while."""
     if take_over:
         _end_silent(home)
     record = find(home)
@@ -76,8 +76,8 @@ def ensure(home: Path, *, port: int | None = None, take_over: bool = False) -> S
 
 
 def find(home: Path) -> ServerRecord | None:
-    """The control plane that runs; None when there is none. Busy when it has too much to do to answer, NotStarted when it is
-    there and does nothing."""
+    """The running control plane; None when there is none. Raises Busy when it is too busy to respond, NotStarted when it
+    exists and does nothing."""
     deadline = time.monotonic() + _ANSWER_SECONDS
     effort = discovery.Effort()
     while True:
@@ -96,11 +96,11 @@ def find(home: Path) -> ServerRecord | None:
                 f"The control plane of {home} (process {record.pid}, {record.url}) does not answer: {problem}",
                 hint=f"Its log is {discovery.log_path(home)}; if it stays so, `roost up` ends it and starts another.",
             )
-        time.sleep(0.1)  # it may be about to end, or to answer: there is nothing to wait on but itself
+        time.sleep(0.1)  # it may be about to end or to respond, and there is no event to wait for
 
 
 def _say_busy(record: ServerRecord, is_final: bool) -> None:
-    """Once that it is waited for; in the end Busy."""
+    """Prints once that the client is waiting; finally raises Busy."""
     if is_final:
         raise Busy(
             f"The control plane at {record.url} (process {record.pid}) is at work, and has not answered for "
@@ -113,7 +113,7 @@ def _say_busy(record: ServerRecord, is_final: bool) -> None:
 
 
 def _end_silent(home: Path) -> None:
-    """Ends the process that holds this home when it has not answered for a while, and names it."""
+    """Ends the process that holds this home when it has not responded for a while, and names it."""
     began, named = time.monotonic(), False
     if _answers(discovery.read_record(home)):
         return
@@ -140,7 +140,7 @@ def _answers(record: ServerRecord | None) -> bool:
 
 
 def _is_stuck(holder: Holder, record: ServerRecord | None) -> bool:
-    """Whether it should be ready since long, and has never said that it is."""
+    """True when the process should have been ready long ago and never announced itself."""
     return holder.age > _SILENT_SECONDS and (record is None or record.pid != holder.pid)
 
 
@@ -153,7 +153,7 @@ def _force(holder: Holder, home: Path) -> None:
 
 
 def _ask(record: ServerRecord) -> str:
-    """What is wrong with the server's answer; nothing when it is the one that wrote the record."""
+    """The problem with the server's answer; empty when it is the server that wrote the record."""
     client = Client(lambda: Endpoint(record.url, ""), patience=0.0)
     try:
         health = client.call("GET", "/api/health", timeout=_ANSWER_SECONDS)
@@ -167,7 +167,7 @@ def _ask(record: ServerRecord) -> str:
 
 
 def _call(record: ServerRecord, home: Path, method: str, path: str) -> dict[str, Any]:
-    """One question to this very server, which may be on its way out."""
+    """One request to exactly this server, which may be shutting down."""
     token = discovery.read_token(home)
     client = Client(lambda: Endpoint(record.url, token), patience=1.0)
     try:
@@ -178,7 +178,7 @@ def _call(record: ServerRecord, home: Path, method: str, path: str) -> dict[str,
 
 
 def ask_facts(record: ServerRecord, home: Path) -> dict[str, object]:
-    """What the control plane says of itself that its file does not."""
+    """Facts about the control plane that its file does not contain."""
     facts = _call(record, home, "GET", "/api/server")
     return {"active_runs": facts["active_runs"], "api_level": facts["api_level"], "instance": facts["instance"]}
 
@@ -192,7 +192,7 @@ def _is_older(record: ServerRecord) -> bool:
 
 
 def _is_replaceable(record: ServerRecord, home: Path) -> bool:
-    """An older one with nothing to do gives way to this client's own version."""
+    """True for an older, idle server: it is replaced by this client's own version."""
     if not _is_older(record):
         return False
     try:
@@ -214,7 +214,7 @@ def _check_version(record: ServerRecord) -> None:
 
 
 def check_level(level: int, version: str, url: str) -> None:
-    """Incompatible when client and control plane cannot work together."""
+    """Raises Incompatible when client and control plane cannot work together."""
     if level == API_LEVEL:
         return
     hint = (
@@ -229,9 +229,9 @@ def check_level(level: int, version: str, url: str) -> None:
 
 
 def stop(record: ServerRecord, home: Path, *, seconds: float = 15.0) -> None:
-    """Ends a control plane politely and waits for it; agents go on. NotStarted when it does not end."""
+    """Ends a control plane gracefully and waits for it; agents continue. Raises NotStarted when it does not end."""
     discovery.note_down(home, record)
-    with suppress(Unavailable):  # it may end before it can answer
+    with suppress(Unavailable):  # it may end before it responds
         _call(record, home, "POST", "/api/server/shutdown")
     deadline = time.monotonic() + seconds
     while discovery.is_alive(record):
@@ -245,7 +245,7 @@ def stop(record: ServerRecord, home: Path, *, seconds: float = 15.0) -> None:
 
 
 def end(home: Path) -> int | None:
-    """Ends the control plane of this home, also one that does not answer; its process id, None when there was none."""
+    """Ends the control plane of this home, also one that does not respond; returns its process id, None when there was none."""
     record = discovery.read_record(home)
     try:
         found = find(home)
@@ -253,7 +253,7 @@ def end(home: Path) -> int | None:
             stop(found, home)
             return found.pid
     except (NotStarted, Busy):
-        pass  # it is there, and ended below
+        pass  # it exists, and is ended below
     holder = holders.find(home)
     if holder is None:
         return None
@@ -283,7 +283,7 @@ def _start(home: Path, port: int | None) -> ServerRecord:
         print(f"Roost: starting the control plane on this machine.{words}", file=sys.stderr)
         is_ours = _spawn(home, port, log, begin)
         deadline = time.monotonic() + _ANSWER_SECONDS
-        while (record := find(home)) is None:  # at once, unless someone else is starting one by hand right now
+        while (record := find(home)) is None:  # at once, unless another process is starting one right now
             if time.monotonic() > deadline:
                 raise _unannounced(home) or _failure(home, begin, "ended right after it was ready")
             time.sleep(0.05)
@@ -295,7 +295,7 @@ def _start(home: Path, port: int | None) -> ServerRecord:
 
 
 def _unannounced(home: Path) -> NotStarted | None:
-    """What to say when another process holds the home, and nobody knows where it answers."""
+    """The error for a home that is held by a process whose address is unknown."""
     holder = holders.find(home)
     if holder is None:
         return None
@@ -319,7 +319,7 @@ def _make(home: Path) -> None:
 
 
 def _open_log(home: Path) -> int:
-    """The server's log, for appending; a large one is put aside first."""
+    """Opens the server's log for appending; moves a large one aside first."""
     path = discovery.log_path(home)
     try:
         if path.exists() and path.stat().st_size > _LARGEST_LOG:
@@ -330,7 +330,7 @@ def _open_log(home: Path) -> int:
 
 
 def _spawn(home: Path, port: int | None, log: int, begin: int) -> bool:
-    """Starts the server and returns when it says that it is ready; False when another process holds the home."""
+    """Starts the server and returns when it reports that it is ready; False when another process holds the home."""
     ready, tell = os.pipe()
     argv = [sys.executable, "-P", "-m", "roost.server", "--home", str(home), "--ready-fd", str(tell)]
     try:
@@ -373,13 +373,13 @@ def _terminate(process: _Detached) -> None:
 
 
 def _refusal(home: Path, said: bytes) -> NotStarted:
-    """The reason that the server gave itself: a log on a full disk does not have it."""
+    """The error with the server's own reason: on a full disk the log does not contain it."""
     reason = json.loads(said.removeprefix(b"failed "))
     return NotStarted(str(reason["message"]), hint=str(reason["hint"]) or f"Its log: {discovery.log_path(home)}")
 
 
 def _failure(home: Path, begin: int, what: str) -> NotStarted:
-    """What it said itself: before byte `begin` of the log others did."""
+    """The error with the server's own output: the log before byte `begin` is from earlier servers."""
     path = discovery.log_path(home)
     try:
         last = path.read_bytes()[begin:].decode("utf-8", "replace").splitlines()[-15:]

@@ -1,6 +1,6 @@
-"""Which process holds a home's `server.lock`, and how one that does not answer is ended.
+"""Finds the process that holds a home's `server.lock`, and ends one that does not respond.
 
-The kernel's lock decides: whoever holds it is the home's server, announced or not, and while it is held no other can begin.
+The kernel's lock decides: its holder is the home's server, announced or not, and no other can start while it is held.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from roost.machine import processes
 
 LOCK = "server.lock"
 _POLITE_SECONDS = 15.0
-"""A server that is asked to end does within ten."""
+"""Seconds; a server that is asked to end does so within ten."""
 _FORCED_SECONDS = 10.0
 
 
@@ -22,18 +22,18 @@ _FORCED_SECONDS = 10.0
 class Holder:
     pid: int
     started: int
-    """When it began, in the kernel's ticks: another process may have its number later."""
+    """Start time in kernel ticks, because another process may get the same id later."""
 
     @property
     def age(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the process started."""
         with open("/proc/uptime") as file:
             up = float(file.read().split()[0])
         return max(0.0, up - self.started / os.sysconf("SC_CLK_TCK"))
 
 
 def find(home: Path) -> Holder | None:
-    """The process that holds the lock; None when nobody does, or nobody whom this user can see."""
+    """The process that holds the lock; None when there is none, or none that this user can see."""
     try:
         lock = os.stat(home / LOCK)
     except OSError:
@@ -57,13 +57,14 @@ def _holds(process: Path, lock: os.stat_result) -> bool:
 
 
 def _took_it(process: Path, descriptor: str) -> bool:
-    """Whether it locked the file itself: a program that it is about to start has the same descriptor for a moment."""
+    """True when the process locked the file itself: a program that it is about to start has the same descriptor for a moment."""
     lines = (process / "fdinfo" / descriptor).read_text().splitlines()
     return any(line.startswith("lock:") and {"FLOCK", process.name} <= set(line.split()) for line in lines)
 
 
 def end(holder: Holder, home: Path) -> bool:
-    """Asks it to end, and makes it end when it does not; whether it is gone. Only while it still holds this home's lock."""
+    """Asks the process to end, and kills it when it does not; True when it is gone. Acts only while it still holds this
+    home's lock."""
     for number, seconds in ((signal.SIGTERM, _POLITE_SECONDS), (signal.SIGKILL, _FORCED_SECONDS)):
         try:
             process = os.pidfd_open(holder.pid)

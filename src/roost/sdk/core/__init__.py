@@ -1,1 +1,1 @@
-"""The workspace and what every other object of the SDK needs: configuration files, authentication, secrets, printed forms."""
+"""The workspace and the shared parts of the SDK: configuration files, authentication, secrets, printed forms."""

@@ -1,4 +1,4 @@
-"""What scripts of the Azure ML SDK v1 ask for and Roost does not have: it says so, in the words of `roost_job.absent`."""
+"""Features of the Azure ML SDK v1 that Roost does not have: errors with the texts of `roost_job.absent`."""
 
 from collections.abc import Iterable
 from typing import NoReturn
@@ -8,13 +8,13 @@ from roost_job import absent
 
 
 def refuse(path: str, kind: type[RoostError] = InvalidInput) -> NoReturn:
-    """For a name of the list, by its whole path."""
+    """Raises the error for a name of the list, by its full path."""
     fact, hint = absent.said(path)
     raise kind(fact, hint=hint)
 
 
 def missing(path: str, there: Iterable[str]) -> str:
-    """The words about an attribute of a class that is not there: of one on the list what to do instead, else what was meant."""
+    """The message for a missing attribute of a class: the alternative for a name on the list, else similar names."""
     if absent.find(path):
         return "\nhint: ".join(absent.said(path))
     owner, _, name = path.rpartition(".")
@@ -22,7 +22,7 @@ def missing(path: str, there: Iterable[str]) -> str:
 
 
 class AbsentOfWorkspace:
-    """Of a workspace: its address for MLflow."""
+    """The part of a workspace for its MLflow address."""
 
     def get_mlflow_tracking_uri(self) -> NoReturn:
         refuse("azureml.core.Workspace.get_mlflow_tracking_uri")

@@ -1,9 +1,9 @@
-"""Authentication objects of the Azure ML SDK v1: accepted wherever scripts pass them, and not needed. What counts is Roost's own
-token (ROOST_TOKEN, or that of the embedded control plane), and that is what they hand out; nothing is asked of Azure.
+"""Authentication objects of the Azure ML SDK v1: accepted where scripts pass them, and not needed. They all return Roost's
+own token (ROOST_TOKEN, or that of the embedded control plane); Azure is never contacted.
 """
 
 # ruff: noqa: ARG002
-# The signatures are the Azure ML SDK v1's: their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: their parameters are accepted without effect.
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _GOOD_FOR = 24 * 3600
 
 
 class Audience(Enum):
-    """Whom a token of Azure would be for."""
+    """The audience of a token of Azure."""
 
     ARM = "ARM"
     AML = "AML"
@@ -31,14 +31,14 @@ class AccessToken(NamedTuple):
 
 
 class AbstractAuthentication:
-    """Roost's own token, under the methods that scripts call."""
+    """Roost's own token, behind the methods that scripts call."""
 
     def get_authentication_header(self) -> dict[str, str]:
-        """The header that the control plane's HTTP API takes."""
+        """The header for the control plane's HTTP API."""
         return {"Authorization": f"Bearer {connect().token}"}
 
     def get_token(self, *scopes: object, **kwargs: object) -> AccessToken:
-        """Roost's token; it does not expire, and is said to do so in a day for those who ask again."""
+        """Roost's token. It does not expire; the expiry of one day is for callers that renew tokens."""
         return AccessToken(connect().token, int(time.time()) + _GOOD_FOR)
 
     def __repr__(self) -> str:
@@ -46,14 +46,14 @@ class AbstractAuthentication:
 
 
 class InteractiveLoginAuthentication(AbstractAuthentication):
-    """No browser opens: there is nobody to log in at."""
+    """Opens no browser: there is no login."""
 
     def __init__(self, force: bool = False, tenant_id: str | None = None, cloud: str | None = None) -> None:
         pass
 
 
 class ServicePrincipalAuthentication(AbstractAuthentication):
-    """The password is not kept and goes nowhere."""
+    """The password is neither stored nor sent."""
 
     def __init__(
         self,
@@ -67,21 +67,21 @@ class ServicePrincipalAuthentication(AbstractAuthentication):
 
 
 class MsiAuthentication(AbstractAuthentication):
-    """Managed identities are Azure's; here every process of the user has the same token."""
+    """Managed identities belong to Azure; here all processes of a user have the same token."""
 
     def __init__(self, identity_config: object = None, cloud: str = "AzureCloud") -> None:
         pass
 
 
 class AzureCliAuthentication(AbstractAuthentication):
-    """Azure's command line is not asked."""
+    """Azure's command line is not used."""
 
     def __init__(self, cloud: str | None = None) -> None:
         pass
 
 
 class TokenAuthentication(AbstractAuthentication):
-    """A token that the caller's own function gets."""
+    """A token from the caller's own function."""
 
     def __init__(self, get_token_for_audience: Callable[[Audience], str], cloud: str = "AzureCloud") -> None:
         if not callable(get_token_for_audience):
@@ -92,5 +92,5 @@ class TokenAuthentication(AbstractAuthentication):
         self._get_token_for_audience = get_token_for_audience
 
     def get_token(self, audience: Audience = Audience.ARM) -> str:  # type: ignore[override]  # the SDK's own
-        """What the function gives for this audience; Roost itself does not use it."""
+        """The function's result for this audience; Roost itself does not use it."""
         return self._get_token_for_audience(audience)

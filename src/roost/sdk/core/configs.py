@@ -1,4 +1,4 @@
-"""Finds and reads a workspace's configuration file, in Azure's own format and search order. Pure but for reading files."""
+"""Finds and reads a workspace's configuration file, in Azure's format and search order. Pure except for reading files."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class WorkspaceConfig:
 
 
 def find(path: str | None, file_name: str | None) -> Path | None:
-    """The file that counts: `path` itself if it is one; else upwards from `path` (the current folder), in each folder
+    """The file to use: `path` itself if it is a file; else upwards from `path` (the current folder), in each folder
     `.azureml/`, then `aml_config/`, then the folder itself. None when there is none."""
     start = Path(path).expanduser() if path is not None else Path.cwd()
     if os.path.isfile(start):
@@ -42,7 +42,7 @@ def find(path: str | None, file_name: str | None) -> Path | None:
 
 
 def _is_ours(file: Path) -> bool:
-    """A plain `config.json` may be anybody's; it counts when it could be meant for this, damaged or not."""
+    """True when a plain `config.json`, which may belong to any program, looks like a workspace's, damaged or not."""
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):
@@ -51,7 +51,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def read(file: Path) -> WorkspaceConfig:
-    """The file's content; InvalidInput names the file and the key that is wrong."""
+    """The file's content; raises InvalidInput with the file and the wrong key."""
     try:
         content = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -66,7 +66,7 @@ def read(file: Path) -> WorkspaceConfig:
         content = _from_scope(file, content["Scope"])
     if "workspace_name" not in content:
         raise InvalidInput(f"{file} has no 'workspace_name'.", hint=f"It has the keys {', '.join(KEYS)}.")
-    content = {**dict.fromkeys(KEYS, ""), **content}  # the other two mean nothing to Roost, and are remembered if given
+    content = {**dict.fromkeys(KEYS, ""), **content}  # the other two mean nothing to Roost, and are stored if given
     for key in KEYS:
         if not isinstance(content[key], str) or (key == "workspace_name" and not content[key]):
             raise InvalidInput(f"{key!r} in {file} must be a text that is not empty, got {content[key]!r}.")
@@ -78,7 +78,7 @@ def read(file: Path) -> WorkspaceConfig:
 
 
 def _from_scope(file: Path, scope: str) -> dict[str, str]:
-    """The older project.json: one address instead of three keys."""
+    """Reads the older project.json: one address instead of three keys."""
     parts = scope.strip("/").split("/")
     pairs = dict(zip(parts[::2], parts[1::2], strict=False))
     try:

@@ -1,11 +1,11 @@
-"""How notebooks show things: one small table, every text in it escaped."""
+"""Tables for notebooks: one small HTML table with every text escaped."""
 
 from collections.abc import Mapping
 
 
 def table(cells: Mapping[str, str], links: Mapping[str, tuple[str, str]]) -> str:
     """A table of one row: texts, then links as (words, address)."""
-    import html  # noqa: PLC0415 - its table of entities is for notebooks alone
+    import html  # noqa: PLC0415 - its table of entities is needed in notebooks only
 
     heads = "".join(f"<th>{html.escape(name)}</th>" for name in (*cells, *links))
     texts = "".join(f"<td>{html.escape(text)}</td>" for text in cells.values())

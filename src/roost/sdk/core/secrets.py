@@ -1,4 +1,6 @@
-"""`Keyvault`: the secrets of a workspace. Sealed at the control plane; a run that reads one has it hidden in its logs."""
+"""`Keyvault`: the secrets of a workspace. They are stored encrypted at the control plane; the logs of a run that reads one
+hide it.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,11 +21,11 @@ class Keyvault:
         self._workspace = workspace
 
     def set_secret(self, name: str, value: str) -> None:
-        """Adds a secret, or gives it another value."""
+        """Adds a secret or changes its value."""
         self.set_secrets({name: value})
 
     def set_secrets(self, secrets: Mapping[str, str]) -> None:
-        """All of them or, when one is refused, none."""
+        """Sets all of them; when one is refused, none."""
         if not isinstance(secrets, Mapping):
             raise InvalidInput(f"secrets must be a dict, got {type(secrets).__name__}.", hint="{'name': 'value'}")
         given = {checked_name(name): checked_value(name, value) for name, value in secrets.items()}
@@ -42,7 +44,7 @@ class Keyvault:
         return value
 
     def get_secrets(self, secrets: Sequence[str]) -> dict[str, str | None]:
-        """Values by name; None for one that is not there."""
+        """Values by name; None for a missing one."""
         if isinstance(secrets, str):
             raise InvalidInput(f"secrets must be a list of names, got the text {secrets!r}.", hint="['name']")
         wanted = [checked_name(name) for name in secrets]
@@ -58,7 +60,7 @@ class Keyvault:
         return [{"name": each["name"]} for each in answer["secrets"]]
 
     def delete_secret(self, name: str) -> None:
-        """Nothing happens when it is gone already."""
+        """Deletes a secret; does nothing when it does not exist."""
         checked_name(name)
         self._workspace._connection.client.call("DELETE", self._route(name))
 

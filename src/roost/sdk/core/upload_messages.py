@@ -1,5 +1,4 @@
-"""What a person is told about a snapshot or an upload: what was left out, what makes it large, how far it has come. On stderr,
-briefly."""
+"""Messages about a snapshot or an upload: left-out folders, large files, progress. On stderr, brief."""
 
 import builtins
 import os
@@ -9,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 MEGABYTE = 1024 * 1024
 LEFT_OUT_BYTES, LEFT_OUT_FILES = 10 * MEGABYTE, 2000
-"""From here on a folder that is never sent is worth a line."""
+"""A left-out folder of this size or more is mentioned."""
 LARGE_BYTES, LARGE_FILES = 300 * MEGABYTE, 5000
-"""From here on, of what is new, a snapshot is worth a warning."""
+"""A snapshot with this much new data or more gets a warning."""
 _NAMED = 5
 _PATIENCE = 1.5
 _EVERY = 0.2
@@ -19,7 +18,7 @@ _said: set[str] = set()
 
 
 def left_out(root: str, folders: Sequence[str]) -> list[str]:
-    """Names in one line those of the folders that are large, and returns them."""
+    """Prints one line with the large ones of the folders, and returns them."""
     large = [path for path in folders if _is_large(os.path.join(root, path))]
     if large:
         more = f" and {len(large) - _NAMED} more" if len(large) > _NAMED else ""
@@ -28,14 +27,14 @@ def left_out(root: str, folders: Sequence[str]) -> list[str]:
 
 
 def once(text: str) -> None:
-    """Something that is found again with every look, and said the first time."""
+    """Prints a message the first time only, although every later check finds the same."""
     if text and text not in _said:
         _said.add(text)
         _say(text)
 
 
 def _is_large(folder: str) -> bool:
-    """Looks no further than it takes to know."""
+    """Stops counting as soon as the answer is certain."""
     count = size = 0
     for place, _, found in os.walk(folder):
         count += len(found)
@@ -52,7 +51,7 @@ def _is_large(folder: str) -> bool:
 
 
 def warn_if_large(root: str, fresh: Mapping[str, os.stat_result]) -> None:
-    """Names the largest files when there is much to take in."""
+    """Names the largest files when there is much new data."""
     size = sum(seen.st_size for seen in fresh.values())
     if size <= LARGE_BYTES and len(fresh) <= LARGE_FILES:
         return
@@ -65,7 +64,7 @@ def warn_if_large(root: str, fresh: Mapping[str, os.stat_result]) -> None:
 
 
 class Progress:
-    """How much of a snapshot or model has been taken in, on a terminal or in a notebook, when that takes long. A `with` block."""
+    """The progress of a long snapshot or model upload, on a terminal or in a notebook. Use it as a `with` block."""
 
     def __init__(self, files: int, size: int, what: str = "Snapshot") -> None:
         self._files, self._size, self._what = files, size, what

@@ -32,7 +32,7 @@ class DataOfWorkspace:
         return late.Datastore._all(self)  # type: ignore[arg-type]
 
     def get_default_datastore(self) -> "Datastore":
-        """Where data goes unless another place is named: a folder of the control plane's own, until somebody chooses another."""
+        """The default place for data: a folder of the control plane's own, until a user chooses another."""
         return late.Datastore(self)  # type: ignore[arg-type]
 
     def set_default_datastore(self, name: str) -> None:

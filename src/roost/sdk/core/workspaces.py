@@ -1,7 +1,7 @@
-"""`Workspace`: where everything a person makes is found again. `from_config` reads Azure's own file, or needs none."""
+"""`Workspace`: holds everything that a person makes. `from_config` reads Azure's own file, or needs none."""
 
 # ruff: noqa: ARG002, ARG004
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import json
 import os
@@ -37,7 +37,7 @@ _said: set[str] = set()
 
 
 class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentOfWorkspace):
-    """A workspace of the control plane; WorkspaceException when there is none of that name. Objects for authentication are
+    """A workspace of the control plane; raises WorkspaceException when the name does not exist. Authentication objects are
     accepted and not needed."""
 
     def __init__(
@@ -74,7 +74,8 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
         _logger: object = None,
         _file_name: str | None = None,
     ) -> "Workspace":
-        """The workspace that a configuration file names, made on first use; the embedded default one where there is no file."""
+        """The workspace that a configuration file names, created on first use; the embedded default one when there is no
+        file."""
         file = configs.find(os.fspath(path) if path is not None else None, _file_name)
         if file is None:
             _say_once(f"No config.json found: using workspace {domain.DEFAULT_WORKSPACE!r}.")
@@ -118,7 +119,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
         system_datastores_auth_mode: str = "accessKey",
         v1_legacy_mode: bool | None = None,
     ) -> "Workspace":
-        """Makes a workspace. What names resources of Azure (storage, registry, …) is accepted; there is nothing to connect."""
+        """Creates a workspace. Names of Azure resources (storage, registry, …) are accepted without effect."""
         names.workspace(name)
         labels = _tags(tags)
         connection = connect()
@@ -151,14 +152,14 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
         cloud: str | None = None,
         id: str | None = None,  # noqa: A002 - the SDK's name for it
     ) -> "Workspace":
-        """The workspace of that name; WorkspaceException when there is none."""
+        """The workspace of that name; raises WorkspaceException when there is none."""
         return Workspace(subscription_id or "", resource_group or "", name)
 
     @staticmethod
     def list(
         subscription_id: str | None = None, auth: object = None, resource_group: str | None = None
     ) -> "dict[str, list[Workspace]]":
-        """Workspaces by name, each in a list of its own: here a name stands for one."""
+        """Workspaces by name, each in a list of one, because names are unique here."""
         connection = connect()
         answer = connection.client.call("GET", path_of("workspaces"))
         records = [codec.decode(domain.Workspace, item) for item in answer["workspaces"]]
@@ -169,7 +170,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
         }
 
     def write_config(self, path: str | os.PathLike[str] | None = None, file_name: str | None = None) -> None:
-        """Writes `.azureml/config.json` below `path` (the current folder), which `from_config` finds."""
+        """Writes `.azureml/config.json` below `path` (the current folder), where `from_config` finds it."""
         file = Path(path if path is not None else ".") / ".azureml" / (file_name or "config.json")
         content = {
             "subscription_id": self.subscription_id,
@@ -209,7 +210,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
         return dict(self._record.tags)
 
     def get_details(self) -> dict[str, Any]:
-        """What is known of the workspace, under Azure's names; what only Azure has is left out."""
+        """The details of the workspace under Azure's names; without those that only Azure has."""
         group = f"/subscriptions/{self.subscription_id}/resourceGroups/{self.resource_group}"
         return {
             "id": f"{group}/providers/{_TYPE}/{self.name}",
@@ -238,23 +239,23 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
 
     @property
     def experiments(self) -> "dict[str, Experiment]":
-        """Every experiment of the workspace, by name; not those of services' replicas, which are found by name."""
+        """Every experiment of the workspace, by name. Experiments of services' replicas are left out; get them by name."""
         answer = self._connection.client.call("GET", path_of("workspaces", self.name, "experiments"))
         found = [codec.decode(domain.Experiment, item) for item in answer["experiments"]]
         return {each.name: late.Experiment(self, each.name, _id=each.id, _create_in_cloud=False) for each in found}
 
     def get_run(self, run_id: str) -> "Run":
-        """The run of that id; NotFound says which it may have been."""
+        """The run of that id; NotFound suggests similar ids."""
         return late.Run.get(self, run_id)
 
     def get_default_keyvault(self) -> Keyvault:
         """The secrets of the workspace."""
         return Keyvault(self)
 
-    if not TYPE_CHECKING:  # type checkers know what is not there
+    if not TYPE_CHECKING:  # type checkers must still report unknown attributes
 
         def __getattr__(self, name: str) -> NoReturn:
-            """Only asked for what is not there."""
+            """Called for unknown attributes only."""
             raise AttributeError(name if name.startswith("_") else missing(f"azureml.core.Workspace.{name}", dir(self)))
 
     def __repr__(self) -> str:
@@ -264,7 +265,7 @@ class Workspace(DataOfWorkspace, ModelsOfWorkspace, ServicesOfWorkspace, AbsentO
         )
 
     def _repr_html_(self) -> str:
-        """A table, as notebooks show it."""
+        """An HTML table for notebooks."""
         facts = {
             "Name": self.name,
             "Resource group": self.resource_group,
@@ -295,7 +296,7 @@ def _missing(connection: Connection, name: str) -> NoReturn:
 
 
 def _fits(record: domain.Workspace, subscription_id: str | None, resource_group: str | None) -> bool:
-    """A workspace that has no subscription or group fits every one; Azure compares both without regard to case."""
+    """True when the workspace matches. One without subscription or group matches all; case is ignored, as in Azure."""
     return all(
         not wanted or not has or wanted.lower() == has.lower()
         for wanted, has in ((subscription_id, record.subscription_id), (resource_group, record.resource_group))
@@ -303,7 +304,7 @@ def _fits(record: domain.Workspace, subscription_id: str | None, resource_group:
 
 
 def _same(record: domain.Workspace, subscription_id: str | None, resource_group: str | None) -> domain.Workspace:
-    """The record, if it is the workspace that was meant; WorkspaceException when it only has the same name."""
+    """The record, if it is the workspace that was meant; raises WorkspaceException when only the name is the same."""
     if _fits(record, subscription_id, resource_group):
         return record
     raise WorkspaceException(
@@ -321,7 +322,7 @@ def _tags(tags: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _say_once(words: str) -> None:
-    """A note for people: once in a process, and not part of what a script prints."""
+    """Prints a note for people, once per process, and not on the script's own output."""
     if words not in _said:
         _said.add(words)
         print(words, file=sys.stderr)

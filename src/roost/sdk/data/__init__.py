@@ -1,1 +1,1 @@
-"""Datastores and datasets, and how runs are given data and write it."""
+"""Datastores and datasets, and the inputs and outputs of runs."""

@@ -1,5 +1,5 @@
-"""How a run is given data: `DatasetConsumptionConfig` in `arguments`, in `run_config.data` or in a command becomes an input of
-the run, and its path on each node. What a run writes is in `data_outputs.py`, the older form in `data_references.py`.
+"""Inputs of runs: a `DatasetConsumptionConfig` in `arguments`, in `run_config.data` or in a command becomes an input of the
+run, and its path on each node. Outputs are in `data_outputs.py`, the older form in `data_references.py`.
 """
 
 import re
@@ -25,11 +25,11 @@ _SAID_AT_MOST = 1000
 _STANDS = re.compile(rf"{token('')}\w+|\$\{{?{VARIABLE}\w+", re.ASCII)
 
 _said: "OrderedDict[str, DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference]" = OrderedDict()
-"""Those that were put into a text, by what stands there: all that is left of them in a command of one text."""
+"""Objects that were formatted into a text, by their token: a command of one text contains only the token."""
 
 
 class DatasetConsumptionConfig:
-    """A dataset as a run gets it. `mode`: mount, download, or direct, which gives the script the dataset itself."""
+    """A dataset as an input of a run. `mode`: mount, download, or direct, which gives the script the dataset itself."""
 
     def __init__(
         self,
@@ -52,18 +52,18 @@ class DatasetConsumptionConfig:
         self.path_on_compute = checked_place(path_on_compute)
 
     def as_mount(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
-        """The files are there when the script begins, and their bytes come when they are read."""
+        """The files are visible when the script begins, and their bytes are downloaded on read."""
         return DatasetConsumptionConfig(self.name, self.dataset, "mount", path_on_compute)
 
     def as_download(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
-        """All files are on the node's disk before the script begins; they are its own."""
+        """All files are on the node's disk before the script begins; they belong to the run."""
         return DatasetConsumptionConfig(self.name, self.dataset, "download", path_on_compute)
 
     def as_hdfs(self) -> NoReturn:
         absent.refuse("azureml.data.FileDataset.as_hdfs")
 
     def _carried(self) -> Input:
-        """As a run carries it."""
+        """The record for a run."""
         return Input(
             name=self.name,
             definition=self.dataset._definition,
@@ -84,7 +84,7 @@ def new_name(prefix: str) -> str:
 
 
 def checked_input(name: object) -> str:
-    """A name that can be a variable too."""
+    """Checks a name, which must also be valid as a variable."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidInput(
             f"{name!r} cannot name an input or output of a run: it is a variable of the run too.",
@@ -94,7 +94,7 @@ def checked_input(name: object) -> str:
 
 
 def checked_place(path: object) -> str | None:
-    """Where an input is to be on the node."""
+    """Checks the path of an input on the node."""
     if path is None or path == "":
         return None
     if not isinstance(path, str) or "\0" in path or not path.strip("/"):
@@ -105,7 +105,7 @@ def checked_place(path: object) -> str | None:
 
 
 def put_into_text(config: "DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference", stands: str) -> str:
-    """What stands in a text for it: `f"train.py --data {dataset.as_mount()}"`."""
+    """The token of an object in a text: `f"train.py --data {dataset.as_mount()}"`."""
     _said[stands] = config
     _said.move_to_end(stands)
     if len(_said) > _SAID_AT_MOST:
@@ -114,7 +114,7 @@ def put_into_text(config: "DatasetConsumptionConfig | OutputFileDatasetConfig | 
 
 
 def found_in_text(text: str) -> "list[DatasetConsumptionConfig | OutputFileDatasetConfig | DataReference]":
-    """Those that a text has something for."""
+    """The objects whose tokens occur in a text."""
     stands = [each.replace("{", "") for each in _STANDS.findall(text)]
     return [_said[each] for each in stands if each in _said]
 

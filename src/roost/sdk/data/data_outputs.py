@@ -1,5 +1,5 @@
-"""What a run writes that becomes data: a folder, uploaded to a datastore when the script has ended well, and registered when that
-was asked for. `OutputFileDatasetConfig` in `arguments` becomes the folder's path on the node.
+"""Outputs of runs: a folder that is uploaded to a datastore when the script has succeeded, and registered if requested.
+`OutputFileDatasetConfig` in `arguments` becomes the folder's path on the node.
 """
 
 import copy
@@ -27,9 +27,9 @@ C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
 class OutputFileDatasetConfig:
-    """`destination`: (datastore or its name, path), where `{run-id}` and `{output-name}` are filled in; the workspace's default
-    datastore and `dataset/{run-id}/{output-name}` without it. `source`: the folder, seen from the working copy, that the script
-    fills; without it the run is given an empty one. It is as `as_mount` makes it, until `as_upload` says otherwise."""
+    """`destination`: (datastore or its name, path), with `{run-id}` and `{output-name}` filled in; by default the workspace's
+    default datastore and `dataset/{run-id}/{output-name}`. `source`: the folder that the script fills, relative to the
+    working copy; by default the run gets an empty one. The mode is that of `as_mount`, unless `as_upload` is called."""
 
     def __init__(
         self,
@@ -59,13 +59,14 @@ class OutputFileDatasetConfig:
         return self._datastore or None, self._made.path or "dataset/{run-id}/{output-name}"
 
     def as_upload(self: C, overwrite: bool = False, source_globs: Sequence[str] | str | None = None) -> C:
-        """Uploaded at the end; what is there already is an error unless `overwrite`. `source_globs`: only files that fit one."""
+        """Uploads at the end; existing files are an error unless `overwrite`. `source_globs`: only files that match one of
+        them."""
         globs = [source_globs] if isinstance(source_globs, str) else list(source_globs or ())
         checked = tuple(names.path(each) for each in globs)
         return self._with(mode=Mode.UPLOAD, overwrite=bool(overwrite), globs=checked)
 
     def as_mount(self: C, disable_metadata_cache: bool = False) -> C:  # noqa: ARG002 - the SDK's signature
-        """As `as_upload(overwrite=True)`: a datastore is written to at the run's end, file by file, and never half-way."""
+        """Like `as_upload(overwrite=True)`: the datastore is written at the run's end, file by file; a file is never partial."""
         return self._with(mode=Mode.MOUNT, overwrite=True, globs=())
 
     def as_hdfs(self) -> NoReturn:
@@ -77,14 +78,14 @@ class OutputFileDatasetConfig:
     def register_on_complete(
         self: C, name: str, description: str | None = None, tags: Mapping[str, str] | None = None, **kwargs: object
     ) -> C:
-        """When the run has completed, what it wrote is a new version of the dataset of that name."""
+        """Registers the output as a new version of the named dataset when the run has completed."""
         if kwargs:
             raise InvalidInput(f"register_on_complete has no parameter {', '.join(map(repr, kwargs))}.")
         labels = {str(key): str(value) for key, value in (tags or {}).items()}
         return self._with(register_as=checked_name(name), register_description=description or "", register_tags=labels)
 
     def as_input(self, name: str | None = None) -> DatasetConsumptionConfig:
-        """Where it goes as the input of another run, when its destination is the same for every run."""
+        """The output's destination as the input of another run, when it is the same for every run."""
         output = self._made
         if not output.datastore or not output.path or "{run-id}" in output.path:
             raise InvalidInput(
@@ -107,7 +108,7 @@ class OutputFileDatasetConfig:
         path_glob: str | None = None,
         set_column_types: Mapping[str, Any] | None = None,
     ) -> "OutputTabularDatasetConfig":
-        """What it becomes is a table, of CSV and its relatives."""
+        """The output becomes a table, from CSV or similar files."""
         form = dataset_types.delimited(separator, header, "utf8", True, False, False)
         return self._table(form, include_path, partition_format, path_glob, set_column_types)
 
@@ -118,7 +119,7 @@ class OutputFileDatasetConfig:
         path_glob: str | None = None,
         set_column_types: Mapping[str, Any] | None = None,
     ) -> "OutputTabularDatasetConfig":
-        """What it becomes is a table, of Parquet."""
+        """The output becomes a table, from Parquet files."""
         return self._table({"type": "parquet"}, include_path, partition_format, path_glob, set_column_types)
 
     def _table(
@@ -142,7 +143,7 @@ class OutputFileDatasetConfig:
         return table
 
     def _carried(self) -> Output:
-        """As a run carries it."""
+        """The record for a run."""
         return self._made
 
     def _with(self: C, **changes: Any) -> C:
@@ -189,7 +190,7 @@ def _destination(given: Any) -> "tuple[Datastore | str, str]":
     if given is None:
         return "", ""
     datastore, path = given if isinstance(given, tuple) and len(given) == 2 else (given, "")
-    known = isinstance(datastore, DatastoreFacts | str)  # a job's is known by its name just as well
+    known = isinstance(datastore, DatastoreFacts | str)  # a job's datastore is also identified by its name
     if isinstance(given, str) or not known or not isinstance(path, str):
         raise InvalidInput(
             f"destination must be a datastore, or a datastore and a path, got {given!r}.",

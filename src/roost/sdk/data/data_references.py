@@ -1,5 +1,6 @@
-"""The older way to give a run data: `datastore.path('images').as_mount()`, in `arguments` or in `run_config.data_references`.
-In the run it is the variable `AZUREML_DATAREFERENCE_<name>`, which an argument may name after a `$`.
+"""The older way to give data to a run: `datastore.path('images').as_mount()`, in `arguments` or in
+`run_config.data_references`. In the run it is the variable `AZUREML_DATAREFERENCE_<name>`, which an argument may name after a
+`$`.
 """
 
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ class DataReference:
         self.overwrite = bool(overwrite)
 
     def path(self, path: str | None = None, data_reference_name: str | None = None) -> "DataReference":
-        """A place further below."""
+        """A place below this one."""
         below = "/".join(each for each in (self.path_on_datastore, (path or "").strip("/")) if each)
         return DataReference(
             self.datastore, data_reference_name, below, self.mode, self.path_on_compute, self.overwrite
@@ -54,11 +55,11 @@ class DataReference:
         return self._as("download", path_on_compute, overwrite)
 
     def as_upload(self, path_on_compute: str | None = None, overwrite: bool = False) -> "DataReference":
-        """`path_on_compute`: the folder, seen from the working copy, that is uploaded at the end."""
+        """`path_on_compute`: the folder that is uploaded at the end, relative to the working copy."""
         return self._as("upload", path_on_compute, overwrite)
 
     def to_config(self) -> "DataReferenceConfiguration":
-        """What goes into `run_config.data_references[name]`."""
+        """The value for `run_config.data_references[name]`."""
         return DataReferenceConfiguration(
             self.datastore.name, self.mode, self.path_on_datastore, self.path_on_compute, self.overwrite
         )
@@ -80,7 +81,7 @@ class DataReference:
 
 
 class DataReferenceConfiguration:
-    """The same without a name: that is the key in `run_config.data_references`."""
+    """The same without a name, which is the key in `run_config.data_references`."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class DataReferenceConfiguration:
         self.overwrite = bool(overwrite)
 
     def _carried(self, name: str) -> Input | Output:
-        """As a run carries it."""
+        """The record for a run."""
         if self.mode == "upload":
             return Output(
                 name=checked_input(name),

@@ -1,4 +1,4 @@
-"""`DataPath`: a place in a datastore; `DataPathComputeBinding`: how a run is given it. Both are the job library's."""
+"""`DataPath`: a place in a datastore; `DataPathComputeBinding`: how a run gets it. Both are the job library's."""
 
 from roost_job.data.datapaths import DataPath, DataPathComputeBinding
 

@@ -1,4 +1,4 @@
-"""How datasets are made and found: `Dataset.File`, `Dataset.Tabular`, `Dataset.get_by_name`."""
+"""Constructors and look-ups of datasets: `Dataset.File`, `Dataset.Tabular`, `Dataset.get_by_name`."""
 
 import contextlib
 import os
@@ -42,7 +42,7 @@ class FileDatasetFactory:
         partition_format: str | None = None,
         is_file: bool = False,  # noqa: ARG004
     ) -> FileDataset:
-        """Files by reference: addresses, (datastore, path or pattern), DataPath, or a list of those. `validate` looks whether
+        """Files by reference: addresses, (datastore, path or pattern), DataPath, or a list of those. `validate` checks that
         there are any now. `partition_format` names parts of their paths: `{year}/{day:yyyy-MM-dd}/*.csv`."""
         sources, workspace = _sources(path)
         if isinstance(workspace, JobWorkspace):
@@ -59,7 +59,7 @@ class FileDatasetFactory:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> FileDataset:
-        """Uploads a folder, or what a pattern means in it, and gives those files as a dataset."""
+        """Uploads a folder, or its files that match a pattern, and returns them as a dataset."""
         datastore, path = datapaths.target(target)
         if isinstance(datastore.workspace, JobWorkspace):
             found: FileDataset = job.FileDatasetFactory.upload_directory(
@@ -90,7 +90,7 @@ class TabularDatasetFactory:
         empty_as_string: bool = False,
         encoding: Any = "utf8",
     ) -> TabularDataset:
-        """CSV and its relatives."""
+        """A table from CSV or similar files."""
         form = dataset_types.delimited(
             separator, header, encoding, infer_column_types, support_multi_line, empty_as_string
         )
@@ -116,7 +116,7 @@ class TabularDatasetFactory:
         invalid_lines: str = "error",
         encoding: Any = "utf8",
     ) -> TabularDataset:
-        """One JSON object on each line; `invalid_lines`: error, or drop those that are none."""
+        """One JSON object per line; `invalid_lines`: `error`, or `drop` lines that are not JSON objects."""
         form = dataset_types.json_lines(invalid_lines, encoding)
         return _table(path, form, validate, include_path, set_column_types, partition_format)
 
@@ -161,16 +161,16 @@ class TabularDatasetFactory:
 
 
 class LabelledDatasetFactory:
-    """`Dataset._Labeled`: tables of labels, one JSON object on each line."""
+    """`Dataset._Labeled`: tables of labels, one JSON object per line."""
 
     @staticmethod
     def from_json_lines(path: Any, task: object = None, validate: bool = True) -> TabularDataset:  # noqa: ARG004
-        """`task` is what the labels are for; a table is read the same for each."""
+        """`task` is the purpose of the labels; it does not change how a table is read."""
         return TabularDatasetFactory.from_json_lines_files(path, validate=validate)
 
 
 class Dataset:
-    """Where datasets begin: `Dataset.File.from_files`, `Dataset.Tabular.from_…`, `Dataset.get_by_name`."""
+    """The entry point: `Dataset.File.from_files`, `Dataset.Tabular.from_…`, `Dataset.get_by_name`."""
 
     File = FileDatasetFactory
     Tabular = TabularDatasetFactory
@@ -183,7 +183,7 @@ class Dataset:
         version: int | str = "latest",
         **kwargs: object,  # noqa: ARG004 - the SDK's signature
     ) -> "FileDataset | TabularDataset":
-        """The registered dataset of that name; its newest version when none is given. Inside a job that of the job library."""
+        """The registered dataset of that name, by default its newest version. Inside a job, the job library's."""
         if isinstance(workspace, JobWorkspace):
             found: FileDataset | TabularDataset = job.Dataset.get_by_name(workspace, name, version)
             return found
@@ -203,7 +203,7 @@ class Dataset:
 
     @staticmethod
     def get_all(workspace: "Workspace | JobWorkspace") -> "Mapping[str, FileDataset | TabularDataset]":
-        """The newest version of each, by name."""
+        """The newest version of each dataset, by name."""
         if isinstance(workspace, JobWorkspace):
             there: Mapping[str, FileDataset | TabularDataset] = job.Dataset.get_all(workspace)
             return there
@@ -221,7 +221,7 @@ class Dataset:
 
 
 def of_use(workspace: "Workspace", use: Mapping[str, Any]) -> "FileDataset | TabularDataset":
-    """What a run read or wrote: the registered dataset, or its definition where that is not registered (any more)."""
+    """The dataset that a run read or wrote: the registered one, or its definition when it is not registered (any more)."""
     if use.get("dataset_id"):
         with contextlib.suppress(NotFound):
             return Dataset.get_by_id(workspace, str(use["dataset_id"]))
@@ -270,6 +270,6 @@ def _validated(dataset: D, validate: bool) -> D:
 
 
 def _sources(path: Any) -> "tuple[tuple[Source, ...], Workspace | JobWorkspace | None]":
-    """What was given as sources, and the workspace of their datastores."""
+    """The arguments as sources, and the workspace of their datastores."""
     given, workspace = job.sources(path)
     return tuple(Source(**each) for each in given), workspace

@@ -1,4 +1,4 @@
-"""The files of a dataset, for whoever holds one outside a run: listed, fetched, mounted, read into a frame."""
+"""The files of a dataset outside of runs: listed, downloaded, mounted, read into a frame."""
 
 import os
 import warnings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def listing(dataset: "AbstractDataset") -> list[Item]:
-    """Its files as they are now, its steps on files applied."""
+    """Its current files, after its steps on files."""
     with _cache(dataset) as cache:
         return late.resolving.resolve(dataset._definition, lambda definition: _asked(dataset, definition), cache=cache)
 
@@ -37,7 +37,7 @@ def download(
     ignore_not_found: bool,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> list[Path]:
-    """The files in a folder; `progress` hears (bytes so far, bytes in all)."""
+    """Downloads the files into a folder; `progress` receives (bytes so far, bytes in all)."""
     items = listing(dataset)
     if not items and not ignore_not_found:
         told = of_pattern(dataset._definition)
@@ -79,8 +79,8 @@ def _warn(what: str, why: str) -> None:
 
 
 def frame(dataset: "AbstractDataset", *, strict: bool = False, bounded: bool = False) -> Any:
-    """The table, in pandas; `strict` refuses values that do not fit the type of their column, `bounded` times that pandas cannot
-    hold. Where its first rows are enough, files come one after another until those are here."""
+    """The table in pandas; `strict` refuses values that do not fit their column's type, `bounded` times that pandas cannot
+    hold. When the first rows are enough, files are downloaded one by one until those are complete."""
     items, definition = listing(dataset), codec.encode(dataset._definition)
     with _cache(dataset) as cache:
 
@@ -111,7 +111,7 @@ def _cache(dataset: "AbstractDataset") -> "Cache":
 
 
 def _asked(dataset: "AbstractDataset", definition: Definition) -> Mapping[str, Sequence[Any]]:
-    """The control plane's answer; it is not asked when there is nothing of its in the dataset."""
+    """The control plane's answer; no request is made when the dataset has no data of its datastores."""
     if not any(source.datastore for source in definition.sources) or dataset._workspace is None:
         return {"items": [], "urls": list(range(len(definition.sources)))}
     connection = dataset._workspace._connection

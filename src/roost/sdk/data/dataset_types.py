@@ -1,4 +1,4 @@
-"""The choices that tables are read by: the job library's, so that a job makes what anybody can read."""
+"""The options for reading tables. They are the job library's, so that a dataset made in a job can be read everywhere."""
 
 from roost_job.data.dataset_types import DataType, FileEncoding, PromoteHeadersBehavior
 

@@ -1,5 +1,5 @@
-"""Datasets as people hold them: where data is and what is done to it when it is read. `FileDataset` is here, tables are in
-`tabular_datasets.py`, how they are made in `dataset_factory.py`. None ever changes: each step gives a new one.
+"""Datasets in the SDK: a reference to data and the steps that apply when it is read. `FileDataset` is here, tables are in
+`tabular_datasets.py`, constructors in `dataset_factory.py`. Datasets never change: each step returns a new one.
 """
 
 import os
@@ -37,7 +37,7 @@ D = TypeVar("D", bound="AbstractDataset")
 
 
 class AbstractDataset:
-    """What datasets of files and tables share."""
+    """The common part of file and tabular datasets."""
 
     _definition: Definition
     _workspace: "Workspace | None"
@@ -57,11 +57,11 @@ class AbstractDataset:
             hint="Use Dataset.File.from_files, Dataset.Tabular.from_delimited_files, …",
         )
 
-    # ---- what it is
+    # ---- description
 
     @property
     def id(self) -> str | None:
-        """None until it is registered, or saved for what refers to it."""
+        """None until it is registered, or saved because something refers to it."""
         return self._record.id if self._record else None
 
     @property
@@ -92,12 +92,12 @@ class AbstractDataset:
 
     @property
     def data_changed_time(self) -> datetime | None:
-        """When the newest of its files was changed; None when their server does not say."""
+        """When the newest of its files was changed; None when the server does not report it."""
         times = [item.modified_at for item in self._files() if item.modified_at is not None]
         return datetime.fromtimestamp(max(times), UTC) if times else None
 
     def get_partition_key_values(self, partition_keys: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The values that these keys of its partition format have, each combination once."""
+        """The values of these keys of its partition format, each combination once."""
         if not self.partition_keys:
             raise InvalidInput(
                 "The dataset has no partition format, so its paths have no keys.",
@@ -122,8 +122,8 @@ class AbstractDataset:
         tags: Mapping[str, str] | None = None,
         create_new_version: bool = False,
     ) -> D:
-        """It under a name, for everybody in the workspace. The same definition again is the same version; another one is a
-        new version if that is asked for, and a UserErrorException otherwise."""
+        """Registers it under a name in the workspace. The same definition again is the same version; another definition is a
+        new version if requested, and a UserErrorException otherwise."""
         if isinstance(workspace, JobWorkspace):
             plain = job.make(workspace._data_link(), codec.encode(self._definition))
             found: D = plain.register(workspace, name, description, tags, create_new_version)
@@ -140,13 +140,13 @@ class AbstractDataset:
         return type(self)._of(record.definition, workspace, record)
 
     def _saved(self: D, workspace: "Workspace | JobWorkspace") -> D:
-        """Itself when it is registered; else saved without a name of its own, so that something can refer to it by its id."""
+        """Itself when it is registered; otherwise saves it without a name, so that its id can be referred to."""
         if self.id:
             return self
         return self.register(workspace, saved_name(codec.encode(self._definition)), create_new_version=True)
 
     def unregister_all_versions(self) -> None:
-        """Takes the name out of the registry, all versions of it. The data stays."""
+        """Removes all versions of the name from the registry. The data stays."""
         workspace, record = self._registered("unregister")
         workspace._connection.client.call("DELETE", path_of("workspaces", workspace.name, "datasets", record.name))
         self._record = None
@@ -158,7 +158,7 @@ class AbstractDataset:
         return self._annotate({"remove_tags": list(tags or ())})
 
     def update(self, description: str | None = None, tags: Mapping[str, str] | None = None) -> "AbstractDataset":
-        """With these tags instead of those it had, and this description."""
+        """Replaces its tags and its description, each if given."""
         gone = [key for key in self.tags if tags is not None and key not in tags]
         self._annotate({"description": _description(description), "tags": _tags(tags), "remove_tags": gone})
         return self
@@ -197,28 +197,28 @@ class AbstractDataset:
         return type(self)._of(replace(self._definition, steps=steps), self._workspace)
 
     def take(self: D, count: int) -> D:
-        """The first ones."""
+        """The first `count` files or rows."""
         return self._with(op="take", count=_count(count))
 
     def skip(self: D, count: int) -> D:
-        """All but the first ones."""
+        """All but the first `count` files or rows."""
         return self._with(op="skip", count=_count(count))
 
     def random_split(self: D, percentage: float, seed: int | None = None) -> tuple[D, D]:
-        """Two datasets that have nothing in common and together are this one; `percentage` (0 to 1) goes to the first."""
+        """Two disjoint datasets that together are this one; `percentage` (0 to 1) goes to the first."""
         if not isinstance(percentage, int | float) or not 0 <= percentage <= 1:
             raise InvalidInput(f"percentage must be from 0 to 1, got {percentage!r}.")
         step = {"op": "split", "percentage": float(percentage), "seed": _seed(seed)}
         return self._with(**step, part=0), self._with(**step, part=1)
 
     def filter(self: D, expression: object) -> D:
-        """What an expression holds for."""
+        """The files or rows for which an expression is true."""
         return self._with(op="filter", expression=written(expression))
 
     # ---- into runs
 
     def as_named_input(self, name: str) -> "DatasetConsumptionConfig":
-        """It as an input of a run under a name: `run.input_datasets[name]`."""
+        """This dataset as a named input of a run: `run.input_datasets[name]`."""
         return late.DatasetConsumptionConfig(name, self)
 
     def _files(self) -> list[Item]:
@@ -232,22 +232,22 @@ class AbstractDataset:
 
 
 class FileDataset(AbstractDataset):
-    """Files, wherever they are: `Dataset.File.from_files`."""
+    """Files in any place: `Dataset.File.from_files`."""
 
     @property
     def file_metadata(self) -> Columns:
-        """What files can be filtered by: `files.filter(files.file_metadata['Size'] < 1000)`. Size, LastModifiedTime,
+        """The properties to filter files by: `files.filter(files.file_metadata['Size'] < 1000)`. Size, LastModifiedTime,
         CreationTime, Extension, CanSeek, and the names of the partition format."""
         return Columns()
 
     def to_path(self) -> list[str]:
-        """Where each file is in the folder that the dataset becomes, after a slash."""
+        """The path of each file in the dataset's folder, after a slash."""
         return [f"/{item.name}" for item in self._files()]
 
     def download(
         self, target_path: str | None = None, overwrite: bool = False, ignore_not_found: bool = False
     ) -> list[str]:
-        """The files, into a folder: a new one for the time being when none is named. Their paths there."""
+        """Downloads the files into a folder, by default a new temporary one; returns their paths."""
         root = Path(os.path.abspath(os.path.expanduser(target_path or tempfile.mkdtemp(prefix="roost-data-"))))
         return [str(path) for path in dataset_files.download(self, root, overwrite, ignore_not_found)]
 
@@ -256,7 +256,7 @@ class FileDataset(AbstractDataset):
         return dataset_files.mounted(self, mount_point)
 
     def as_mount(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
-        """An input of a run: the files are there, and their bytes come when they are read."""
+        """An input of a run: the files are visible, and their bytes are downloaded on read."""
         return late.DatasetConsumptionConfig(None, self, "mount", path_on_compute)
 
     def as_download(self, path_on_compute: str | None = None) -> "DatasetConsumptionConfig":
@@ -293,7 +293,7 @@ def _count(count: object) -> int:
 
 
 def _seed(seed: int | None) -> int:
-    """One that is chosen now: both parts of a split, and every reading, are worked out with the same."""
+    """The given seed, or a random one chosen now: both parts of a split, and every read, use the same."""
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
         raise InvalidInput(f"seed must be a whole number, got {seed!r}.")
     return random.randrange(2**31) if seed is None else seed  # noqa: S311 - a sample, not a secret

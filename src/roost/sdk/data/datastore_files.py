@@ -1,4 +1,6 @@
-"""Files into and out of a datastore. A folder of this machine is written to directly; the rest goes through the control plane."""
+"""Files into and out of a datastore. A folder on this machine is written directly; other datastores go through the control
+plane.
+"""
 
 import contextlib
 import errno
@@ -31,7 +33,7 @@ _EVERY = 0.5
 
 
 def listing(datastore: "Datastore", path: str = "") -> list[Item]:
-    """The files that a path or pattern means."""
+    """The files that match a path or pattern."""
     connection = datastore.workspace._connection
     params = {"path": path, "shared": "true" if connection.bytes.shared else "false"}
     route = path_of("workspaces", datastore.workspace.name, "datastores", datastore.name, "items")
@@ -41,7 +43,7 @@ def listing(datastore: "Datastore", path: str = "") -> list[Item]:
 
 
 def below(datastore: "Datastore", path: str) -> list[Item]:
-    """The files below a folder. One with `*` or `?` in its name comes before the pattern that the name would be."""
+    """The files below a folder. A folder with `*` or `?` in its name is preferred to the name as a pattern."""
     plain = globs.checked(path)
     if globs.is_pattern(plain):
         every = listing(datastore, plain if plain.endswith("**") else f"{plain}/**")
@@ -51,13 +53,13 @@ def below(datastore: "Datastore", path: str) -> list[Item]:
 
 
 def require_one_place(path: str) -> None:
-    """InvalidInput for a folder that a dataset could not name alone."""
+    """Raises InvalidInput for a pattern, which does not name a single folder."""
     if globs.is_pattern(path):
         raise InvalidInput(f"{path!r} is a pattern; files are uploaded to a folder.", hint="Leave out `*` and `?`.")
 
 
 def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[tuple[Path, str]]:
-    """The files of a folder with their paths in it; those that a pattern means, when there is one."""
+    """The files of a folder with their paths in it; only those that match the pattern, if there is one."""
     found = [(Path(path), name) for path, name in local_files.folder(src_dir, pattern)]
     odd = [name for _, name in found if names.problem(name)]
     if len(odd) == len(found):
@@ -67,7 +69,7 @@ def folder(src_dir: str | os.PathLike[str], pattern: str | None = None) -> list[
 
 
 def chosen(files: Sequence[str | os.PathLike[str]], relative_root: str | None) -> list[tuple[Path, str]]:
-    """Files with their names: what is below the root that they share or that is given."""
+    """Files with their names, relative to the given root or the root that they share."""
     return [(Path(path), name) for path, name in local_files.chosen(files, relative_root)]
 
 
@@ -80,8 +82,8 @@ def upload(
     show_progress: bool,
     otherwise: str = "overwrite=True",
 ) -> list[str]:
-    """The paths in the datastore that were written; those that are there already are passed over unless they are replaced.
-    `otherwise` is what the caller gives for that."""
+    """Returns the paths written in the datastore; existing files are skipped unless `overwrite`. `otherwise` is the caller's
+    hint for replacing them."""
     if datastore._record.read_only:
         raise Conflict(f"Datastore {datastore.name!r} is read only.", hint="Upload to another one.")
     local_files.require_seen(target)
@@ -99,7 +101,7 @@ def upload(
 
 
 def download(datastore: "Datastore", target: str, prefix: str, *, overwrite: bool, show_progress: bool) -> int:
-    """How many files came to the folder, each under its path in the datastore."""
+    """Downloads to the folder, each file under its path in the datastore; returns their number."""
     root = Path(local_files.absolute("target_path", target))
     there = below(datastore, prefix)
     found = [item for item in there if overwrite or not (root / item.name).exists()]
@@ -117,7 +119,7 @@ def bring(
     made = late.fetching.fetch(
         items, None, root, told.at, locate=connection._locate, again=again, say=upload_messages.once
     )
-    if any(item.size is None for item in items):  # its server did not tell it
+    if any(item.size is None for item in items):  # its server did not report it
         told.size = sum(path.stat().st_size for path in made)
     told.end()
     return made
@@ -140,7 +142,7 @@ def _store(datastore: "Datastore", files: Sequence[tuple[Path, str]], told: "_To
 
 
 def _copy(source: Path, target: Path, look: Look, *, private: bool) -> int:
-    """A whole file or none; its size."""
+    """Copies a complete file or none; returns its size."""
     part = target.with_name(f"{names.PART}{secrets.token_hex(8)}")
     try:
         umasks.make_folder(target.parent, private=private)
@@ -161,7 +163,7 @@ def _copy(source: Path, target: Path, look: Look, *, private: bool) -> int:
 
 
 class _Told:
-    """How far it has come: a line that is written over at a terminal, the last one elsewhere."""
+    """Shows progress: one line that is overwritten on a terminal, only the last one elsewhere."""
 
     def __init__(self, deed: str, files: int, size: int, shown: bool) -> None:
         self._deed, self._files, self.size, self._shown = deed, files, size, shown

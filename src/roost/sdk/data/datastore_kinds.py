@@ -1,7 +1,7 @@
-"""How datastores are registered: `Datastore.register_…`, under Azure's names and our own."""
+"""Registration of datastores: `Datastore.register_…`, under Azure's names and Roost's own."""
 
 # ruff: noqa: ARG004
-# The signatures are the Azure ML SDK v1's: what only Azure's portal needs is accepted.
+# Signatures are those of the Azure ML SDK v1: parameters that only Azure's portal needs are accepted.
 
 import os
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Registering:
-    """The part of `Datastore` that makes new ones."""
+    """The part of `Datastore` that registers new ones."""
 
     @staticmethod
     def register_folder(
         workspace: "Workspace", datastore_name: str, path: str | os.PathLike[str], overwrite: bool = False
     ) -> "Datastore":
-        """A folder that the control plane's machine sees, such as a shared file system."""
+        """A folder that the control plane's machine can access, such as a shared file system."""
         where = os.path.abspath(os.path.expanduser(path))
         return _register(workspace, datastore_name, DatastoreKind.FOLDER, {"path": where}, {}, overwrite)
 
@@ -45,8 +45,8 @@ class Registering:
         relay: bool = False,
         overwrite: bool = False,
     ) -> "Datastore":
-        """A bucket of Amazon S3 or of a server that speaks its protocol (`endpoint`); without keys an open one. `relay`: nodes
-        cannot reach it, its bytes go through the control plane."""
+        """A bucket of Amazon S3 or of a compatible server (`endpoint`); without keys a public one. `relay`: nodes cannot
+        reach it, so its bytes go through the control plane."""
         settings = {"bucket": bucket, "region": region, "endpoint": endpoint, **_where(prefix, relay)}
         credential = {
             "access_key_id": access_key_id,
@@ -81,7 +81,7 @@ class Registering:
 
     @staticmethod
     def register_http(workspace: "Workspace", datastore_name: str, url: str, overwrite: bool = False) -> "Datastore":
-        """Files below an address, named one by one and read by whoever reads them; read only, no credential."""
+        """Files below an address, named one by one and read directly by each reader; read-only, without a credential."""
         return _register(workspace, datastore_name, DatastoreKind.HTTP, {"url": url}, {}, overwrite)
 
     @staticmethod
@@ -103,8 +103,8 @@ class Registering:
         resource_group: str | None = None,
         relay: bool = False,
     ) -> "Datastore":
-        """A container of Azure's Blob storage, with a key, a SAS token, or open to everybody. `endpoint` is a domain of
-        Azure's, or the whole address of a server that speaks its protocol."""
+        """A container of Azure Blob storage, with a key, a SAS token, or public. `endpoint` is a domain of Azure, or the full
+        address of a compatible server."""
         if create_if_not_exists:
             raise InvalidInput("Roost makes no containers.", hint="Make the container first, then register it.")
         settings = {
@@ -242,7 +242,7 @@ def _register(
 
 
 def require_workspace(given: object) -> None:
-    if not hasattr(given, "name"):  # a workspace of a job has one too, and says itself what it cannot do
+    if not hasattr(given, "name"):  # a job's workspace has a name too, and raises its own errors
         raise InvalidInput(
             f"workspace must be a Workspace, got {type(given).__name__} {str(given)[:80]!r}.",
             hint="Workspace.from_config() is one.",
@@ -254,7 +254,7 @@ def _where(prefix: str | None, relay: bool) -> dict[str, str | None]:
 
 
 def _azure_endpoint(account: str, protocol: str | None, endpoint: str | None, service: str) -> str | None:
-    """Azure gives a domain (`core.windows.net`, `core.chinacloudapi.cn`); others whole addresses."""
+    """Azure users give a domain (`core.windows.net`, `core.chinacloudapi.cn`); others give full addresses."""
     if not endpoint or endpoint == "core.windows.net":
         return None
     return endpoint if "://" in endpoint else f"{protocol or 'https'}://{account}.{service}.{endpoint.strip('./')}"

@@ -1,4 +1,4 @@
-"""`Datastore`: a named place of a workspace where data is. Its credential is the control plane's; nobody is shown it."""
+"""`Datastore`: a named place of a workspace for data. Its credential stays in the control plane and is never shown."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Datastore(Registering, DatastoreFacts):
-    """The datastore of that name, or the workspace's default: `Datastore(ws, "images")`. Inside a job that of the job library."""
+    """The datastore of that name, or the workspace's default: `Datastore(ws, "images")`. Inside a job, the job library's."""
 
     def __new__(cls, workspace: "Workspace | JobWorkspace | None" = None, name: str | None = None) -> "Datastore":
         if isinstance(workspace, JobWorkspace):
@@ -40,7 +40,7 @@ class Datastore(Registering, DatastoreFacts):
 
     @staticmethod
     def get(workspace: "Workspace | JobWorkspace", datastore_name: str) -> "Datastore":
-        """NotFound when there is none of that name."""
+        """Raises NotFound when there is none of that name."""
         if isinstance(workspace, JobWorkspace):
             return job.Datastore.get(workspace, datastore_name)  # type: ignore[return-value]
         return Datastore(workspace, domain.checked_name(datastore_name))
@@ -65,19 +65,19 @@ class Datastore(Registering, DatastoreFacts):
         facts: dict[str, Any] = codec.encode(self._record)
         return facts
 
-    # ---- what is done with it
+    # ---- operations
 
     def set_as_default(self) -> None:
         self._workspace.set_default_datastore(self.name)
 
     def unregister(self) -> None:
-        """Forgets it and its credential; what is in it stays."""
+        """Removes it and its credential; its data stays."""
         self._workspace._connection.client.call(
             "DELETE", path_of("workspaces", self._workspace.name, "datastores", self.name)
         )
 
     def path(self, path: str | None = None, data_reference_name: str | None = None) -> "DataReference":
-        """A place in it that a run can be given: `datastore.path('images').as_mount()`."""
+        """A place in it as data for a run: `datastore.path('images').as_mount()`."""
         return late.DataReference(datastore=self, data_reference_name=data_reference_name, path_on_datastore=path)
 
     def as_mount(self) -> "DataReference":
@@ -96,7 +96,7 @@ class Datastore(Registering, DatastoreFacts):
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> "DataReference":
-        """All files of a folder, below `target_path`. What is there already stays unless `overwrite` is given."""
+        """Uploads all files of a folder, below `target_path`. Existing files stay unless `overwrite`."""
         files = datastore_files.folder(src_dir)
         datastore_files.upload(self, files, target_path or "", overwrite=overwrite, show_progress=show_progress)
         return self.path(target_path)
@@ -109,7 +109,7 @@ class Datastore(Registering, DatastoreFacts):
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> "DataReference":
-        """These files, below `target_path`: under their names, or as they lie below `relative_root`."""
+        """Uploads these files below `target_path`: under their names, or their paths below `relative_root`."""
         chosen = datastore_files.chosen(files, relative_root)
         datastore_files.upload(self, chosen, target_path or "", overwrite=overwrite, show_progress=show_progress)
         return self.path(target_path)
@@ -117,8 +117,8 @@ class Datastore(Registering, DatastoreFacts):
     def download(
         self, target_path: str, prefix: str | None = None, overwrite: bool = False, show_progress: bool = True
     ) -> int:
-        """Everything in it, or below a folder of it, into a folder here, under its path in the datastore; how many files came.
-        What is here already stays unless `overwrite` is given."""
+        """Downloads all its files, or those below a folder of it, to a local folder, under their paths in the datastore;
+        returns their number. Existing files stay unless `overwrite`."""
         return datastore_files.download(
             self, target_path, prefix or "", overwrite=overwrite, show_progress=show_progress
         )

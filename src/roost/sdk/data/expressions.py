@@ -1,4 +1,4 @@
-"""What a dataset is filtered by: `dataset['price'] > 10`, `files.file_metadata['Size'] < 1000`, joined with `&`, `|` and `~`."""
+"""Filter expressions: `dataset['price'] > 10`, `files.file_metadata['Size'] < 1000`, joined with `&`, `|` and `~`."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from roost.domain.errors import InvalidInput
 
 
 class Expression:
-    """A column, a comparison, or several of those. It is written down with the dataset and worked out when that is read."""
+    """A column, a comparison, or a combination. It is stored with the dataset and evaluated when the dataset is read."""
 
     def __init__(self, plain: Mapping[str, Any]) -> None:
         self._plain = plain
@@ -73,7 +73,7 @@ class Expression:
 
 
 class Columns:
-    """`[name]` is that column."""
+    """`[name]` returns that column."""
 
     def __getitem__(self, name: str) -> Expression:
         return column(name)
@@ -88,7 +88,7 @@ def column(name: object) -> Expression:
 
 
 def written(expression: object) -> dict[str, Any]:
-    """As it is stored."""
+    """The stored form."""
     if not isinstance(expression, Expression):
         raise InvalidInput(
             f"A dataset is filtered by an expression of its columns, got {type(expression).__name__}.",
@@ -98,7 +98,7 @@ def written(expression: object) -> dict[str, Any]:
 
 
 def time(value: object, name: str) -> str:
-    """A point in time as it is stored."""
+    """The stored form of a time."""
     if not isinstance(value, datetime):
         raise InvalidInput(f"{name} must be a datetime, got {type(value).__name__} {value!r}.")
     return value.astimezone(UTC).isoformat() if value.tzinfo else value.isoformat()
@@ -110,7 +110,7 @@ def _plain(value: object) -> Mapping[str, Any]:
     if isinstance(value, datetime):
         return {"time": time(value, "The time")}
     item = getattr(value, "item", None)
-    if callable(item):  # NumPy's numbers
+    if callable(item):  # for NumPy's numbers
         value = item()
     if isinstance(value, list) and all(isinstance(each, str | int | float | bool) for each in value):
         return {"value": value}

@@ -1,5 +1,6 @@
-"""Labelled data: tables that an export of labels is (JSON lines), with a column of places such as
-`AmlDatastore://images/a/1.jpg`. `with_files` brings the files and puts their paths into that column."""
+"""Labelled data: tables from an export of labels (JSON lines), with a column of places such as
+`AmlDatastore://images/a/1.jpg`. `with_files` gets the files and puts their paths into that column.
+"""
 
 import atexit
 import os
@@ -23,14 +24,14 @@ _PLACE = re.compile(r"(?:AmlDatastore://(?P<old>[^/]+)/|azureml://.*?datastores/
 
 
 class FileHandlingOption(Enum):
-    """What becomes of the files that a column names."""
+    """How to get the files that a column names."""
 
     DOWNLOAD = 1
     MOUNT = 2
 
 
 class LabeledDatasetTask(Enum):
-    """What the labels are for."""
+    """The purpose of the labels."""
 
     IMAGE_CLASSIFICATION = "ImageClassification"
     IMAGE_MULTI_LABEL_CLASSIFICATION = "ImageMultiLabelClassification"
@@ -41,7 +42,7 @@ class LabeledDatasetTask(Enum):
 
 
 def with_files(workspace: "Workspace", frame: Any, option: object, target_path: str | None, overwrite: bool) -> Any:
-    """The frame with paths of this machine in each column whose values are places in datastores."""
+    """The frame with local paths in each column whose values are places in datastores."""
     name = getattr(option, "name", str(option)).upper()
     if name not in FileHandlingOption.__members__:
         raise InvalidInput(
@@ -76,7 +77,7 @@ def with_files(workspace: "Workspace", frame: Any, option: object, target_path: 
 
 
 def _places(column: Any) -> dict[str, tuple[str, str]]:
-    """Datastore and path by the text that names them; nothing when one of the texts is something else."""
+    """Datastore and path by the text that names them; empty when any text is something else."""
     found = {}
     for text in column.dropna().unique():
         match = _PLACE.fullmatch(text) if isinstance(text, str) else None
@@ -105,7 +106,7 @@ def _mount(store: Datastore, paths: set[str], root: Path, overwrite: bool) -> Ma
 
 
 def _base(paths: set[str]) -> str:
-    """The folder that all of them are in; empty for the whole datastore."""
+    """The folder that contains all of them; empty for the whole datastore."""
     folders = [os.path.dirname(path) for path in paths]
     return os.path.commonpath(folders) if all(folders) else ""
 

@@ -1,7 +1,7 @@
-"""`azureml.opendatasets`: public data as datasets of their addresses. Nothing is fetched before it is read.
+"""`azureml.opendatasets`: public data as datasets of their addresses. Files are downloaded only when they are read.
 
-What there is is listed by the server of the addresses, Azure's own or the mirror that ROOST_OPEN_DATASETS names: a web server
-with the same paths. One that cannot list a container has its paths in `CONTAINER/index.txt`, one on each line.
+The server lists the files: Azure's own, or the mirror in ROOST_OPEN_DATASETS, a web server with the same paths. For a server that
+cannot list a container, `CONTAINER/index.txt` has its paths, one per line.
 """
 
 import os
@@ -27,7 +27,7 @@ _FILTERS = ("all", "train", "test")
 
 
 class MNIST:
-    """Pictures of digits, as four files or as a table of 784 pixels and a label."""
+    """Images of digits, as four files or as a table of 784 pixels and a label."""
 
     @staticmethod
     def get_file_dataset(dataset_filter: str = "all", enable_telemetry: bool = True) -> FileDataset:  # noqa: ARG004
@@ -48,7 +48,7 @@ class MNIST:
 
 
 class Diabetes:
-    """Ten measurements of 442 people, and how their illness went on."""
+    """Ten measurements of 442 people, and the progression of their disease."""
 
     @staticmethod
     def get_tabular_dataset(enable_telemetry: bool = True) -> TabularDataset:  # noqa: ARG004 - the SDK's signature
@@ -74,12 +74,12 @@ class _Taxi:
         self.start_date, self.end_date = start_date or self.default_start_date, end_date or datetime.now()
         if self.start_date > self.end_date:
             raise InvalidInput(f"start_date {self.start_date} is after end_date {self.end_date}.")
-        if limit > 0:  # days, in the SDK
+        if limit > 0:  # limit counts days in the SDK
             self.end_date = min(self.end_date, self.start_date + timedelta(days=limit))
         self.cols = list(cols) if cols is not None else None
 
     def to_pandas_dataframe(self) -> Any:
-        """The rows between the two times, read now. A month is the least that is fetched."""
+        """The rows between the two times, read now. At least one month is downloaded."""
         return self._table().to_pandas_dataframe()
 
     @classmethod
@@ -90,7 +90,7 @@ class _Taxi:
         cols: Sequence[str] | None = None,
         enable_telemetry: bool = True,  # noqa: ARG003 - the SDK's signature
     ) -> TabularDataset:
-        """The same as a dataset, which can be registered and given to runs."""
+        """The same as a dataset, which can be registered and used as an input of runs."""
         return cls(start_date, end_date, cols)._table()
 
     def _table(self) -> TabularDataset:
@@ -148,7 +148,7 @@ def _some(container: str, names: Sequence[str]) -> list[str]:
 
 
 def _listed(container: str, prefix: str) -> list[str]:
-    """The paths in a container that begin so, in their order."""
+    """The paths in a container with this prefix, in order."""
     query = {"restype": "container", "comp": "list", "prefix": prefix}
     names: list[str] = []
     try:
@@ -168,8 +168,8 @@ def _listed(container: str, prefix: str) -> list[str]:
 
 
 def _page(listing: bytes) -> tuple[list[str], str]:
-    """Names of one answer, and where the next one goes on; empty at the end. Any answer may have a next one."""
-    root = Xml.fromstring(listing)  # noqa: S314 - of a server that the user chose; the parser bounds what entities become
+    """Names on one page, and the marker of the next; empty at the end. Any page may have a next one."""
+    root = Xml.fromstring(listing)  # noqa: S314 - from a server that the user chose; the parser limits entity expansion
     if root.tag != "EnumerationResults":
         raise Xml.ParseError("it is no listing")
     names = [name for each in root.iterfind("./Blobs/Blob/Name") if (name := each.text)]
@@ -186,15 +186,13 @@ def _text(url: str) -> str:
 def _read(url: str) -> bytes:
     if not url.startswith(("http://", "https://")):
         raise ValueError("it is no http:// or https:// address")
-    with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - looked at above
+    with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - checked above
         data: bytes = answer.read(_MOST)
     return data
 
 
 def _unreachable(url: str, error: Exception) -> Unavailable:
-    why = (
-        getattr(error.__context__ or error, "strerror", None) or error
-    )  # urllib wraps what happened: <urlopen error …>
+    why = getattr(error.__context__ or error, "strerror", None) or error  # urllib wraps the cause: <urlopen error …>
     return Unavailable(
         f"The open datasets at {url} cannot be listed: {why}.",
         hint=f"Without a way to them, set {VARIABLE} to a web server that has the same paths, or use data of your own.",

@@ -1,4 +1,4 @@
-"""How the columns that a table is partitioned by become names of folders, and columns of their type again when it is read."""
+"""Converts a table's partition columns to folder names, and back to typed columns when it is read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from roost_job.data.partitions import MISSING
 from roost_job.libraries import need, refuse_parquet
 
 Frame = Any
-"""pandas is loaded by those who use it."""
+"""pandas is loaded only when used."""
 _KINDS = {
     "integer": "integer",
     "floating": "float",
@@ -22,7 +22,7 @@ _KINDS = {
     "datetime": "datetime",
     "date": "datetime",
 }
-"""What pandas finds in a column, as the types of columns are stored; anything else stays text."""
+"""pandas' type names, and the stored column types; any other type becomes text."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class PartitionKey:
     texts: Any
     """The folder's name for each row."""
     pattern: str
-    """Of this column in the partition format."""
+    """The column's part of the partition format."""
     kind: Mapping[str, Any] | None
     """Its type when it is read; None for text."""
 
 
 def partition_keys_of(frame: Frame, keys: Sequence[str]) -> list[PartitionKey]:
-    """InvalidInput when a table cannot be written out by these columns."""
+    """Raises InvalidInput when a table cannot be partitioned by these columns."""
     there = list(map(str, frame.columns))
     if missing := [key for key in keys if key not in frame.columns]:
         raise InvalidInput(f"The table has no column {', '.join(map(repr, missing))}.", hint=f"It has: {there}.")
@@ -51,7 +51,7 @@ def partition_keys_of(frame: Frame, keys: Sequence[str]) -> list[PartitionKey]:
 
 
 def _written(column: Any, name: str) -> PartitionKey:
-    """What is missing has a name that stands for it, as Hive and Spark write it."""
+    """The folder names of one column. A missing value gets a special name, as in Hive and Spark."""
     pandas = need("pandas")
     if hasattr(column, "cat"):
         column = column.astype(column.cat.categories.dtype)
@@ -59,7 +59,9 @@ def _written(column: Any, name: str) -> PartitionKey:
     there, pattern = column.dropna(), f"{{{name}}}"
     if kind == "datetime":
         texts, form = _times(pandas.to_datetime(there, utc=True))
-        if form and len(there) == len(column):  # else the text is read as a time: a format has none that is missing
+        if form and len(there) == len(
+            column
+        ):  # else the text is parsed as a time, because a format cannot match a missing value
             pattern = f"{{{name}:{form}}}"
     else:
         texts = there.map(str)
@@ -74,12 +76,12 @@ def _written(column: Any, name: str) -> PartitionKey:
 
 
 def write_parquet(frame: Frame, path: Path) -> None:
-    """InvalidInput when its columns cannot be written."""
+    """Raises InvalidInput when its columns cannot be written."""
     try:
         frame.to_parquet(path, index=False)
     except ImportError:
         refuse_parquet("written")
-    except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's own are of these
+    except (ValueError, TypeError, NotImplementedError) as error:  # pyarrow's errors are subclasses of these
         raise InvalidInput(
             f"The frame cannot be written as Parquet: {' '.join(str(error).split())}.",
             hint="Give each column a name, and values of one type: frame['a'] = frame['a'].astype(str).",
@@ -87,7 +89,7 @@ def write_parquet(frame: Frame, path: Path) -> None:
 
 
 def _times(times: Any) -> tuple[Any, str]:
-    """Times of UTC in one form that sorts, as short as none of them loses anything, and that form in a partition format."""
+    """UTC times as sortable texts, as short as possible without loss, and the matching partition format."""
     texts = times.dt.tz_localize(None).map(lambda each: each.isoformat(timespec="nanoseconds"))
     if (times == times.dt.normalize()).all():
         return texts.str[:10], "yyyy-MM-dd"
@@ -97,7 +99,7 @@ def _times(times: Any) -> tuple[Any, str]:
 
 
 def typed(value: object, kind: Mapping[str, Any] | None) -> object:
-    """A value that was read of a path, as its column has it; None when it does not fit."""
+    """A value from a path, converted to its column's type; None when it does not fit."""
     if kind is None or not isinstance(value, str):
         return value
     try:

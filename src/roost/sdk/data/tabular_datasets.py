@@ -28,7 +28,7 @@ T = TypeVar("T", bound="TabularDataset")
 
 
 class TabularDataset(AbstractDataset):
-    """A table: `Dataset.Tabular.from_delimited_files`. Its steps are worked out when it is read."""
+    """A table: `Dataset.Tabular.from_delimited_files`. Its steps apply when it is read."""
 
     def __getitem__(self, name: str) -> Expression:
         """A column, to filter by: `table.filter(table['price'] > 10)`."""
@@ -42,9 +42,9 @@ class TabularDataset(AbstractDataset):
         target_path: str | None = None,
         overwrite_download: bool = False,
     ) -> Any:
-        """All of it, read now, into pandas. A value that does not fit the type that its column was given is empty; with
-        `on_error='fail'` it is a UserErrorException. So is a time that pandas cannot hold, with
-        `out_of_range_datetime='fail'`. Of labelled data `file_handling_option` brings the files that its rows name."""
+        """Reads the whole table into pandas. A value that does not fit its column's type becomes empty; with
+        `on_error='fail'` it raises UserErrorException. So does a time that pandas cannot hold, with
+        `out_of_range_datetime='fail'`. For labelled data, `file_handling_option` gets the files that its rows name."""
         strict, bounded = dataset_types.failing(on_error=on_error, out_of_range_datetime=out_of_range_datetime)
         frame = dataset_files.frame(self, strict=strict, bounded=bounded)
         if file_handling_option is None:
@@ -56,18 +56,18 @@ class TabularDataset(AbstractDataset):
     # ---- steps
 
     def keep_columns(self: T, columns: str | Sequence[str], validate: bool = False) -> T:
-        """Only these; `validate` reads the table's first row to see that they are there."""
+        """Only these columns; `validate` reads the table's first row to check that they exist."""
         wanted = _columns(columns)
         if validate:
             self._require_columns(wanted)
         return self._with(op="keep_columns", columns=wanted)
 
     def drop_columns(self: T, columns: str | Sequence[str]) -> T:
-        """All but these."""
+        """All columns but these."""
         return self._with(op="drop_columns", columns=_columns(columns))
 
     def take_sample(self: T, probability: float, seed: int | None = None) -> T:
-        """Each row with this probability; with the same seed the same rows again."""
+        """Selects each row with this probability; the same seed selects the same rows."""
         if not isinstance(probability, int | float) or not 0 <= probability <= 1:
             raise InvalidInput(f"probability must be from 0 to 1, got {probability!r}.")
         return self._with(op="sample", probability=float(probability), seed=_seed(seed))
@@ -76,12 +76,12 @@ class TabularDataset(AbstractDataset):
 
     @property
     def timestamp_columns(self) -> tuple[str | None, str | None]:
-        """The columns that hold each row's time: the exact one, and the one of its partition."""
+        """The columns with each row's time: the exact one, and that of its partition."""
         fine = coarse = None
         for step in self._definition.steps:
             if step["op"] == "timestamps":
                 fine, coarse = step["fine"], step["coarse"]
-            elif step["op"] in ("keep_columns", "drop_columns"):  # what is dropped holds no time any more
+            elif step["op"] in ("keep_columns", "drop_columns"):  # a dropped column no longer holds the time
                 kept = step["op"] == "keep_columns"
                 fine, coarse = (each if (each in step["columns"]) == kept else None for each in (fine, coarse))
         return fine, coarse
@@ -93,8 +93,8 @@ class TabularDataset(AbstractDataset):
         validate: bool = False,
         **kwargs: str,
     ) -> T:
-        """Says which columns hold each row's time, for `time_before` and the like. With neither, that is forgotten.
-        `validate` reads the table's first row to see that they are there and hold times; else that is seen when it is read."""
+        """Sets the columns with each row's time, for `time_before` and the like; without arguments, unsets them. `validate`
+        reads the table's first row to check that they exist and hold times; otherwise that is checked on read."""
         fine = timestamp or kwargs.pop("fine_grain_timestamp", None)
         coarse = partition_timestamp or kwargs.pop("coarse_grain_timestamp", None)
         if kwargs:
@@ -127,7 +127,7 @@ class TabularDataset(AbstractDataset):
         return self._with(op="time_between", start=start, end=end, inclusive=bool(include_boundary))
 
     def time_recent(self: T, time_delta: timedelta, include_boundary: bool = True, validate: bool = True) -> T:
-        """The rows of the last stretch of time, counted back from now: the moment of this call, whenever it is read."""
+        """The rows of the last period, counted back from the time of this call, not of the read."""
         self._require_times("time_recent", validate)
         if not isinstance(time_delta, timedelta) or time_delta < timedelta(0):
             raise InvalidInput(f"time_delta must be a timedelta that is not negative, got {time_delta!r}.")
@@ -148,14 +148,14 @@ class TabularDataset(AbstractDataset):
         if missing := [name for name in wanted if name not in there]:
             raise InvalidInput(f"The table has no column {', '.join(map(repr, missing))}.", hint=f"It has: {there}.")
 
-    # ---- written out
+    # ---- writing
 
     def to_csv_files(self, separator: str = ",") -> FileDataset:
-        """The table as it is now, written to the workspace's default datastore as CSV; those files."""
+        """Writes the table's current rows as CSV to the workspace's default datastore; returns those files."""
         return self._written("part-00000.csv", lambda frame, path: frame.to_csv(path, sep=separator, index=False))
 
     def to_parquet_files(self) -> FileDataset:
-        """The table as it is now, written to the workspace's default datastore as Parquet; those files."""
+        """Writes the table's current rows as Parquet to the workspace's default datastore; returns those files."""
         return self._written("part-00000.parquet", write_parquet)
 
     def _written(self, name: str, write: Any) -> FileDataset:
@@ -177,8 +177,8 @@ class TabularDataset(AbstractDataset):
         show_progress: bool = True,
         partition_as_file_dataset: bool = False,
     ) -> "TabularDataset | FileDataset":
-        """The table written out as Parquet, a folder for each combination of these columns' values; registered with a name.
-        All of it is in a folder of its own below the target, so that nothing of another call is among it."""
+        """Writes the table as Parquet, one folder per combination of these columns' values, and registers it if a name is
+        given. Each call writes to a separate folder below the target, so that calls do not mix."""
         datastore, path = datapaths.target(target)
         keys = _columns(partition_keys)
         if name:
@@ -210,7 +210,7 @@ class TabularDataset(AbstractDataset):
     def _home(self) -> "Workspace":
         return self._workspace or late.Workspace()
 
-    # ---- what is left out on purpose
+    # ---- not supported on purpose
 
     def to_spark_dataframe(self) -> NoReturn:
         absent.refuse("azureml.data.TabularDataset.to_spark_dataframe")

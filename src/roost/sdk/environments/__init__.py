@@ -1,1 +1,1 @@
-"""Environments as people define them; what they ask for is worked out in `roost.domain.environments`."""
+"""Environments as users define them; `roost.domain.environments` derives their recipes."""

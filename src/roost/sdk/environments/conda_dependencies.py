@@ -1,4 +1,4 @@
-"""`CondaDependencies`: conda's environment file as an object, in the Azure ML SDK v1's own shape."""
+"""`CondaDependencies`: conda's environment file as an object, in the Azure ML SDK v1's form."""
 
 import os
 import re
@@ -21,7 +21,7 @@ _MOST_INCLUDES = 20
 
 
 def this_python() -> str:
-    """The Python that an environment gets when none is named: the minor version of the one that asks."""
+    """The default Python of an environment: the minor version of the calling one."""
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
@@ -31,7 +31,7 @@ class CondaDependencies:
     DEFAULT_NUMBER_OF_CONDA_PACKAGES = 1
     """Python."""
     DEFAULT_NUMBER_OF_PIP_PACKAGES = 1
-    """What the job library stands for."""
+    """`azureml-defaults`, which the job library replaces."""
     PYTHON_PREFIX = "python"
     VALID_YML_KEYS = ("name", "channels", "dependencies", "prefix", "variables", "pip")
 
@@ -58,7 +58,7 @@ class CondaDependencies:
         python_version: str | None = None,
         pin_sdk_version: bool = True,
     ) -> "CondaDependencies":
-        """With these packages; without any, with what the job library stands for."""
+        """With these packages; without any, with `azureml-defaults`, which the job library replaces."""
         for what, given in (("pip_packages", pip_packages), ("conda_packages", conda_packages)):
             if isinstance(given, str):
                 raise InvalidInput(f"{what} must be a list, got the text {given!r}.", hint=f"{what}=[{given!r}]")
@@ -72,16 +72,16 @@ class CondaDependencies:
             made.set_pip_index_url(pip_indexurl)
         return made
 
-    # ---- what is in it
+    # ---- content
 
     @staticmethod
     def get_default_number_of_packages() -> int:
-        """How many packages one has that nobody has added to."""
+        """The number of packages without any additions."""
         return CondaDependencies.DEFAULT_NUMBER_OF_CONDA_PACKAGES + CondaDependencies.DEFAULT_NUMBER_OF_PIP_PACKAGES
 
     @staticmethod
     def merge_requirements(requirements: Sequence[str]) -> list[str]:
-        """Lines for the same package as one: `a>=1` and `a<2` are `a>=1,<2`."""
+        """Joins lines for the same package: `a>=1` and `a<2` become `a>=1,<2`."""
         merged: dict[str, list[str]] = {}
         for line in requirements:
             found = _PLAIN.fullmatch(_text("requirements", line))
@@ -111,10 +111,10 @@ class CondaDependencies:
         return re.sub(r"^python\s*=*\s*", "", found) or None
 
     def as_dict(self) -> dict[str, Any]:
-        """A copy of what the file holds."""
+        """A copy of the file's content."""
         return deepcopy(self._structure)
 
-    # ---- changing it
+    # ---- changes
 
     def add_channel(self, channel: str) -> None:
         channels = self._structure.setdefault("channels", [])
@@ -126,7 +126,7 @@ class CondaDependencies:
             self._structure["channels"].remove(channel)
 
     def add_conda_package(self, conda_package: str) -> None:
-        """Adds it, in place of one of the same name."""
+        """Adds it, replacing one of the same name."""
         self.remove_conda_package(conda_package)
         sections = [item for item in self._dependencies if not isinstance(item, str)]
         self._structure["dependencies"] = [*self.conda_packages, _text("conda_package", conda_package), *sections]
@@ -137,7 +137,7 @@ class CondaDependencies:
         self._structure["dependencies"] = kept
 
     def add_pip_package(self, pip_package: str) -> None:
-        """Adds it, in place of one of the same name."""
+        """Adds it, replacing one of the same name."""
         self.remove_pip_package(pip_package)
         self._set_pip([*self._pip, pip_package])
 
@@ -146,7 +146,7 @@ class CondaDependencies:
         self._set_pip([line for line in self._pip if line.startswith("-") or _name(line) != name])
 
     def set_pip_requirements(self, pip_requirements: Sequence[str]) -> None:
-        """These and no others."""
+        """Replaces all requirements by these."""
         self._set_pip([_text("pip_requirements", each) for each in pip_requirements])
 
     def set_pip_option(self, pip_option: str) -> None:
@@ -154,7 +154,7 @@ class CondaDependencies:
         self._set_pip([pip_option, *(line for line in self._pip if line.split()[0] != word)])
 
     def remove_pip_option(self, pip_option: str) -> None:
-        """Removes it, whatever its value."""
+        """Removes it, with any value."""
         word = _text("pip_option", pip_option).split()[0]
         self._set_pip([line for line in self._pip if line.split()[0] != word])
 
@@ -180,12 +180,12 @@ class CondaDependencies:
     # ---- as a file
 
     def serialize_to_string(self) -> str:
-        import yaml  # noqa: PLC0415 - loaded by those who read or write such files
+        import yaml  # noqa: PLC0415 - loaded only to read or write such files
 
         return "# Conda environment of a Roost environment.\n" + yaml.safe_dump(self._structure, sort_keys=False)
 
     def save_to_file(self, base_directory: str, conda_file_path: str | None = None) -> str:
-        """Writes it into the folder; the path within it."""
+        """Writes it into the folder; returns the path within it."""
         name = conda_file_path or FILE_NAME
         self.save(Path(base_directory, name))
         return name
@@ -215,7 +215,7 @@ class CondaDependencies:
 
 
 def requirement_lines(path: Path, depth: int = 0) -> list[str]:
-    """The lines of a requirements file, with those of the files that it includes."""
+    """The lines of a requirements file, including those of included files."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -238,7 +238,7 @@ def _included(lines: Sequence[str], folder: Path, depth: int = 0) -> list[str]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - loaded by those who read or write such files
+    import yaml  # noqa: PLC0415 - loaded only to read or write such files
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
@@ -262,7 +262,7 @@ def _why(error: OSError | UnicodeDecodeError) -> str:
 
 
 def _beside(path: Path) -> str:
-    """Which files of its kind are in the folder of one that cannot be read."""
+    """A hint with the similar files in the folder of a file that cannot be read."""
     folder = path.parent
     there = sorted(each.name for each in folder.glob(f"*{path.suffix}") if each.is_file()) if folder.is_dir() else []
     return f"In {str(folder.resolve())!r} there are: {some(there)}." if there and path.suffix else ""
@@ -279,7 +279,7 @@ def _checked(data: object, what: str) -> dict[str, Any]:
 
 
 def _name(requirement: str) -> str:
-    """What a requirement is for: the package, or an address by itself as it is."""
+    """The package of a requirement; an address alone is returned unchanged."""
     text = requirement.strip()
     found = None if "::" not in text and _ADDRESS.match(text) else _NAME.match(text)
     return re.sub(r"[-_.]+", "-", found[1]).lower() if found else text

@@ -1,4 +1,4 @@
-"""A conda environment of this machine as a definition: asked of conda itself, else read from what conda wrote into it."""
+"""A conda environment of this machine as a definition: from conda itself, else from the files that conda wrote into it."""
 
 import glob
 import json
@@ -17,7 +17,7 @@ _SECONDS = 120.0
 
 
 def read(name: str) -> dict[str, Any]:
-    """Channels and dependencies of the environment of that name or path. InvalidInput says which ones there are."""
+    """Channels and dependencies of the environment of that name or path. InvalidInput lists the existing ones."""
     program = next((found for found in map(shutil.which, _PROGRAMS) if found), None)
     prefix = _prefix(name)
     if program is not None:
@@ -32,7 +32,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def _exported(program: str, name: str, prefix: Path | None) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - loaded by those who read or write such files
+    import yaml  # noqa: PLC0415 - loaded only to read or write such files
 
     which = ["-p", str(prefix)] if prefix is not None else ["-n", name]
     command = [program, "env", "export", *which]
@@ -60,7 +60,7 @@ def _prefix(name: str) -> Path | None:
 
 
 def _prefixes() -> Iterator[Path]:
-    """Folders of this machine that conda made, as it notes them, and those where they usually are."""
+    """Conda's folders on this machine: those in conda's own list, and the usual places."""
     noted = Path.home() / ".conda" / "environments.txt"
     try:
         lines = noted.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -72,13 +72,13 @@ def _prefixes() -> Iterator[Path]:
         Path.home() / each for each in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda", "micromamba")
     ]
     for root in roots:
-        # glob and os.path pass over a folder that cannot be read, where pathlib raises: they may be another user's.
+        # glob and os.path skip an unreadable folder, perhaps another user's; pathlib would raise.
         places += [root, *map(Path, sorted(glob.glob(f"{glob.escape(str(root))}/envs/*")))]
     yield from (place for place in dict.fromkeys(places) if os.path.isdir(place / "conda-meta"))
 
 
 def _written(prefix: Path) -> dict[str, Any]:
-    """From the records in `conda-meta` and the metadata of what pip installed."""
+    """From the records in `conda-meta` and the metadata of pip's packages."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((prefix / "conda-meta").glob("*.json"))]
     channels = dict.fromkeys(_channel(str(each.get("channel") or "")) for each in records)
     packages = [f"{each['name']}={each['version']}" for each in records]
@@ -91,8 +91,8 @@ def _written(prefix: Path) -> dict[str, Any]:
 
 
 def _by_pip(prefix: Path) -> Iterator[tuple[str, str]]:
-    """Distributions whose metadata says that conda did not install them."""
-    from importlib.metadata import Distribution  # noqa: PLC0415 - for those who ask
+    """Distributions that conda did not install, according to their metadata."""
+    from importlib.metadata import Distribution  # noqa: PLC0415 - loaded only when needed
 
     for folder in sorted(prefix.glob("lib/python3*/site-packages/*.dist-info")):
         found = Distribution.at(folder)
@@ -101,7 +101,7 @@ def _by_pip(prefix: Path) -> Iterator[tuple[str, str]]:
 
 
 def _channel(address: str) -> str:
-    """A channel's own name where it is one of anaconda.org's; its address without the platform otherwise."""
+    """The name of a channel of anaconda.org; otherwise the channel's address without the platform."""
     address = re.sub(r"/(linux|osx|win)-\w+$|/noarch$", "", address.rstrip("/"))
     return address.rpartition("/")[2] if "conda.anaconda.org" in address else address
 

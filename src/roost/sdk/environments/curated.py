@@ -1,4 +1,4 @@
-"""Curated environments as the SDK has them: what stands behind a name, on this machine when the nodes are its own."""
+"""Curated environments in the SDK: the environment for a name, adapted to this machine when the nodes are on it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,13 +17,13 @@ names = catalogue.names
 
 
 def find(name: str) -> Curated:
-    """What stands behind a name; NotFound with the way on. With a control plane elsewhere, whose nodes are not known here, the
-    catalogue decides alone; else also what this machine has: Pythons, a GPU, a compiler."""
+    """The entry for a name; NotFound with a hint. For a control plane elsewhere, whose nodes are unknown here, the catalogue
+    decides alone; otherwise also this machine's Pythons, GPU and compiler."""
     return resolve(name, None if named_url() else machine.here())
 
 
 def get(name: str, version: str | None = None) -> "Environment":
-    """The environment; one of another version than the catalogue's is given too, and says so."""
+    """The environment; one of another version than the catalogue's is returned too, with a note."""
     found = find(name)
     made = late.Environment(name.partition("@")[0].partition(":")[0])
     made.version = VERSION
@@ -44,7 +44,7 @@ def get(name: str, version: str | None = None) -> "Environment":
 
 
 def listing() -> "Iterator[Environment]":
-    """Every name that is listed; others can be had by pattern."""
+    """Every listed name; others are found by pattern."""
     return (get(name) for name in catalogue.names())
 
 

@@ -1,5 +1,5 @@
-"""`Environment`: what a script is run with, in the Azure ML SDK v1's own shape. It is registered, found again, and submitted;
-what it asks for is worked out in `domain/environments.py` and built by a build agent.
+"""`Environment`: the Python, packages and variables of a script, in the Azure ML SDK v1's form. It is registered, found
+again, and submitted; `domain/environments.py` derives its recipe, and a build agent builds it.
 """
 
 import json
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 DEFINITION_FILE = "azureml_environment.json"
 CURATED = "azureml-"
-"""How the names of curated environments begin."""
+"""The prefix of curated environments' names."""
 
 
 class Environment:
-    """A Python with packages and variables. Constructing checks the name only; what cannot be built says so when submitted."""
+    """A Python with packages and variables. The constructor checks only the name; a definition that cannot be built is
+    refused at submission."""
 
     def __init__(self, name: str, **kwargs: object) -> None:
         if kwargs:
@@ -49,7 +50,7 @@ class Environment:
         self._notes: tuple[str, ...] = ()
         self._kept = _Kept()
 
-    # ---- where it comes from
+    # ---- sources
 
     @staticmethod
     def from_conda_specification(name: str, file_path: str | os.PathLike[str]) -> "Environment":
@@ -62,7 +63,7 @@ class Environment:
     def from_pip_requirements(
         name: str, file_path: str | os.PathLike[str], pip_version: str | None = None
     ) -> "Environment":
-        """From a requirements file, on the Python of the one who calls."""
+        """From a requirements file, for the calling Python's version."""
         made = Environment(name)
         made.python.conda_dependencies.set_pip_requirements(requirement_lines(Path(file_path)))
         if pip_version:
@@ -71,7 +72,7 @@ class Environment:
 
     @staticmethod
     def from_existing_conda_environment(name: str, conda_environment_name: str) -> "Environment":
-        """The packages of a conda environment of this machine: as `conda env export` has them, else as its folder says."""
+        """The packages of a conda environment of this machine, from `conda env export`, else from its folder."""
         made = Environment(name)
         structure = late.conda_environments.read(conda_environment_name)
         made.python.conda_dependencies = CondaDependencies(_underlying_structure=structure)
@@ -85,7 +86,7 @@ class Environment:
         conda_specification: str | None = None,
         pip_requirements: str | None = None,
     ) -> "Environment":
-        """In an image. With packages they are installed beside it; without, its own Python runs as it is."""
+        """From an image. Given packages are installed beside it; without packages, the image's own Python runs as it is."""
         made = _with_packages(name, conda_specification, pip_requirements)
         made.docker.enabled = True
         made.docker.base_image = image
@@ -94,7 +95,8 @@ class Environment:
                 kind = type(container_registry).__name__
                 raise InvalidInput(f"container_registry must be a ContainerRegistry, got {kind}.")
             made.docker.base_image_registry = container_registry
-        # Azure's own images mean a plain Linux, natively where they cannot be had: there is no Python of its own to speak of.
+        # Azure's own images mean a plain Linux, replaced by a native install where they are not available: their Python is not
+        # used.
         made.python.user_managed_dependencies = not (conda_specification or pip_requirements or recipes.is_azure(image))
         return made
 
@@ -102,18 +104,18 @@ class Environment:
     def from_dockerfile(
         name: str, dockerfile: str, conda_specification: str | None = None, pip_requirements: str | None = None
     ) -> "Environment":
-        """In an image that is built from a Dockerfile, its text or its path. Packages as for an image."""
+        """From an image that is built from a Dockerfile, given as text or path. Packages as for an image."""
         made = _with_packages(name, conda_specification, pip_requirements)
         made.docker.enabled = True
         made.docker.base_image = None
         made.docker.base_dockerfile = dockerfile
         made.python.user_managed_dependencies = not (conda_specification or pip_requirements)
-        made.docker.definition()  # a file that is not there is said now
+        made.docker.definition()  # report a missing file now
         return made
 
     @staticmethod
     def get(workspace: "Workspace", name: str, version: str | None = None, label: str | None = None) -> "Environment":
-        """The registered one, the newest version when none is named; or a curated one, by Azure's name for it."""
+        """The registered environment, its newest version by default; or a curated one, by Azure's name."""
         if label is not None and (label != "latest" or version is not None):
             raise InvalidInput(
                 f"Environments have versions and no labels but 'latest'; label={label!r}, version={version!r}.",
@@ -130,22 +132,22 @@ class Environment:
 
     @staticmethod
     def list(workspace: "Workspace") -> "dict[str, Environment]":
-        """The newest version of each registered one and the curated ones, by name; a curated name that is not listed is found
-        by its pattern."""
+        """The newest version of each registered environment and the curated ones, by name; a curated name that is not listed
+        is found by its pattern."""
         known = late.curated.Environments({each.name: each for each in registered(workspace)})
         known.update({each.name: each for each in late.curated.listing()})
         return known
 
     @staticmethod
     def add_private_pip_wheel(workspace: "Workspace", file_path: str | os.PathLike[str], exist_ok: bool = False) -> str:
-        """Keeps a wheel that no index has; the line to give to `add_pip_package`."""
+        """Stores a wheel that no index has; returns the line for `add_pip_package`."""
         return late.private_wheels.add(workspace, file_path, exist_ok)
 
-    # ---- what can be done with it
+    # ---- operations
 
     def register(self, workspace: "Workspace", build_on_register: bool | None = None) -> "Environment":
-        """Keeps it in the workspace; with its version. The same definition again is the same version. With `build_on_register`
-        its build is begun as well."""
+        """Stores it in the workspace; returns it with its version. The same definition again is the same version.
+        `build_on_register` also starts its build."""
         environments.own_name(self.name)
         _check_workspace(workspace)
         definition = self._definition()
@@ -160,37 +162,38 @@ class Environment:
         return made
 
     def clone(self, new_name: str) -> "Environment":
-        """One of one's own, to be changed and registered. What a curated one says of its name is not said of its clone."""
+        """A copy to change and register. A curated environment's notes about its name are not copied."""
         made = _from_definition(environments.name(new_name), deepcopy(self._definition()))
         made._notes = ()
         return made
 
     def build(self, workspace: "Workspace", image_build_compute: object = None, offline: bool = False) -> "Run":
-        """Builds it ahead, as a run that lists its packages, on this machine or the compute that is named; watch it with
-        `wait_for_completion(show_output=True)`. `offline` takes what `archive` has kept, with no network."""
+        """Builds it ahead, as a run that lists its packages, on this machine or the named compute; watch it with
+        `wait_for_completion(show_output=True)`. `offline` installs from the files of `archive`, without network."""
         _check_workspace(workspace)
         chosen = late.archives.offline(self, workspace) if offline else self
         return late.building.build(chosen, workspace, target=image_build_compute)
 
     def archive(self, workspace: "Workspace") -> dict[str, Any]:
-        """Keeps every file of its lock in the control plane, so that it can be installed when no index has them any more; waits,
-        the log on stderr. What is kept: `files`, `bytes`, `complete`, `missing`, `python` (which the machine has to have).
-        That of a run: `run.get_environment().archive(ws)`."""
+        """Stores every file of its lock in the control plane, so that it can be installed when no index has the files any
+        more; waits, with the log on stderr. Returns `files`, `bytes`, `complete`, `missing`, `python` (which the machine must
+        have). For a run's environment: `run.get_environment().archive(ws)`."""
         _check_workspace(workspace)
         return late.archives.facts(late.archives.keep(self, workspace))
 
     def build_local(self, workspace: "Workspace", platform: str | None = None, **kwargs: object) -> str:
-        """Builds it now, the log on the terminal; the folder it is installed in where the nodes are this machine's own."""
+        """Builds it now, with the log on the terminal; returns its folder when the nodes are on this machine."""
         return late.building.build_local(self, workspace, platform, **kwargs)
 
     def get_image_details(self, workspace: "Workspace") -> dict[str, Any]:
-        """Whether it is built, and what was installed: Roost's environments are prefixes named by their lock, or images."""
+        """The state of its build, and the installed packages: Roost's environments are prefixes named by their lock, or
+        images."""
         return late.building.details(self, workspace)
 
     @property
     def lock(self) -> str | None:
-        """Of the environment of a run: exactly what was installed, as text. It is installed again as it is when the environment
-        is submitted unchanged. None for any other."""
+        """For a run's environment: exactly what was installed, as text. The same is installed when the environment is
+        submitted unchanged. None for any other environment."""
         return self._kept.text() if self._kept.text is not None else None
 
     def save_to_directory(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
@@ -208,7 +211,7 @@ class Environment:
 
     @staticmethod
     def load_from_directory(path: str | os.PathLike[str]) -> "Environment":
-        """What `save_to_directory` wrote; the conda file wins over the definition's own copy."""
+        """Reads the files of `save_to_directory`; the conda file overrides the definition's own copy."""
         file = Path(path, DEFINITION_FILE)
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
@@ -235,7 +238,7 @@ class Environment:
         }
 
     def _use(self, docker: DockerUse | None = None) -> EnvironmentUse:
-        """What a run is submitted with; InvalidInput when that cannot be built."""
+        """The record for a submission; raises InvalidInput when it cannot be built."""
         definition = self._definition()
         sections.check_spark(self.spark)
         recipe = recipes.recipe(definition, docker)
@@ -245,18 +248,18 @@ class Environment:
         return EnvironmentUse(name=self.name, version=self.version or "", definition=definition, lock=lock, **how)
 
     def _kept_lock(self) -> str:
-        """The lock of the run that it is from; empty for none, and for one that was changed since."""
+        """The lock of its run; empty for none, and when the environment was changed since."""
         recipe = recipes.recipe(self._definition()) if self._kept.lock else None
         return self._kept.lock if recipe is not None and recipe.key == self._kept.key else ""
 
     def _install_from(self, lock: str, *, archive: bool = False, offline: bool = False) -> None:
-        """It is installed from that lock, whose files are kept then, or taken from what is kept."""
+        """Sets the lock from which it is installed; `archive` stores the lock's files, `offline` uses the stored ones."""
         recipe = recipes.recipe(self._definition())
         self._kept = _Kept(recipe.key if recipe is not None else "", lock, archive=archive, offline=offline)
 
     def _interpreter(self, docker: DockerUse | None = None) -> str:
-        """The Python of a run whose user manages the packages: the one named, else the one that submits; in an image it is
-        looked for when the run is prepared."""
+        """The Python of a run with user-managed packages: the named one, else the submitting one; in an image it is found
+        when the run is prepared."""
         path = self.python.interpreter_path
         if self.python.user_managed_dependencies and recipes.recipe(self._definition(), docker) is not None:
             return sys.executable
@@ -274,7 +277,7 @@ class Environment:
 
 
 def _check_workspace(given: object) -> None:
-    """InvalidInput for what is no workspace: None above all, of a variable that was never set."""
+    """Raises InvalidInput when it is not a workspace, such as None from an unset variable."""
     if not isinstance(given, late.Workspace):
         raise InvalidInput(
             f"workspace must be a Workspace, got {type(given).__name__}.", hint="ws = Workspace.from_config() gives it."
@@ -290,13 +293,13 @@ def _with_packages(name: str, conda: str | None, pip: str | None) -> Environment
 
 
 def registered(workspace: "Workspace") -> list[Environment]:
-    """The newest version of each registered one."""
+    """The newest version of each registered environment."""
     answer = workspace._connection.client.call("GET", path_of("workspaces", workspace.name, "environments"))
     return [_registered(codec.decode(domain.Environment, item)) for item in answer["environments"]]
 
 
 def versions(workspace: "Workspace", name: str) -> list[str]:
-    """Of a registered one, the newest first; none for a name that is not registered."""
+    """The versions of a registered environment, newest first; empty for an unknown name."""
     route = path_of("workspaces", workspace.name, "environments")
     answer = workspace._connection.client.call("GET", route, params={"name": environments.name(name)})
     return [str(item["version"]) for item in answer["environments"]]
@@ -309,7 +312,7 @@ def _registered(record: domain.Environment) -> Environment:
 
 
 def keep_passwords(workspace: "Workspace", environment: Environment | None) -> None:
-    """The password of a private registry goes to the key vault, and nowhere else."""
+    """Stores the password of a private registry in the key vault, and nowhere else."""
     secrets = environment.docker.base_image_registry.secrets() if environment is not None else {}
     if secrets:
         route = path_of("workspaces", workspace.name, "secrets")
@@ -317,12 +320,12 @@ def keep_passwords(workspace: "Workspace", environment: Environment | None) -> N
 
 
 def note(workspace: "Workspace", spec: RunSpec) -> RunSpec:
-    """Registers the environment that a run is submitted with, as the SDK does; the spec with its version."""
+    """Registers a submitted run's environment, as the SDK does; returns the spec with its version."""
     return replace(spec, environment=noted(workspace, spec.environment)) if spec.environment is not None else spec
 
 
 def noted(workspace: "Workspace", use: EnvironmentUse) -> EnvironmentUse:
-    """An environment as it is used, registered if it was not; with its version."""
+    """Registers an environment if necessary; returns it with its version."""
     if use.version or use.name.lower().startswith(environments.RESERVED):
         return use
     route = path_of("workspaces", workspace.name, "environments", use.name)
@@ -332,10 +335,10 @@ def noted(workspace: "Workspace", use: EnvironmentUse) -> EnvironmentUse:
 
 @dataclass(frozen=True)
 class _Kept:
-    """The lock that an environment was installed from, in the run that it is of."""
+    """The lock from which an environment was installed, for the environment of a run."""
 
     key: str = ""
-    """Of the recipe: a changed one is resolved anew."""
+    """The recipe's key: a changed recipe is resolved again."""
     lock: str = ""
     text: Callable[[], str] | None = None
     archive: bool = False
@@ -343,7 +346,7 @@ class _Kept:
 
 
 def of_run(use: EnvironmentUse, docker: DockerUse | None, lock: str, text: Callable[[], str]) -> Environment:
-    """The environment that a run was submitted with, and the blob and text of what was installed, if it got that far."""
+    """The environment of a submitted run, with the blob and text of its lock, if there is one."""
     made = _from_definition(use.name, use.definition)
     made.version = use.version or None
     if lock and (recipe := recipes.recipe(made._definition(), docker)) is not None:
@@ -352,7 +355,7 @@ def of_run(use: EnvironmentUse, docker: DockerUse | None, lock: str, text: Calla
 
 
 def plain(interpreter: str, variables: Mapping[str, str]) -> Environment:
-    """What a run without an environment has: an interpreter as it is."""
+    """The environment of a run without one: an interpreter as it is."""
     made = Environment("user-managed")
     made.python.user_managed_dependencies = True
     made.python.interpreter_path = interpreter

@@ -1,5 +1,6 @@
-"""Installed environments of this machine: the folders below `envs/` of the home, each named by its lock. Their sizes and last
-uses are what `roost env` shows, and what tells which can go."""
+"""Installed environments of this machine: the folders below `envs/` of the home, each named by its lock. `roost env` shows
+their sizes and last uses, and uses them to find those to delete.
+"""
 
 import contextlib
 import os
@@ -17,15 +18,15 @@ class Prefix:
     lock: str
     path: Path
     bytes: int
-    """Of its files; what packages share with a cache on the same disk is counted too."""
+    """Size of its files, including those that packages share with a cache on the same disk."""
     used_at: float
-    """When a run last began with it."""
+    """When a run last started with it."""
     whole: bool = True
-    """Not so what a killed build has left: it is of no use to anybody."""
+    """False for the remains of a killed build, which cannot be used."""
 
 
 def find(home: Path, lock: str) -> Prefix | None:
-    """That of a lock, if it is installed here; looking is no use of it."""
+    """The prefix of a lock, if it is installed here; this does not count as a use."""
     path = home / "envs" / lock
     try:
         used_at = (path / base.READY).stat().st_mtime
@@ -35,37 +36,37 @@ def find(home: Path, lock: str) -> Prefix | None:
 
 
 def listing(home: Path) -> list[Prefix]:
-    """All that are whole, the one that was not used for longest first."""
+    """All complete prefixes, the least recently used first."""
     names = [ready.parent.name for ready in (home / "envs").glob(f"*/{base.READY}")]
     found = [each for each in (find(home, name) for name in names) if each is not None]
     return sorted(found, key=lambda each: each.used_at)
 
 
 def unused(home: Path, seconds: float) -> list[Prefix]:
-    """Those that no run has begun with for so long, and what was left half-made so long ago."""
+    """Prefixes with which no run has started for this long, and incomplete ones of that age."""
     found = []
     for path in base.unused(home, time.time() - seconds):
         whole = (path / base.READY).exists()
-        with contextlib.suppress(OSError):  # somebody else dropped it
+        with contextlib.suppress(OSError):  # another process deleted it
             used_at = base.last_use(path)
             found.append(Prefix(lock=path.name, path=path, bytes=_size(path), used_at=used_at, whole=whole))
     return sorted(found, key=lambda each: each.used_at)
 
 
 def drop(found: Sequence[Prefix]) -> list[Prefix]:
-    """Deletes them; those that went. One that a run has now stays, and whoever needs one again has it installed."""
+    """Deletes them; returns the deleted ones. A prefix in use by a run stays; a deleted one is installed again when needed."""
     gone = []
     for each in found:
         try:
             if base.drop(each.path):
                 gone.append(each)
         except OSError:
-            continue  # somebody else did
+            continue  # another process deleted it
     return gone
 
 
 def unused_images(home: Path) -> list[tuple[str, int]]:
-    """Images that were built for this home and that no environment here needs any more: id and bytes. None without an engine."""
+    """Images built for this home that no environment here needs any more: id and bytes. Empty without a container engine."""
     try:
         return late.facts.unused(late.engine.find(), home)
     except late.engine.NoEngine:
@@ -73,7 +74,7 @@ def unused_images(home: Path) -> list[tuple[str, int]]:
 
 
 def drop_images(home: Path, found: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Deletes them from the engine; those that went. One that a container or a build has stays."""
+    """Deletes them from the container engine; returns the deleted ones. An image in use by a container or a build stays."""
     if not found:
         return []
     engine = late.engine.find()

@@ -1,4 +1,4 @@
-"""A wheel of one's own that no index has: kept as a blob, named in an environment's packages, fetched by each node."""
+"""A user's own wheel that no index has: stored as a blob, named in an environment's packages, downloaded by each node."""
 
 import os
 import re
@@ -17,7 +17,7 @@ _WHEEL = re.compile(r"([A-Za-z0-9][\w.]*)-([\w.!+]+)(-\d[\w.]*)?-[\w.]+-[\w.]+-[
 
 
 def add(workspace: "Workspace", file_path: str | os.PathLike[str], exist_ok: bool = False) -> str:
-    """Uploads it; the line that names it among pip packages. Conflict when it is there already and `exist_ok` is not set."""
+    """Uploads it; returns its line for the pip packages. Raises Conflict when it exists and `exist_ok` is not set."""
     path = Path(file_path)
     found = _WHEEL.fullmatch(path.name)
     if not path.is_file() or found is None or not zipfile.is_zipfile(path):
@@ -25,7 +25,7 @@ def add(workspace: "Workspace", file_path: str | os.PathLike[str], exist_ok: boo
             f"{os.fspath(file_path)!r} is not a wheel.",
             hint="Give the path of a .whl file, such as `pip wheel .` makes.",
         )
-    # Imported here: hashing, for those who carry bytes.
+    # Imported here: only uploads need hashing.
     connection = workspace._connection
     name = late.hashing.hash_file(path)
     if not exist_ok and connection.bytes.has(name):

@@ -1,4 +1,4 @@
-"""The parts of an environment's definition, as attributes people set: `env.python`, `env.docker`, `env.spark`."""
+"""The parts of an environment's definition, as attributes: `env.python`, `env.docker`, `env.spark`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ DEFAULT_GPU_IMAGE = "mcr.microsoft.com/azureml/openmpi4.1.0-cuda11.6-cudnn8-ubun
 
 
 class Section:
-    """Attributes that are known, and no others: a slip of the pen is an error, not a setting without effect."""
+    """Allows known attributes only: a misspelled one is an error, not a setting without effect."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not name.startswith("_") and not hasattr(type(self), name):
-            import difflib  # noqa: PLC0415 - for those who mistyped
+            import difflib  # noqa: PLC0415 - only for mistyped names
 
             public = (each for each in dir(type(self)) if not each.startswith("_"))
             known = sorted(each for each in public if not callable(getattr(type(self), each)))
@@ -50,7 +50,7 @@ class PythonSection(Section):
         self._conda = value
 
     def loaded(self) -> CondaDependencies:
-        """The dependencies that count."""
+        """The dependencies in use."""
         file = self.conda_dependencies_file
         return CondaDependencies(file) if file is not None else self._conda
 
@@ -74,8 +74,8 @@ class PythonSection(Section):
 
 
 class ContainerRegistry(Section):
-    """Where a private image is. The password goes to the workspace's key vault when the environment is registered or
-    submitted, and nowhere else; an environment that is loaded again needs it no more in that workspace."""
+    """The registry of a private image. The password goes only to the workspace's key vault, when the environment is
+    registered or submitted; an environment that is loaded again does not need it in that workspace."""
 
     address: str | None = None
     username: str | None = None
@@ -90,13 +90,13 @@ class ContainerRegistry(Section):
         return {**kept, "passwordSecret": secret_name(self.address or "", self.username)} if self.username else kept
 
     def secrets(self) -> dict[str, str]:
-        """What the key vault has to keep."""
+        """The values for the key vault."""
         return {str(self.definition()["passwordSecret"]): self.password} if self.password else {}
 
 
 class DockerSection(Section):
-    """In which container a run is. Azure's own images mean a plain Linux, and the packages are installed natively where they
-    cannot be had; an image or Dockerfile of one's own needs Docker or Podman on the node."""
+    """The container of a run. Azure's own images mean a plain Linux; where they are not available, the packages are installed
+    natively. A user's own image or Dockerfile needs Docker or Podman on the node."""
 
     enabled: bool = False
     base_image: str | None = DEFAULT_CPU_IMAGE
@@ -109,7 +109,7 @@ class DockerSection(Section):
     base_image_registry: ContainerRegistry = ContainerRegistry()
 
     def __init__(self) -> None:
-        self.base_image_registry = ContainerRegistry()  # one of its own
+        self.base_image_registry = ContainerRegistry()  # each object gets its own
 
     def definition(self) -> dict[str, Any]:
         return {
@@ -140,7 +140,7 @@ class DockerSection(Section):
 
 
 def _dockerfile(given: str | os.PathLike[str] | None) -> str | None:
-    """The text of a Dockerfile that is given so or as a file: a text of one line that names a file is that file."""
+    """The text of a Dockerfile, given as text or as a file: a one-line text that names a file is that file."""
     if given is None or (isinstance(given, str) and ("\n" in given or not given.strip())):
         return given or None
     path = Path(given)
@@ -152,7 +152,7 @@ def _dockerfile(given: str | os.PathLike[str] | None) -> str | None:
 
 
 class SparkSection(Section):
-    """Kept with the environment; Roost has no Spark."""
+    """Stored with the environment; Roost has no Spark."""
 
     repositories: Sequence[str] = ()
     packages: Sequence[object] = ()

@@ -1,5 +1,5 @@
-"""Where a model comes from: the run, code, data and environment that made it, as far as they are known. For whoever looks at a
-model, or at an answer of a service, and asks what is behind it.
+"""The origin of a model: the run, code, data and environment that made it, as far as known. For people who examine a model or
+a service's answer.
 """
 
 import contextlib
@@ -20,24 +20,24 @@ _COMMIT, _DIRTY = "azureml.git.commit", "azureml.git.dirty"
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """What is not known, or never was, is empty."""
+    """Unknown fields are empty."""
 
     model: str
     """Its id."""
     parent: str
-    """Id of the model that it was made from."""
+    """Id of the model from which it was made."""
     run_id: str
     run_there: bool
-    """False when that run has been deleted: its id and experiment are all that is left of it."""
+    """False when that run has been deleted: then only its id and experiment are known."""
     experiment: str
     code: str
     """Script or command of the run."""
     snapshot: str
-    """Of the source folder: `run.restore_snapshot()` brings it back."""
+    """The snapshot of the source folder; `run.restore_snapshot()` restores it."""
     commit: str
     environment: str
     data: tuple[str, ...]
-    """What it was made with: what for, and which version of which dataset."""
+    """The datasets it was made with: the purpose, and the dataset's version."""
 
 
 def origin(model: "Model") -> Origin:
@@ -64,7 +64,7 @@ def origin(model: "Model") -> Origin:
 
 
 def _read(client: Any, run: Run) -> dict[str, str]:
-    """The registered datasets that the run read, by id: what each was then."""
+    """The registered datasets that the run read: name and version at that time, by id."""
     uses = client.call("GET", path_of("runs", run.id, "datasets"))["uses"]
     read = [use for use in uses if use["direction"] == "input" and use["dataset_id"]]
     return {

@@ -1,5 +1,5 @@
-"""An MLflow model folder, read here so that the process that serves it needs neither MLflow nor a reader of YAML: which flavour
-can be loaded by its framework alone, what it says of input and output, and what it needs installed.
+"""Reads an MLflow model folder here, so that the serving process needs neither MLflow nor a YAML parser: which flavour its
+framework can load alone, its input and output, and its requirements.
 """
 
 import json
@@ -14,11 +14,11 @@ from roost.domain import no_code, requirements
 from roost.domain.errors import InvalidEndpoint
 
 VARIABLE = "ROOST_SERVING_MLFLOW"
-"""What the worker is told of the folder, as JSON."""
+"""The variable with the folder's description for the worker, as JSON."""
 FILE = "MLmodel"
 _OWN = ("mlflow", "mlflow-skinny", "mlflow-tracing")
 Read = Callable[[str], str]
-"""A file of the model, by its path, as text."""
+"""Returns a file of the model, by its path, as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,25 +28,25 @@ class Folder:
     loader: str
     """"sklearn", "onnx" or "tensorflow" when the framework can load it alone; else "mlflow"."""
     file: str = ""
-    """What the framework loads, within the root."""
+    """The path that the framework loads, within the root."""
     form: str = ""
-    """How scikit-learn's is written: pickle, cloudpickle or skops."""
+    """The format of scikit-learn's file: pickle, cloudpickle or skops."""
     method: str = "predict"
     signature: Mapping[str, Any] = field(default_factory=dict)
     """`inputs` and `outputs`, as MLflow writes them; empty for none."""
     python: str = ""
-    """Minor version that it was saved with; empty when it does not say."""
+    """Minor version of the Python that saved it; empty when unknown."""
     requirements: tuple[str, ...] = ()
 
     @property
     def told(self) -> str:
-        """For the worker."""
+        """The description for the worker."""
         names = ("root", "loader", "file", "form", "method", "signature")
         return json.dumps({name: getattr(self, name) for name in names})
 
 
 def read(model_id: str, paths: Sequence[str], text: Read) -> Folder:
-    """The folder that the model is. InvalidEndpoint for one that MLflow's own function cannot be had of."""
+    """The model's folder. Raises InvalidEndpoint when none of its flavours can be loaded."""
     found = sorted((path for path in paths if PurePosixPath(path).name == FILE), key=len)
     root = str(PurePosixPath(found[0]).parent)
     data = _yaml(model_id, found[0], text)
@@ -79,7 +79,7 @@ def read(model_id: str, paths: Sequence[str], text: Read) -> Folder:
 
 
 def _loader(flavours: Mapping[str, Any], inside: Sequence[str]) -> tuple[str, str, str]:
-    """Who can load it, which file of it, and how that is written. Code of its own beside the model needs MLflow."""
+    """The loader, its file, and the file's format. A model with its own code needs MLflow."""
     if any((each or {}).get("code") for each in flavours.values()):
         return "mlflow", "", ""
     sklearn = flavours.get("sklearn")

@@ -36,7 +36,7 @@ class Model(DeployingOfModel, job.Model):
 
     @property
     def run(self) -> "Run | None":
-        """The run that made it; None for one that somebody brought, or whose run is deleted."""
+        """The run that made it; None when there was none or it was deleted."""
         found: late.Run | None = None
         if self.run_id is not None and isinstance(self._workspace, JobWorkspace):
             found = super().run
@@ -67,7 +67,7 @@ class Model(DeployingOfModel, job.Model):
         deployment_config: Any = None,
         deployment_target: Any = None,
     ) -> None:
-        """Prints what would be deployed: the models, and what the configurations say."""
+        """Prints what would be deployed: the models and the configurations."""
         said = {
             "models": [getattr(model, "id", model) for model in models],
             "inference_config": _plain(inference_config),
@@ -92,7 +92,7 @@ def _plain(config: Any) -> Any:
 
 
 class ModelCalls(Models):
-    """Tells on a terminal or in a notebook how far a large model has come."""
+    """Shows the progress of a large model on a terminal or in a notebook."""
 
     def __init__(self, connection: "Connection", workspace: str) -> None:
         super().__init__(lambda: connection.client, lambda: connection.bytes.carrier, workspace)

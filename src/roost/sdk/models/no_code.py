@@ -1,7 +1,7 @@
-"""A model deployed with no code: what answers for it, in which environment, within which limits.
+"""A model deployed with no code: its handler, environment and limits.
 
-The environment is that of the run that made the model, installed from its lock, when the framework is in it; else a curated one
-by framework and version; an MLflow folder says itself what it needs. See docs/decisions for why.
+The environment is that of the run that made the model, installed from its lock, when it contains the framework; else a curated
+one by framework and version. An MLflow folder lists its own requirements. docs/decisions has the reasons.
 """
 
 import sys
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def version_for(workspace: "Workspace", model: Model, *, limits: Limits | None = None, name: str = DEFAULT) -> Version:
-    """The version that serves this registered model as it is. `limits` are those of the deployment; None for those that the model
-    was registered with. InvalidEndpoint, before anything is deployed, says what to register instead."""
+    """The version that serves this registered model as it is. `limits` are those of the deployment; None for those registered
+    with the model. Raises InvalidEndpoint, before anything is deployed, with what to register instead."""
     paths = paths_of(workspace, model)
     handler = no_code.handler_for(model, paths)
     room = no_code_environments.choose(workspace, model, handler, paths)

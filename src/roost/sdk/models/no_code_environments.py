@@ -1,7 +1,7 @@
-"""Which Python a model with no code is served in: `choose`.
+"""Chooses the Python that serves a model with no code: `choose`.
 
-1. that of the run that made the model, exactly as it was installed, when what the model needs is in it;
-2. for an MLflow folder, what the folder says that it needs;
+1. that of the run that made the model, exactly as installed, when it contains what the model needs;
+2. for an MLflow folder, the requirements in the folder;
 3. a curated environment, by framework and version.
 """
 
@@ -39,7 +39,7 @@ PACKAGES = {
     "torchscript": ("torch", "pytorch"),
     "mlflow": ("mlflow", "mlflow-skinny"),
 }
-"""Any one of these loads it."""
+"""Any one of these packages loads it."""
 MODULES = {
     "tensorflow": "tensorflow",
     "sklearn": "sklearn",
@@ -58,13 +58,13 @@ _ASK = "import importlib.util as u, sys; sys.exit(any(u.find_spec(name) is None 
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """Where a replica runs."""
+    """The environment or interpreter of a replica."""
 
     environment: EnvironmentUse | None = None
     interpreter: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    """What is not as somebody may expect, a sentence each."""
+    """Notes about differences from what a user may expect, one sentence each."""
 
 
 def choose(workspace: "Workspace", model: Model, handler: str, paths: Sequence[str]) -> Room:
@@ -86,18 +86,18 @@ def choose(workspace: "Workspace", model: Model, handler: str, paths: Sequence[s
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """Where a model was made."""
+    """The environment in which a model was made."""
 
     environment: Environment
     installed: str
-    """What is in it, as a lock or as requirements; empty for an interpreter as it is."""
+    """Its packages, as a lock or as requirements; empty for an interpreter as it is."""
     version: str
-    """Of the framework; empty when that is not known."""
+    """The framework's version; empty when unknown."""
 
 
 def made_in(workspace: "Workspace", model: Model, loader: str, modules: Sequence[str] = ()) -> Made | None:
-    """Where the model was made, when what loads it is there; None otherwise, or when the run is not there any more. An
-    interpreter as it is must have the other modules too."""
+    """The environment in which the model was made, if it contains the model's loader; None otherwise, or when the run no
+    longer exists. An interpreter as it is must have the other modules too."""
     try:
         found = late.Run.get(workspace, model.run_id).get_environment() if model.run_id else None
     except NotFound:
@@ -131,12 +131,12 @@ def _of_run(workspace: "Workspace", model: Model, loader: str) -> Room | None:
 
 
 def known_machine() -> Machine | None:
-    """This one, when the nodes are its own; None when they are elsewhere: the catalogue decides alone then."""
+    """This machine, when the nodes are on it; None when they are elsewhere: then the catalogue decides alone."""
     return None if named_url() else machine.here()
 
 
 def _here(interpreter: str, modules: Sequence[str]) -> bool:
-    """Whether a Python of this machine has these modules. It is asked nothing when the nodes are on another machine."""
+    """True when a Python of this machine has these modules. It is not started when the nodes are on another machine."""
     if named_url() or not os.path.isabs(interpreter):
         return False
     try:
@@ -152,7 +152,7 @@ def _lines(environment: Environment) -> list[str]:
 
 
 def version_in(installed: str, package: str) -> str | None:
-    """Of a package in a lock or in requirements: its version, empty when none is said; None when it is not there."""
+    """The version of a package in a lock or in requirements; empty without a version, None when the package is missing."""
     name = re.escape(package).replace(r"\-", "[-_.]")
     found = re.search(rf"(?im)(?<![\w.-]){name}(?:\[[^\]]*\])?(?:\s*(?:==?|-)\s*(\d[\w.]*)|\s*$|\s*[<>~!])", installed)
     return None if found is None else found[1] or ""
@@ -188,10 +188,10 @@ def _curated(model: Model, loader: str, here: Machine | None) -> Room:
 
 
 def curated_name(model: Model, loader: str, here: Machine | None) -> tuple[str, tuple[str, ...]]:
-    """The curated environment for a model by its framework's version, and a line when it is another than the version says.
+    """The curated environment for a model by its framework's version, and a note when the version differs.
 
-    ONNX Runtime reads every older model, so the newest one serves. The others are taken as registered; where this machine has no
-    Python for that, the next newer one that it has a Python for."""
+    ONNX Runtime reads every older model, so the newest one serves. The others are used as registered; where this machine has no
+    Python for that version, the next newer one that has a Python here."""
     title, word = _CURATED[loader]
     framework = next(each for each in catalogue.frameworks() if each.title == title)
     possible = [each for each in framework.releases if here is None or set(each.pythons) & set(here.pythons)]

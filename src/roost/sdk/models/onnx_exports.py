@@ -1,7 +1,7 @@
 """`model.to_onnx`: a run in the model's own environment exports it (`roost_job.exporting`), checks that ONNX Runtime gives the
 same numbers, and registers the result as made from the model.
 
-The run's folder is the source folder of the run that trained the model, so that classes of its own are found, with the sample.
+The run's folder is the source folder of the training run, so that the model's own classes are found, plus the sample.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _EXTRAS = {
     "torchscript": ("onnx", "onnxruntime", "onnxscript"),
     "sklearn": ("onnx", "onnxruntime", "skl2onnx"),
 }
-"""What exporting needs beside the framework."""
+"""Packages that the export needs besides the framework."""
 
 
 def export(
@@ -43,7 +43,7 @@ def export(
     name: str | None = None,
     show_output: bool = False,
 ) -> "Model":
-    """The ONNX model that was made, registered under `name` (the model's own with `-onnx` behind it by default)."""
+    """The exported ONNX model, registered under `name` (default: the model's name with `-onnx` appended)."""
     loader = _loader(model)
     target = checked_name(name or f"{model.name}-onnx")
     if opset is not None and (isinstance(opset, bool) or not isinstance(opset, int) or not 7 <= opset <= 99):
@@ -99,7 +99,7 @@ def _loader(model: "Model") -> str:
 
 
 def _environment(workspace: "Workspace", model: "Model", loader: str) -> Environment:
-    """The one that the model was made in, with what exporting needs beside it; else a curated one with that."""
+    """The environment in which the model was made, plus the packages for the export; else a curated one with them."""
     extras = _EXTRAS[loader]
     record = model._record
     made = no_code_environments.made_in(workspace, record, loader, modules=extras)
@@ -111,7 +111,7 @@ def _environment(workspace: "Workspace", model: "Model", loader: str) -> Environ
         missing = [each for each in extras if no_code_environments.version_in(made.installed, each) is None]
         pins = (
             [f"{package}=={version}"] if version and f"{package}==" in made.installed else []
-        )  # no pip beside conda's own
+        )  # no pip besides conda's own
     else:
         base = curated.get(no_code_environments.curated_name(record, loader, no_code_environments.known_machine())[0])
         lines = list(base.python.conda_dependencies.pip_packages)
@@ -127,7 +127,7 @@ def _environment(workspace: "Workspace", model: "Model", loader: str) -> Environ
 
 
 def _possible(missing: list[str], base: Environment, loader: str, version: str) -> list[str]:
-    """As there are wheels for older Pythons; PyTorch before 2 needs no onnxscript to export."""
+    """Limits versions to those with wheels for an old Python; PyTorch before 2 needs no onnxscript to export."""
     old = loader == "torchscript" and (2,) > numbers(version) > ()
     python = numbers(base.python.conda_dependencies.get_python_version() or "")[:2]
     capped = {"onnx": "onnx<1.12"} if python == (3, 6) else {}
@@ -135,14 +135,14 @@ def _possible(missing: list[str], base: Environment, loader: str, version: str) 
 
 
 def _lay_out(workspace: "Workspace", model: "Model", folder: Path) -> str:
-    """The source folder of the run that trained the model, as it was; the path of its script, empty for none."""
+    """Restores the source folder of the training run; returns the path of its script, empty for none."""
     if model.run_id is None:
         return ""
     with contextlib.suppress(NotFound):
         spec = late.Run.get(workspace, model.run_id)._now().spec
         if spec.snapshot:
             workspace._connection.bytes.lay_out(spec.snapshot, folder)
-            for rules in (".amlignore", ".gitignore"):  # what they leave out is left out already
+            for rules in (".amlignore", ".gitignore"):  # ignored files are already missing in the snapshot
                 Path(folder, rules).unlink(missing_ok=True)
             return spec.script
     return ""

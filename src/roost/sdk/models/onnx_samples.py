@@ -1,5 +1,5 @@
-"""The sample input of an export, as people give it: arrays, tensors, frames, nested lists, several by name or in order; on the
-command line JSON, a file, or a type and a shape. Here it becomes plain values; the job reads them as arrays.
+"""The sample input of an export: arrays, tensors, frames, nested lists, several by name or in order; on the command line
+JSON, a file, or a type and a shape. This module converts it to plain values; the job reads them as arrays.
 """
 
 import json
@@ -18,15 +18,15 @@ _MOST = 50_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What the job is given."""
+    """The sample for the job."""
 
     inputs: list[dict[str, Any]]
     table: bool = False
-    """Whether the inputs are the columns of a table."""
+    """True when the inputs are the columns of a table."""
 
 
 def described(sample: object) -> Sample:
-    """InvalidModel for what is no input."""
+    """Raises InvalidModel for an invalid input."""
     if isinstance(sample, Sample):
         return sample
     if hasattr(sample, "columns") and hasattr(sample, "to_dict"):
@@ -63,7 +63,8 @@ def _one(name: str, value: Any) -> dict[str, Any]:
 
 
 def from_text(text: str) -> Sample:
-    """What the command line says: `float32[1,3,224,224]` or `x=[1,4]` (a shape, filled with numbers), JSON, or a file of it."""
+    """Parses the command line's value: `float32[1,3,224,224]` or `x=[1,4]` (a shape, filled with numbers), JSON, or a file
+    with JSON."""
     shapes = [_SHAPE.fullmatch(part.strip()) for part in text.split(";")]
     if "." not in text and all(shapes) and not _is_json(text):
         inputs = [_shaped(found) for found in shapes if found is not None]

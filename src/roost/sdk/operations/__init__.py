@@ -1,1 +1,1 @@
-"""What an operator does: back-ups, checks, upkeep, environments built ahead and archived."""
+"""The operator's tasks: back-ups, checks, upkeep, environments built ahead and archived."""

@@ -1,4 +1,4 @@
-"""What is kept of an environment's files: every file of its lock, so that it can be installed when no index has them any more."""
+"""Archives of environments: every file of a lock, so that it can be installed when no index has the files any more."""
 
 import copy
 import sys
@@ -21,7 +21,7 @@ _HINT = "env.archive(ws) keeps it, where its indexes and channels can be reached
 
 
 def find(connection: Connection, lock: str) -> Archive | None:
-    """What is kept of a lock; None for nothing."""
+    """The archive of a lock; None when there is none."""
     try:
         return codec.decode(Archive, connection.client.call("GET", path_of("archives", lock)))
     except NotFound:
@@ -33,18 +33,18 @@ def listing(connection: Connection) -> list[Archive]:
 
 
 def remove(connection: Connection, lock: str) -> None:
-    """Its room is given back by the next sweep, but that of files which others have too."""
+    """The next sweep frees its space, except for files that others use too."""
     connection.client.call("DELETE", path_of("archives", lock))
 
 
 def lock_of(environment: Environment, workspace: "Workspace") -> str:
-    """Of the run that it is from, else the one that is known for what it asks for; empty for none."""
+    """The lock of the environment's run, else the known lock for its definition; empty for none."""
     return environment._kept_lock() or building.standing(environment, workspace).lock
 
 
 def keep(environment: Environment, workspace: "Workspace", out: TextIO | None = None) -> Archive:
-    """Keeps every file of its lock, which is made first if it is not known, and waits; the log goes to `out`. A failed build
-    raises; what could not be kept is in the archive's `missing`."""
+    """Archives every file of its lock, resolving the lock first if it is unknown, and waits; the log goes to `out`. Raises
+    when the build fails; files that could not be archived are in the archive's `missing`."""
     building.check(environment)
     connection = workspace._connection
     lock = lock_of(environment, workspace)
@@ -66,7 +66,7 @@ def keep(environment: Environment, workspace: "Workspace", out: TextIO | None = 
 
 
 def offline(environment: Environment, workspace: "Workspace") -> Environment:
-    """The environment to be installed from what is kept of it; NotFound or InvalidInput when that is not all of it."""
+    """The environment, to be installed from its archive; raises NotFound or InvalidInput when the archive is not complete."""
     lock = lock_of(environment, workspace)
     if not lock:
         raise NotFound(f"Environment {environment.name!r} is not locked yet, so nothing of it is kept.", hint=_HINT)
@@ -75,7 +75,7 @@ def offline(environment: Environment, workspace: "Workspace") -> Environment:
 
 
 def check(connection: Connection, name: str, lock: str) -> None:
-    """That a lock can be installed from what is kept."""
+    """Checks that a lock can be installed from its archive."""
     known = find(connection, lock)
     if known is None:
         raise NotFound(f"Nothing is kept of environment {name!r} (lock {lock[:12]}).", hint=_HINT, cli_hint=_cli(name))
@@ -92,7 +92,7 @@ def facts(archive: Archive) -> dict[str, Any]:
 
 
 def words(archive: Archive) -> str:
-    """What is missing, the first few."""
+    """The first few missing files, as text."""
     more = f"; and {len(archive.missing) - 3} more" if len(archive.missing) > 3 else ""
     return "; ".join(archive.missing[:3]) + more
 

@@ -1,7 +1,7 @@
-"""Back-up and restore from the client's side. `save` writes what the control plane streams; `restore` fills an empty home.
+"""Back-up and restore on the client's side. `save` writes the control plane's stream; `restore` fills an empty home.
 
-Everything is checked: the rows by their hash, each blob by its name, and that nothing is missing. Rows are put in place last, so
-that a restore that was stopped leaves a home that can be restored into again, and never one that looks whole.
+Everything is checked: the rows by their hash, each blob by its name, and completeness. Rows are put in place last, so that an
+interrupted restore can be repeated and never looks complete.
 """
 
 import json
@@ -30,7 +30,7 @@ _HEAD, _ROWS, _VAULT, _BLOBS = "backup.json", "roost.db", "vault.key", "blobs/"
 
 @dataclass(kw_only=True)
 class Summary:
-    """What a back-up holds."""
+    """The content of a back-up."""
 
     path: str
     bytes: int
@@ -42,7 +42,7 @@ class Summary:
 
 
 def save(connection: Connection, target: Path, progress: Progress) -> Summary:
-    """Writes a back-up of everything the control plane keeps: whole or not at all, for this user's eyes only."""
+    """Writes a back-up of all data of the control plane: complete or not at all, readable by this user only."""
     if not target.parent.is_dir():
         raise InvalidInput(f"There is no folder {target.parent} to write {target.name} to.")
     connection.client.download("/api/backup", target, timeout=_LONG, mode=0o600, progress=progress)
@@ -50,13 +50,13 @@ def save(connection: Connection, target: Path, progress: Progress) -> Summary:
 
 
 def inspect(path: Path) -> Summary:
-    """What a back-up says of itself; InvalidInput when it is none."""
+    """The summary in a back-up; raises InvalidInput when the file is none."""
     with _opened(path) as file, _reading(path):
         return _summary(path, _head(path, file))
 
 
 def restore(path: Path, home: Path, progress: Progress) -> Summary:
-    """Fills an empty home. InvalidInput for a file that is damaged or no back-up; Conflict for a home that is in use."""
+    """Fills an empty home. Raises InvalidInput for a damaged file or one that is no back-up, Conflict for a home in use."""
     with _opened(path) as file, _reading(path):
         _check_empty(home)
         head = _head(path, file)
@@ -73,7 +73,7 @@ def restore(path: Path, home: Path, progress: Progress) -> Summary:
             if head.get("vault"):
                 _check(path, _VAULT, vault, head["vault"])
                 vault.replace(home / _VAULT)
-            for ending in _BESIDE_ROWS:  # of a database that was here before: they say nothing of this one
+            for ending in _BESIDE_ROWS:  # of an earlier database, and invalid for this one
                 (home / f"{_ROWS}{ending}").unlink(missing_ok=True)
             rows.replace(home / _ROWS)
         finally:
@@ -83,7 +83,7 @@ def restore(path: Path, home: Path, progress: Progress) -> Summary:
 
 
 def _unpack(path: Path, file: IO[bytes], home: Path, plain: dict[str, Path], progress: Progress) -> int:
-    """Writes what the back-up holds; the number of its blobs."""
+    """Writes the content of the back-up; returns the number of blobs."""
     blobs, count = FolderBlobs(home / "blobs"), 0
     total = path.stat().st_size
     with tarfile.open(fileobj=file, mode="r:") as archive:
@@ -156,7 +156,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 class _reading:  # noqa: N801 reads as the block it opens
-    """Whatever goes wrong with the file in this block is said in words."""
+    """Turns every error with the file in this block into a clear message."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

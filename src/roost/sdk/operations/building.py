@@ -1,4 +1,6 @@
-"""An environment built ahead: a run of its own that lists what is installed. Whoever needs the same finds it there."""
+"""Builds an environment ahead: a separate run that lists the installed packages. Later users of the same environment find it
+ready.
+"""
 
 import tempfile
 from pathlib import Path
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from roost.sdk.runs.runs import Run
 
 EXPERIMENT = "prepare_image"
-"""The name under which the SDK kept its builds."""
+"""The experiment's name for builds in the SDK."""
 _SCRIPT = """
 import os
 import sys
@@ -38,7 +40,7 @@ _LOCAL_OPTIONS = ("useDocker", "pushImageToWorkspaceAcr")
 
 
 def build(environment: Environment, workspace: "Workspace", fresh: bool = False, target: object = None) -> "Run":
-    """Submits it to a target, this machine by default; the run. `fresh` resolves anew what is locked already."""
+    """Submits the build to a target, by default this machine; returns the run. `fresh` resolves again although a lock exists."""
     check(environment)
     if fresh:
         standing(environment, workspace, forget=True)
@@ -49,7 +51,7 @@ def build(environment: Environment, workspace: "Workspace", fresh: bool = False,
 
 
 def build_local(environment: Environment, workspace: "Workspace", platform: str | None, **options: object) -> str:
-    """Builds it and waits, printing the log; the prefix, empty where it is on another machine."""
+    """Builds it and waits, printing the log; returns the prefix, empty when it is on another machine."""
     unknown = [name for name in options if name not in _LOCAL_OPTIONS]
     if unknown:
         raise InvalidInput(f"build_local() has no parameter {unknown[0]!r}.")
@@ -65,19 +67,19 @@ def build_local(environment: Environment, workspace: "Workspace", platform: str 
 
 
 def standing(environment: Environment, workspace: "Workspace", forget: bool = False) -> Build:
-    """Where its build stands; with `forget` its lock is not known any more, and whoever needs it next resolves it anew."""
+    """The state of its build; `forget` removes its known lock, so that the next use resolves it again."""
     body = {"definition": environment._definition(), "forget": forget}
     route = path_of("workspaces", workspace.name, "builds")
     return codec.decode(Build, workspace._connection.client.call("POST", route, json=body))
 
 
 def locked(connection: Connection, build: Build) -> base.Lock:
-    """The lock of a build, read."""
+    """The lock of a build, parsed."""
     return base.read_lock(connection.client.fetch("GET", path_of("blobs", build.lock)).body.decode())
 
 
 def details(environment: Environment, workspace: "Workspace") -> dict[str, Any]:
-    """What `get_image_details` gives. NotFound for one that is not built."""
+    """The result of `get_image_details`. Raises NotFound for an environment that is not built."""
     check(environment)
     found = standing(environment, workspace)
     if not found.lock:

@@ -1,4 +1,4 @@
-"""What Roost leans on, piece by piece, for `roost doctor`. Each check yields findings; none starts or changes anything."""
+"""The checks of `roost doctor`: everything Roost depends on. Each check yields findings; none starts or changes anything."""
 
 import importlib.util
 import os
@@ -123,7 +123,7 @@ def _file_system(path: Path) -> str:
 
 
 def _places() -> Iterator[Check]:
-    """Another user's folders, in variables that `su` or an old shell kept."""
+    """Finds another user's folders, in variables that `su` or an old shell kept."""
     for variable, shut in places.closed().items():
         verb, hint = "is", f"unset {variable}, or set it to a place of yours."
         if variable in places.LISTS:
@@ -140,7 +140,7 @@ def _disk() -> Iterator[Check]:
     total, used, free = shutil.disk_usage(place)
     percent = 100 * used / max(1, used + free)
     given = os.environ.get("ROOST_DISK_LIMIT") or str(_NEARLY_FULL)
-    limit = int(given) if given.isdecimal() else _NEARLY_FULL  # the control plane says what is wrong with it
+    limit = int(given) if given.isdecimal() else _NEARLY_FULL  # the control plane reports an invalid value itself
     fact = f"{percent:.0f} % full, {free / 1e9:.1f} GB of {total / 1e9:.1f} GB free"
     if limit and percent >= limit:
         yield Check("disk", BAD, f"{fact}; from {limit} % on no new run is taken in.", "roost du, then roost gc")
@@ -167,7 +167,7 @@ def _control_plane() -> Iterator[Check]:
 
 
 def _port(home: Path) -> Iterator[Check]:
-    """Whether the port of last time is free to be taken again."""
+    """Checks that the last port is free."""
     last = discovery.read_record(home)
     place = urlsplit(last.url) if last else None
     if place is None or not place.port:
@@ -206,7 +206,7 @@ def _answering(endpoint: Endpoint, hint: str, pid: int | None = None) -> Iterato
 
 
 def _clock(facts: dict[str, Any], asked: float, answered: float) -> Check:
-    """The server's time lies between question and answer when both clocks agree."""
+    """When both clocks agree, the server's time lies between request and answer."""
     now = facts.get("now")
     if now is None:
         return Check("clock", WARN, "The control plane does not tell its time.")
@@ -220,7 +220,7 @@ def _clock(facts: dict[str, Any], asked: float, answered: float) -> Check:
 
 
 def _engine(server: int) -> Iterator[Check]:
-    """The warm process, from which agents are forked, is a child of the server once it was needed."""
+    """The warm process, from which agents are forked, is a child of the server after its first use."""
     warm = [pid for pid in _children(server) if b"roost.agent.warm" in _command(pid)]
     if warm:
         yield Check("engine", OK, f"local, warm process {warm[0]}")
@@ -261,7 +261,7 @@ def _git() -> Iterator[Check]:
 
 
 def _containers() -> Iterator[Check]:
-    """Most people need none; one that is named and does not answer is another matter."""
+    """Most users need no container engine; a configured one that does not respond is a problem."""
     try:
         found = container_engine.find()
         yield Check("containers", OK, f"{found.name} {found.version} at {found.path}")
@@ -272,7 +272,7 @@ def _containers() -> Iterator[Check]:
 
 
 def _conda() -> Iterator[Check]:
-    """Where conda packages come from, with a control plane that is started from here."""
+    """The source of conda packages for a control plane that is started from here."""
     source = os.environ.get("ROOST_CONDA_PACKAGES") or INDEX_IF_UNREACHABLE
     if source in _SOURCES:
         yield Check("conda packages", OK, f"{_SOURCES[source]} ({source}).")

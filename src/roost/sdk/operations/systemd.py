@@ -1,6 +1,6 @@
-"""A service of this user that brings the control plane back with the machine: a systemd user unit, written and enabled.
+"""A systemd user unit that starts the control plane with the machine: written and enabled here.
 
-`KillMode=process`: stopping the service ends the control plane alone; agents and the scripts they look after go on.
+`KillMode=process`: stopping the service ends only the control plane; agents and their scripts continue.
 """
 
 import getpass
@@ -15,7 +15,7 @@ from pathlib import Path
 from roost.domain.errors import Conflict, RoostError
 
 _KEPT = ("PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
-"""Variables of today that the service needs tomorrow, beside all that begin with ROOST_."""
+"""Current variables that the service needs later, besides all that begin with ROOST_."""
 _OURS_ALONE = ("ROOST_URL", "ROOST_TOKEN", "ROOST_HOME", "ROOST_RUN_ID")
 
 
@@ -32,7 +32,7 @@ def place(home: Path) -> Path:
 
 
 def text(home: Path, port: int | None = None) -> str:
-    """The unit itself."""
+    """The text of the unit file."""
     argv = [sys.executable, "-P", "-m", "roost.server", "--home", str(home)]
     argv += ["--port", str(port)] if port is not None else []
     kept = {key: value for key, value in os.environ.items() if key in _KEPT or _is_setting(key)}
@@ -59,7 +59,7 @@ def text(home: Path, port: int | None = None) -> str:
 
 
 def install(home: Path, port: int | None = None) -> Path:
-    """Writes, enables and starts the service; where it stands. Conflict where there is no systemd for this user."""
+    """Writes, enables and starts the service; returns the unit's path. Raises Conflict where this user has no systemd."""
     require_systemd(home)
     unit = place(home)
     unit.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def install(home: Path, port: int | None = None) -> Path:
 
 
 def uninstall(home: Path) -> bool:
-    """Stops and removes the service; whether there was one."""
+    """Stops and removes the service; True when there was one."""
     unit = place(home)
     if not os.path.exists(unit):
         return False
@@ -84,7 +84,7 @@ def uninstall(home: Path) -> bool:
 
 
 def lingers() -> bool | None:
-    """Whether this user's services start with the machine, before anybody logs in; None when it cannot be known."""
+    """True when this user's services start with the machine, before a login; None when unknown."""
     try:
         found = subprocess.run(
             ["loginctl", "show-user", getpass.getuser(), "--property=Linger", "--value"],
@@ -102,7 +102,7 @@ def _is_setting(key: str) -> bool:
 
 
 def _quoted(word: str) -> str:
-    """As systemd reads it: `%` and `$` mean something to it."""
+    """Quoted for systemd, which interprets `%` and `$`."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$").replace("\n", "\\n")
     return f'"{plain}"' if any(mark in plain for mark in " \t\"'\\;#") or not plain else plain
 
@@ -118,7 +118,7 @@ def _has_systemd() -> bool:
 
 
 def require_systemd(home: Path) -> None:
-    """Conflict, with what to do instead, where services of this user cannot be run."""
+    """Raises Conflict, with the alternative, where this user cannot run services."""
     if not _has_systemd():
         line = f"@reboot ROOST_HOME={home} {sys.executable} -m roost.cli.main up"
         raise Conflict(
@@ -137,7 +137,7 @@ def _systemctl(*words: str) -> None:
 
 
 def words_about(unit: Path) -> Sequence[str]:
-    """What to know of a service that was installed."""
+    """Notes for the user about an installed service."""
     told = [
         f"The service {unit.name} brings it back with the machine ({unit}). Its log: journalctl --user -u {unit.name}"
     ]

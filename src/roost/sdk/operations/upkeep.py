@@ -1,4 +1,4 @@
-"""Room: what takes it at the control plane and in this machine's home, deleting runs, sweeping, old caches."""
+"""Disk space: usage at the control plane and in this machine's home, deletion of runs, sweeps, old caches."""
 
 import os
 import time
@@ -13,26 +13,26 @@ from roost.sdk.connection.connections import Connection
 from roost.transport.client import path_of
 
 CACHES = ("cache/snapshots", "cache/blobs")
-"""Under ROOST_HOME: what only saves time. What was not used for long can go."""
+"""Folders under ROOST_HOME that only save time; entries unused for long can be deleted."""
 _DROPS = {conda_cache.PACKAGES.name: conda_cache.drop, **{place.name: caches.drop for place in caches.FOLDERS}}
-"""By the name of the folder that it is in."""
+"""By the name of their folder."""
 _LONG = 3600.0
 
 
 def delete_run(connection: Connection, run_id: str) -> list[str]:
-    """Deletes an ended run with those below it; their ids. Conflict when one of them has not ended."""
+    """Deletes an ended run and the runs below it; returns their ids. Raises Conflict when one of them has not ended."""
     answer = connection.client.call("DELETE", path_of("runs", run_id))
     return [str(each) for each in answer["deleted"]]
 
 
 def family(connection: Connection, run_id: str) -> list[str]:
-    """A run's id, then those of all runs below it: what goes when it is deleted."""
+    """A run's id, then those of all runs below it: all that would be deleted with it."""
     answer = connection.client.call("GET", path_of("runs", run_id, "children"), params={"recursive": "true"})
     return [run_id, *(str(each["id"]) for each in answer["runs"])]
 
 
 def runs_behind_models(connection: Connection, workspace: str) -> dict[str, list[str]]:
-    """Registered models, as `name:version`, by the run that each comes from."""
+    """Registered models, as `name:version`, by the run that made each."""
     found: dict[str, list[str]] = {}
     for model in connection.client.call("GET", path_of("workspaces", workspace, "models"))["models"]:
         if model["run_id"]:
@@ -41,21 +41,21 @@ def runs_behind_models(connection: Connection, workspace: str) -> dict[str, list
 
 
 def usage(connection: Connection) -> dict[str, Any]:
-    """What takes room at the control plane; see the wire."""
+    """The disk usage at the control plane; docs/how-it-works/wire.md has the fields."""
     answer: dict[str, Any] = connection.client.call("GET", "/api/usage", timeout=_LONG)
     return answer
 
 
 def sweep(connection: Connection, *, dry_run: bool = False, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Frees what nothing refers to, or says what would be freed, also if the runs `without` were deleted."""
+    """Frees unreferenced blobs; with `dry_run` only reports them, as if the runs `without` were deleted."""
     body = {"dry_run": dry_run, "without": list(without)}
     answer: dict[str, Any] = connection.client.call("POST", "/api/sweep", json=body, timeout=_LONG)
     return answer
 
 
 def folders(home: Path) -> dict[str, int]:
-    """Bytes of each folder in the home, and of the files beside them; links are not followed. A file that has several names, as
-    those of conda packages in a cache and in environments, counts where it is met first."""
+    """Bytes of each folder in the home, and of the files beside them; links are not followed. A file with several names, such
+    as a conda package in a cache and in environments, counts where it is found first."""
     found: dict[str, int] = {}
     seen: set[tuple[int, int]] = set()
     for entry in sorted(os.scandir(home), key=lambda each: each.name):
@@ -67,7 +67,7 @@ def folders(home: Path) -> dict[str, int]:
 
 
 def old_caches(home: Path, seconds: float) -> list[tuple[Path, int]]:
-    """Files and folders of caches, and installed environments, that were not used for so long, with their sizes."""
+    """Cache entries and installed environments that were unused for this long, with their sizes."""
     limit = time.time() - seconds
     places = [home / place for place in CACHES]
     old = [(path, size) for place in places for path, size, used in _files(place) if used < limit]
@@ -77,7 +77,7 @@ def old_caches(home: Path, seconds: float) -> list[tuple[Path, int]]:
 
 
 def drop_caches(found: Sequence[tuple[Path, int]]) -> int:
-    """Removes these; how many bytes that freed. An environment that a run has now stays, and a folder that a build has."""
+    """Removes these; returns the bytes freed. An environment in use by a run stays, and a folder in use by a build."""
     freed = 0
     for path, size in found:
         try:
@@ -87,12 +87,12 @@ def drop_caches(found: Sequence[tuple[Path, int]]) -> int:
             path.unlink()
             freed += size
         except OSError:
-            continue  # somebody else did, or it cannot go: a cache that stays is no error
+            continue  # already removed, or not removable: a cache that stays is no error
     return freed
 
 
 def _files(folder: Path, seen: set[tuple[int, int]] | None = None) -> Iterator[tuple[Path, int, float]]:
-    """Every file below, with its size on disk and its last use; without those with several names that were `seen` before."""
+    """Every file below, with its size on disk and its last use; without files with several names that are in `seen`."""
     for place, _, names in os.walk(folder):
         for name in names:
             try:

@@ -1,1 +1,1 @@
-"""Experiments, runs and what is submitted: configurations, snapshots of source folders, runs that live in this process."""
+"""Experiments, runs and submissions: configurations, snapshots of source folders, runs that live in this process."""

@@ -1,6 +1,6 @@
-"""From a ScriptRunConfig to a Submission: the snapshot of its folder, the git state, labels. Sending it is the caller's.
+"""Makes a Submission from a ScriptRunConfig: snapshot of its folder, git state, labels. The caller sends it.
 
-`Experiment.submit` composes with the bytes of its connection, `Run.submit_child` inside a job with those of the agent's door.
+`Experiment.submit` uses its connection's blobs, `Run.submit_child` inside a job those of the agent's door.
 """
 
 import tempfile
@@ -20,7 +20,7 @@ SNAPSHOT_PROPERTY = "ContentSnapshotId"
 
 
 class DoorBlobs:
-    """Where the bytes of a snapshot go from inside a job: to the agent, by path."""
+    """Stores a snapshot's files from inside a job: the agent reads them by path."""
 
     def __init__(self, link: Any) -> None:
         self._link = link
@@ -42,7 +42,7 @@ class DoorBlobs:
 def compose(
     experiment: str, config: object, tags: Tags | None, blobs: snapshots.Blobs, home: Path, **more: object
 ) -> Submission:
-    """Everything that can be wrong is said before a byte travels."""
+    """Reports every error before the first byte is sent."""
     if not isinstance(config, ScriptRunConfig):
         raise InvalidInput(f"Roost can submit a ScriptRunConfig, got {type(config).__name__}.")
     display_name = text("display_name", more.pop("display_name", None))

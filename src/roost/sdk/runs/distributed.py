@@ -1,6 +1,6 @@
-"""Distributed configurations, `distributed_job_config=`: how many nodes and processes a run has, and how they are started.
+"""Distributed configurations, `distributed_job_config=`: the number of nodes and processes of a run, and how they are started.
 
-Three ways lead to the same topology: a configuration given to ScriptRunConfig, the older `framework` and `communicator` of a
+Three ways give the same topology: a configuration given to ScriptRunConfig, the older `framework` and `communicator` of a
 RunConfiguration with their sections, and an estimator.
 """
 
@@ -20,7 +20,7 @@ _BACKENDS = ("nccl", "gloo")
 
 
 class MpiConfiguration(Section):
-    """MPI and Horovod: `mpirun` starts so many processes on each node."""
+    """MPI and Horovod: `mpirun` starts this many processes on each node."""
 
     process_count_per_node: int = 1
     node_count: int = 1
@@ -34,13 +34,13 @@ class MpiConfiguration(Section):
 
 
 class PyTorchConfiguration(Section):
-    """`torch.distributed`. `process_count` is that of all nodes together; absent, each node has one."""
+    """`torch.distributed`. `process_count` is the total over all nodes; by default each node has one process."""
 
     communication_backend: str = "nccl"
     process_count: int | None = None
     node_count: int = 1
     _asked = False
-    """Whether somebody named the backend; a default is the script's own choice."""
+    """True when the user named the backend; otherwise the script chooses."""
 
     def __init__(
         self, communication_backend: str | None = None, process_count: int | None = None, node_count: int = 1
@@ -51,7 +51,7 @@ class PyTorchConfiguration(Section):
         self.node_count = _count("node_count", node_count)
 
     def per_node(self, node_count: int) -> int:
-        """Processes on each node; InvalidInput when they are not the same on all."""
+        """Processes on each node; raises InvalidInput when they cannot be equal on all nodes."""
         if self.process_count is None:
             return 1
         if self.process_count % node_count:
@@ -69,9 +69,9 @@ class PyTorchConfiguration(Section):
 
 
 class TensorflowConfiguration(Section):
-    """`tf.distribute`: workers and parameter servers. There are as many nodes as workers; parameter servers are on them too.
+    """`tf.distribute`: workers and parameter servers. There are as many nodes as workers; parameter servers share them.
 
-    `chief`, which the SDK had not: the first worker is a task of type `chief`, as `ParameterServerStrategy` wants it.
+    `chief`, which the SDK did not have: the first worker is a task of type `chief`, as `ParameterServerStrategy` requires.
     """
 
     worker_count: int = 1
@@ -91,7 +91,7 @@ class TensorflowConfiguration(Section):
 
 
 class Mpi(MpiConfiguration):
-    """The older name, `azureml.train.dnn.Mpi`: how many nodes there are is the estimator's."""
+    """The older name, `azureml.train.dnn.Mpi`: the estimator sets the number of nodes."""
 
     def __init__(self, process_count_per_node: int = 1) -> None:
         super().__init__(process_count_per_node=process_count_per_node)
@@ -122,7 +122,7 @@ Distributed = MpiConfiguration | PyTorchConfiguration | TensorflowConfiguration
 
 
 def apply(given: object, to: "RunConfiguration") -> None:
-    """Writes a configuration into a run configuration, as its older settings say it."""
+    """Writes a configuration into a run configuration's older settings."""
     if isinstance(given, MpiConfiguration):
         to.communicator, to.mpi, to.node_count = "Mpi", given, given.node_count
     elif isinstance(given, PyTorchConfiguration):
@@ -139,7 +139,7 @@ def apply(given: object, to: "RunConfiguration") -> None:
 
 
 def launch_of(config: "RunConfiguration") -> tuple[LaunchKind, Topology]:
-    """How the processes of a run are started: its communicator says by what. InvalidInput for what cannot be."""
+    """How the processes of a run are started, by its communicator. Raises InvalidInput for an impossible combination."""
     communicator = str(config.communicator or NO_COMMUNICATOR).lower()
     _count("node_count", config.node_count)
     kind, found = LaunchKind.SINGLE, Topology()

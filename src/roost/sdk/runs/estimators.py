@@ -1,9 +1,10 @@
-"""Estimators: the SDK's older way to say script, packages and nodes in one. Each is a ScriptRunConfig that writes itself.
+"""Estimators: the SDK's older way to give script, packages and nodes in one object. Each is a ScriptRunConfig that fills in
+itself.
 
-They were deprecated before the SDK was, and they run: what they install stands in the catalogue of curated environments.
+They were deprecated before the SDK was, and they still work: their packages come from the catalogue of curated environments.
 """
 
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import os
 import warnings
@@ -26,7 +27,7 @@ _BACKENDS = {"mpi": Mpi, "gloo": Gloo, "nccl": Nccl, "ps": ParameterServer}
 
 
 class _Given(TypedDict, total=False):
-    """What every estimator takes, beside its folder."""
+    """The parameters of every estimator, except its folder."""
 
     compute_target: object
     vm_size: str | None
@@ -59,10 +60,10 @@ class _Given(TypedDict, total=False):
 
 
 class MMLBaseEstimator(ScriptRunConfig):
-    """What all estimators are: a script of a folder, with its packages and its nodes."""
+    """The base of all estimators: a script in a folder, with its packages and its nodes."""
 
     FRAMEWORK_NAME = ""
-    """As the catalogue's names have it; empty for none."""
+    """The framework's name in the catalogue; empty for none."""
     DEFAULT_VERSION = ""
     _installs_horovod = False
 
@@ -100,7 +101,7 @@ class MMLBaseEstimator(ScriptRunConfig):
 
     @classmethod
     def get_supported_versions(cls) -> list[str]:
-        """Those of the framework that the catalogue knows."""
+        """The framework's versions in the catalogue."""
         return [release.text for release in _framework(cls.FRAMEWORK_NAME).releases] if cls.FRAMEWORK_NAME else []
 
     @property
@@ -109,7 +110,7 @@ class MMLBaseEstimator(ScriptRunConfig):
         return self.run_config.environment.python.conda_dependencies
 
     def _environment(self, folder: Path, given: _Given, config: RunConfiguration) -> Environment | None:
-        """What it installs; None for an estimator that says nothing of it."""
+        """The environment to install; None when the estimator specifies none."""
         pip = [*_lines(folder, given), *(given.get("pip_packages") or ())]
         conda = list(given.get("conda_packages") or ())
         file = given.get("conda_dependencies_file") or given.get("conda_dependencies_file_path")
@@ -134,8 +135,8 @@ class MMLBaseEstimator(ScriptRunConfig):
     def _add_framework(
         self, dependencies: CondaDependencies, config: RunConfiguration, *, gpu: bool, own: bool
     ) -> tuple[str, ...]:
-        """Python, framework and, where MPI starts the processes, Horovod; what of it is not as asked. A line that a file of the
-        person's has too is the file's."""
+        """Adds Python, the framework and, where MPI starts the processes, Horovod; returns notes about differences from the
+        request. A package that is also in the user's file is taken from the file."""
         mpi = self._installs_horovod and str(config.communicator).lower() == "mpi"
         words = ["AzureML", self.FRAMEWORK_NAME, self.framework_version, *(["Horovod"] if mpi else [])]
         found = curated.find("-".join([*words, "GPU" if gpu else "CPU"]))
@@ -149,14 +150,14 @@ class MMLBaseEstimator(ScriptRunConfig):
 
 
 class Estimator(MMLBaseEstimator):
-    """A script of any framework, with the packages that it names."""
+    """A script of any framework, with the packages that the user names."""
 
     def __init__(self, source_directory: str | os.PathLike[str], **given: Unpack[_Given]) -> None:
         super().__init__(source_directory, **given)
 
 
 class PyTorch(MMLBaseEstimator):
-    """A script of PyTorch; with MpiConfiguration, Horovod comes along."""
+    """A script of PyTorch; with MpiConfiguration, Horovod is added."""
 
     FRAMEWORK_NAME = "PyTorch"
     DEFAULT_VERSION = "1.4"
@@ -169,7 +170,7 @@ class PyTorch(MMLBaseEstimator):
 
 
 class TensorFlow(MMLBaseEstimator):
-    """A script of TensorFlow; with MpiConfiguration, Horovod comes along."""
+    """A script of TensorFlow; with MpiConfiguration, Horovod is added."""
 
     FRAMEWORK_NAME = "TensorFlow"
     DEFAULT_VERSION = "1.13"
@@ -204,7 +205,7 @@ class SKLearn(MMLBaseEstimator):
 
 
 class Chainer(MMLBaseEstimator):
-    """A script of Chainer. What spreads it over processes, ChainerMN, wants mpi4py: name that among the packages."""
+    """A script of Chainer. For several processes, ChainerMN needs mpi4py: add that to the packages."""
 
     FRAMEWORK_NAME = "Chainer"
     DEFAULT_VERSION = "5.1.0"
@@ -216,7 +217,7 @@ class Chainer(MMLBaseEstimator):
 
 
 def _distribute(config: RunConfiguration, given: _Given) -> None:
-    """Nodes and processes, of the estimator's own parameters where the configuration leaves them at one."""
+    """Sets nodes and processes from the estimator's own parameters where the configuration leaves them at one."""
     nodes, processes = given.get("node_count", 1), given.get("process_count_per_node", 1)
     job = given.get("distributed_training")
     if job is None and (backend := given.get("distributed_backend")) is not None:
@@ -239,7 +240,7 @@ def _distribute(config: RunConfiguration, given: _Given) -> None:
 
 
 def _arguments(params: Mapping[str, Any]) -> list[Any]:
-    """`{'--flag': '', '--lr': 0.1}` as the script gets them: a name alone where there is no value."""
+    """`{'--flag': '', '--lr': 0.1}` as the script's arguments: only the name where the value is empty."""
     if not isinstance(params, Mapping):
         raise InvalidInput(f"script_params must be a dict, got {type(params).__name__}.", hint="{'--epochs': 3}")
     words: list[Any] = []

@@ -1,7 +1,9 @@
-"""`Experiment`: runs of one name in a workspace. `submit` sends a script to run, `start_logging` makes this process a run."""
+"""`Experiment`: a named group of runs in a workspace. `submit` sends a script to run, `start_logging` makes this process a
+run.
+"""
 
 # ruff: noqa: ARG002
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import builtins
 import os
@@ -31,7 +33,7 @@ _VIEWS = {"ActiveOnly": (False,), "ArchivedOnly": (True,), "All": (False, True)}
 
 
 class Experiment:
-    """Made in the workspace when it is constructed, as the SDK does it."""
+    """The constructor creates it in the workspace, as in the SDK."""
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class Experiment:
         return self._id
 
     def submit(self, config: "ScriptRunConfig", tags: Tags | None = None, **kwargs: object) -> Run:
-        """Snapshots the folder and sends the run; returns at once. Nothing is made when anything is wrong."""
+        """Snapshots the folder and sends the run; returns at once. Any error leaves nothing behind."""
         connection = self._workspace._connection
         composed = late.composing.compose(self._name, config, tags, connection.bytes, connection.home, **kwargs)
         late.environments.keep_passwords(self._workspace, config.run_config.chosen_environment())
@@ -86,8 +88,8 @@ class Experiment:
         description: str | None = None,
         **kwargs: object,
     ) -> Run:
-        """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block; what is new in the folder
-        `outputs`, `./outputs` unless another is named, is kept then. `outputs=False` keeps none."""
+        """A run whose script is this process. End it with `complete()`, `fail()`, or as a `with` block. New files in the
+        folder `outputs` (default `./outputs`) are then stored; `outputs=False` stores none."""
         connection = self._workspace._connection
         tracked = late.interactive_outputs.begin(outputs)
         labels, snapshot, properties = late.composing.tags_of(tags), "", {}
@@ -128,8 +130,8 @@ class Experiment:
         view_type: str = "ActiveOnly",
         tags: Labels = None,
     ) -> "builtins.list[Experiment]":
-        """The workspace's experiments by name: `ActiveOnly`, `ArchivedOnly` or `All`. One that holds nothing but the replicas of
-        a service is there when it is asked for by its name."""
+        """The workspace's experiments by name: `ActiveOnly`, `ArchivedOnly` or `All`. An experiment that holds only a
+        service's replicas is not listed; get it by name."""
         if view_type not in _VIEWS:
             raise InvalidInput(f"There is no view_type {view_type!r}.", hint=f"It is one of: {', '.join(_VIEWS)}.")
         found = _every(workspace, replicas=experiment_name is not None)
@@ -163,38 +165,38 @@ class Experiment:
 
     @property
     def archived_time(self) -> datetime | None:
-        """When it was put away; None while it is active."""
+        """When it was archived; None while it is active."""
         at = self._now().archived_at
         return datetime.fromtimestamp(at, UTC) if at is not None else None
 
     def tag(self, key: str, value: str | None = None) -> None:
-        """Sets one tag; without a value it is None."""
+        """Sets one tag; the value is None when not given."""
         self.set_tags({key: value})
 
     def set_tags(self, tags: Tags) -> None:
-        """Sets these tags and leaves the others."""
+        """Sets these tags; other tags stay."""
         self._change(tags=late.composing.tags_of(tags))
 
     def remove_tags(self, tags: str | Sequence[str]) -> None:
         self._change(remove_tags=[tags] if isinstance(tags, str) else [str(key) for key in tags])
 
     def archive(self) -> None:
-        """Puts it away: it is not listed any more, and its runs stay. The next run that is sent to it takes it out again."""
+        """Archives it: it is no longer listed, and its runs stay. The next submitted run reactivates it."""
         self._change(archived=True)
 
     def reactivate(self, new_name: str | None = None) -> None:
-        """Takes it out again."""
+        """Makes it active again."""
         if new_name is not None:
             raise InvalidInput("Roost cannot rename an experiment.", hint="Call reactivate() without `new_name`.")
         self._change(archived=False)
 
     def refresh(self) -> None:
-        """Reads it again."""
+        """Reads it again from the control plane."""
         self._record = None
         self._now()
 
     def get_portal_url(self) -> str:
-        """Where a browser shows its runs."""
+        """The address of its page."""
         return f"{self._workspace._connection.url}/?experiment={self._name}"
 
     def _route(self) -> str:

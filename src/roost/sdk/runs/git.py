@@ -1,4 +1,6 @@
-"""The git state of a source folder, kept with a run. Asked while the snapshot is taken; a folder without git costs nothing."""
+"""The git state of a source folder, stored with a run. Collected while the snapshot is taken; a folder without git costs
+nothing.
+"""
 
 import os
 import subprocess
@@ -10,7 +12,7 @@ _SECONDS = 5.0
 
 
 class GitState:
-    """Questions to git on their way, as a `with` block. `properties` waits for the answers."""
+    """Running git commands, as a `with` block. `properties` waits for their output."""
 
     def __init__(self, status: subprocess.Popen[bytes] | None, remote: subprocess.Popen[bytes] | None) -> None:
         self._status = status
@@ -26,7 +28,7 @@ class GitState:
                 process.communicate()
 
     def properties(self) -> dict[str, str]:
-        """The properties that the Azure ML SDK v1 keeps with a run; nothing where git does not answer."""
+        """The properties that the Azure ML SDK v1 stores with a run; empty where git does not answer."""
         lines = _answer(self._status).splitlines()
         heads = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# ") and " " in line[2:])
         commit = heads.get("branch.oid", "")
@@ -45,13 +47,13 @@ class GitState:
 
 
 def _without_password(url: str) -> str:
-    """Addresses of remotes may hold a password or token; a run's properties must not."""
+    """Removes the password or token from a remote's address: a run's properties must not contain it."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.scheme else url
 
 
 def look(folder: str) -> GitState:
-    """Starts to ask; returns at once."""
+    """Starts the git commands; returns at once."""
     root = Path(folder).absolute()
     if not any(os.path.exists(each / ".git") for each in (root, *root.parents)):
         return GitState(None, None)
@@ -60,7 +62,7 @@ def look(folder: str) -> GitState:
 
 
 def _ask(folder: Path, *words: str) -> subprocess.Popen[bytes] | None:
-    with suppress(OSError):  # no git here
+    with suppress(OSError):  # git is not installed
         return subprocess.Popen(
             ["git", "-C", str(folder), *words],
             stdin=subprocess.DEVNULL,

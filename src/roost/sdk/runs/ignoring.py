@@ -1,6 +1,7 @@
-"""What a snapshot leaves out: the ignore file at the folder's root, and a few folders and files that nobody means to send.
+"""The files that a snapshot leaves out: by the ignore file at the folder's root, and some folders and files that are never
+useful.
 
-`.amlignore` counts, else `.gitignore`, at the root only; the rules are git's. A folder that is left out is not entered.
+`.amlignore` is used, else `.gitignore`, at the root only, with git's rules. An ignored folder is not entered.
 """
 
 import os
@@ -23,15 +24,15 @@ ALWAYS = frozenset(
         "__pycache__",
     }
 )
-"""Folders of these names, wherever they stand. A folder that holds `pyvenv.cfg` is a virtual environment: left out too."""
+"""Folders with these names, at any depth. A folder with `pyvenv.cfg` is a virtual environment and is left out too."""
 
 BACKUPS = ".roost.tar"
-"""A file of such a name is a back-up of Roost itself, and never part of a snapshot."""
+"""Files with such a name are back-ups of Roost itself, and never part of a snapshot."""
 MARK_OF_VENV = "pyvenv.cfg"
 
 
 class Rules:
-    """The rules of one folder, and what they said before: asking them is slow, remembering is not."""
+    """The rules of one folder, and a cache of their results, because evaluating them is slow."""
 
     def __init__(self, text: str, verdicts: dict[str, bool] | None = None) -> None:
         self.text = text
@@ -43,14 +44,14 @@ class Rules:
         return bool(self._lines)
 
     def ignores(self, path: str) -> bool:
-        """Whether a path within the folder is left out; a folder's path ends with a slash."""
+        """True when a path within the folder is left out; a folder's path ends with a slash."""
         known = self.verdicts.get(path)
         if known is None:
             known = self.verdicts[path] = self._ask(path)
         return known
 
     def _ask(self, path: str) -> bool:
-        import pathspec  # noqa: PLC0415 - only folders with rules and new names pay for it
+        import pathspec  # noqa: PLC0415 - needed only for folders with rules and new names
 
         if self._spec is None:
             self._spec = pathspec.GitIgnoreSpec.from_lines(self._lines)
@@ -59,7 +60,7 @@ class Rules:
 
 
 def read_rules(folder: str) -> str:
-    """The text of the ignore file that counts; empty when there is none."""
+    """The text of the ignore file in use; empty when there is none."""
     for name in IGNORE_FILES:
         path = os.path.join(folder, name)
         try:

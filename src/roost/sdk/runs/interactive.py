@@ -1,7 +1,7 @@
-"""A run that lives in this very process (`start_logging`): its spools, the thread that ships them, and how it ends.
+"""A run that lives in this process (`start_logging`): its spools, the thread that ships them, and its end.
 
-What is logged is on disk at once, in ROOST_HOME/spools/<run id>. A process that is killed leaves that folder behind, and
-`salvage.py` ships it later; the folder's lock tells the two apart.
+Logged values are on disk at once, in ROOST_HOME/spools/<run id>. A killed process leaves that folder behind, and `salvage.py`
+ships it later; a living process holds the folder's lock.
 """
 
 import atexit
@@ -41,22 +41,22 @@ def spools_of(home: Path) -> Path:
 def report(
     client: Client, run_id: str, to: RunStatus, reason: Reason, message: str = "", at: float | None = None
 ) -> Run:
-    """Tells the control plane what became of the run, now or `at` that time of this machine; the run as it is then. Said twice is
-    said once."""
+    """Reports the run's status to the control plane, as of now or `at` that time of this machine; returns the updated run.
+    Safe to call twice."""
     said = {"to": to.value, "reason": reason.value, "message": message, "at": time.time() if at is None else at}
     return codec.decode(Run, client.call("POST", path_of("runs", run_id, "events"), json=said, clocked=True))
 
 
 class Session:
-    """Ships what this process logs to a run, from a thread of its own. Any thread may flush or finish; a forked child does
-    neither. `owns`: the run is this process, and ends with it; without it only points are added to somebody else's run."""
+    """Ships the values that this process logs to a run, in a separate thread. Any thread may flush or finish; a forked child
+    does neither. `owns`: the run is this process, and ends with it; otherwise points are only added to another process's run."""
 
     def __init__(
         self, connection: Connection, run_id: str, *, owns: bool = True, tracked: Tracked | None = None
     ) -> None:
         self.owns = owns
         self.tracked = tracked
-        """The folder of outputs that is kept at the end."""
+        """The folder of outputs that is stored at the end."""
         self._connection = connection
         self._run_id = run_id
         self._pid = os.getpid()
@@ -95,11 +95,11 @@ class Session:
         if os.getpid() == self._pid and not self._ended:
             with self._shipping:
                 if self._sizes() != self._sent:
-                    self._connection.client.call("GET", "/api/health")  # brings it back, if it was shut down meanwhile
+                    self._connection.client.call("GET", "/api/health")  # restarts it, if it was shut down meanwhile
                 self._ship()
 
     def _ship(self) -> bool:
-        """Sends what is new, and whether anything was; if not, nothing is asked of the control plane. With the lock held."""
+        """Sends new data; True when there was any. Without new data, no request is made. Call it with the lock held."""
         sizes = self._sizes()
         if sizes == self._sent:
             return False
@@ -112,7 +112,7 @@ class Session:
         return self._ended
 
     def host(self, let_go: Callable[[], None]) -> None:
-        """A run below this one logs here too, in a folder named by its id. `let_go` is called before the folder goes."""
+        """Lets a child run log here too, in a folder named by its id. `let_go` is called before the folder is removed."""
         self._guests.append(let_go)
 
     def _sizes(self, folder: Path | None = None) -> dict[str, int]:
@@ -126,7 +126,7 @@ class Session:
         return found
 
     def finish(self, to: RunStatus, reason: Reason, message: str = "") -> None:
-        """Ships the rest, keeps the outputs, reports the end, and lets go of the folder. A second end changes nothing."""
+        """Ships the rest, stores the outputs, reports the end, and releases the folder. A second call changes nothing."""
         if os.getpid() != self._pid or self._ended:
             return
         self._stop.set()
@@ -145,7 +145,7 @@ class Session:
         self._held.release()
 
     def _ship_along(self) -> None:
-        """While the run lives: sends what is new, and says now and then that it lives. Nothing here may end the process."""
+        """While the run lives: sends new data and periodic signs of life. No error here may end the process."""
         said = signed = time.monotonic()
         pauses = Pauses(self._pace)
         sent = False
@@ -154,10 +154,10 @@ class Session:
             if time.monotonic() - signed > HEARTBEAT:
                 signed = time.monotonic()
                 with suppress(OSError):
-                    os.utime(self.folder / OWNER)  # for salvage: files written later than this are not the run's
+                    os.utime(self.folder / OWNER)  # for salvage: files written later than this do not belong to the run
             with suppress(
                 AzureMLException, OSError
-            ):  # away for a while: it is all on disk, and the next round tries again
+            ):  # unreachable for now: all data is on disk, and the next round retries
                 with self._shipping:
                     sent = self._ship()
                 if self.owns and time.monotonic() - said > HEARTBEAT:
@@ -165,7 +165,7 @@ class Session:
                     self._connection.background.call("POST", path_of("runs", self._run_id, "heartbeat"))
 
     def _at_exit(self) -> None:
-        """The process ends and nobody said how the run ended: as the process did."""
+        """At the end of the process: a run without a reported end gets the status of the process."""
         failed = getattr(sys, "last_value", None) if not hasattr(builtins, "__IPYTHON__") else None
         try:
             if failed is None:
@@ -174,7 +174,7 @@ class Session:
                 self.finish(RunStatus.FAILED, Reason.MARKED_FAILED, f"{type(failed).__name__}: {failed}")
         except NotFound:
             return
-        except Exception as error:  # noqa: BLE001 - the interpreter is ending: say where the points are, nothing more
+        except Exception as error:  # noqa: BLE001 - the interpreter is ending: only report where the points are
             print(
                 f"Roost: run {self._run_id} could not be ended ({error}); its points are kept in {self.folder}.",
                 file=sys.stderr,

@@ -1,6 +1,6 @@
-"""The folder of outputs of a run that lives in this process: its files are kept when the run ends. Start with `begin`.
+"""The folder of outputs of a run that lives in this process: its files are stored when the run ends. Start with `begin`.
 
-Which files stood there before is noted beside the run's spools, so that whoever salvages a killed process keeps the same ones.
+The files that existed before are listed beside the run's spools, so that salvage of a killed process stores the same files.
 """
 
 import json
@@ -19,7 +19,7 @@ from roost_job.data import local_files
 from roost_job.tracking import uploads
 
 OUTPUTS = "outputs"
-"""The folder that is tracked when none is named."""
+"""The default folder."""
 NOTE = "outputs.json"
 _AT_ONCE = 200
 Signature = Sequence[int]
@@ -29,20 +29,21 @@ Signature = Sequence[int]
 class Tracked:
     folder: Path
     name: str
-    """What the names of its files in the run begin with."""
+    """The prefix of its files' names in the run."""
     before: Mapping[str, Signature]
-    """What stood there when the run began, by path in the folder. Still the same at the end, it is no result of the run."""
+    """The files that existed when the run began, by path in the folder. A file unchanged at the end is not a result of the
+    run."""
 
     def note(self, spools: Path) -> None:
-        """Writes it down beside the run's spools."""
+        """Writes it to a file beside the run's spools."""
         facts = {"folder": str(self.folder), "name": self.name, "before": self.before}
         part = spools / f"{NOTE}.part"
         part.write_text(json.dumps(facts), encoding="utf-8")
         part.replace(spools / NOTE)
 
     def keep(self, connection: Connection, run_id: str, until: float = math.inf) -> None:
-        """Uploads what is new or changed, with the progress of what takes long. What was written after `until` is not the run's.
-        What is passed over is said. Safe twice."""
+        """Uploads new and changed files, and shows progress when that takes long. Files written after `until` do not belong
+        to the run. Skipped files are reported. Safe to call twice."""
         fresh, same, odd = self._look(until)
         link = HttpLink(connection, run_id)
         with upload_messages.Progress(len(fresh), sum(size for _, _, size in fresh), "Outputs") as progress:
@@ -54,7 +55,7 @@ class Tracked:
         upload_messages.once(_same_words(same, run_id))
 
     def _look(self, until: float) -> tuple[list[tuple[str, str, int]], list[str], list[tuple[str, str]]]:
-        """What is to be kept, as name, path and size; what has not changed; what cannot be kept, and why."""
+        """Files to store, as name, path and size; unchanged files; files that cannot be stored, with the reason."""
         fresh, same, odd = [], [], []
         for inside, path in _walk(self.folder):
             name, seen = f"{self.name}/{inside}", _signature(path)
@@ -73,8 +74,9 @@ class Tracked:
 
 
 def begin(given: object) -> Tracked | None:
-    """The folder that `start_logging(outputs=…)` names, made if it is missing; `./outputs` for None, nothing for False. Of
-    `./outputs` only what is new or changed is kept; a folder that was named is kept whole. InvalidInput where it cannot be."""
+    """The folder of `start_logging(outputs=…)`, created if missing; `./outputs` for None, no folder for False. From
+    `./outputs` only new and changed files are stored; from a named folder, all. Raises InvalidInput when the folder cannot be
+    used."""
     if given is False:
         return None
     if given is not None and not isinstance(given, str | os.PathLike):
@@ -94,7 +96,7 @@ def begin(given: object) -> Tracked | None:
 
 
 def read(spools: Path) -> Tracked | None:
-    """What a process noted; None where there is nothing of the kind, or no such folder any more."""
+    """The record that a process wrote; None when there is none, or the folder no longer exists."""
     try:
         facts = json.loads((spools / NOTE).read_bytes())
         found = Tracked(folder=Path(facts["folder"]), name=str(facts["name"]), before=dict(facts["before"]))
@@ -104,7 +106,7 @@ def read(spools: Path) -> Tracked | None:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, str]]:
-    """Files and what is like them, by path in the folder; folders behind links are not gone into."""
+    """Files and similar entries, by path in the folder; linked folders are not entered."""
     for place, below, found in os.walk(folder):
         below.sort()
         for each in sorted(found):
@@ -115,7 +117,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, str]]:
 def _signature(path: str) -> list[int]:
     try:
         seen = os.stat(path)
-    except OSError:  # a link to nothing, or gone since
+    except OSError:  # a broken link, or deleted since
         return []
     return [seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns]
 

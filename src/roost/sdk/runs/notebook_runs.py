@@ -1,5 +1,6 @@
-"""`azureml.contrib.notebook`: a notebook as a run. papermill runs it in the run's environment; the notebook that it fills is kept
-with the run's outputs (`roost_job/notebooks.py` is what the run starts)."""
+"""`azureml.contrib.notebook`: a notebook as a run. papermill runs it in the run's environment; the filled notebook is stored
+with the run's outputs (the run starts `roost_job/notebooks.py`).
+"""
 
 import json
 import os
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from roost.sdk.runs.runconfigs import RunConfiguration
 
 _OPTIONS = {"kernel_name": "kernel_name", "timeout": "execution_timeout", "start_timeout": "start_timeout"}
-"""What a handler is given, and how papermill calls it."""
+"""Names of the handler's arguments, and papermill's names for them."""
 
 
 class AzureMLNotebookHandler:
-    """How the notebook is run: `kernel_name`, `timeout` (seconds of a cell), `start_timeout` (of the kernel). What the Azure ML
-    SDK's takes beside them means nothing here."""
+    """How the notebook is run: `kernel_name`, `timeout` (seconds per cell), `start_timeout` (of the kernel). Other arguments
+    of the Azure ML SDK have no effect here."""
 
     def __init__(self, **kwargs: Any) -> None:
         self.options = {

@@ -1,7 +1,8 @@
-"""A run once more: the same snapshot, arguments, target, environment and tags that it was submitted with, as a new run that says
-which one it repeats. Tags that came later tell of that run's results, and stay with it.
+"""Repeats a run: the same snapshot, arguments, target, environment and submitted tags, as a new run with a reference to the
+first. Tags that were added later describe the first run's results, and are not copied.
 
-Its environment is installed from the first run's lock, whatever an index has since then; `fresh` resolves it anew."""
+The environment is installed from the first run's lock, even if an index has changed since; `fresh` resolves it again.
+"""
 
 import time
 from dataclasses import replace
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from roost.sdk.runs.runs import Run
 
 REPEATS = "roost.repeats"
-"""The property that holds the id of the run that is repeated."""
+"""The property with the id of the repeated run."""
 
 
 def repeat(run: "Run", fresh: bool = False, offline: bool = False) -> "Run":
-    """The new run; `offline` installs what is kept of its lock, with no network. InvalidInput for one that was not submitted: its
-    process was the caller's own."""
+    """The new run; `offline` installs from the archive of its lock, without network. Raises InvalidInput for a run that was
+    not submitted: its process was the caller's own."""
     client = run._connection.client
     first = codec.decode(RunRecord, client.call("GET", path_of("runs", run.id)))
     if first.spec.kind is not RunKind.SCRIPT:
@@ -70,10 +71,10 @@ def _check_kept(connection: Connection, first: RunRecord, lock: str) -> None:
 
 
 def lock_of(connection: Connection, run_id: str) -> str:
-    """The blob of the lock that a run was installed from; empty for none."""
+    """The blob of the lock from which a run was installed; empty for none."""
     return next((file.blob for file in downloads.listing(connection, run_id, LOCK_FILE)), "")
 
 
 def lock_text(connection: Connection, run_id: str) -> str:
-    """What was installed in a run."""
+    """The text of a run's lock: what was installed."""
     return connection.client.fetch("GET", path_of("runs", run_id, "files", LOCK_FILE)).body.decode()

@@ -1,4 +1,4 @@
-"""The data that a configuration names, in arguments, in a command or in the run configuration, as the run carries it."""
+"""The data that a configuration names, in arguments, in a command or in the run configuration, as records of the run."""
 
 import re
 import sys
@@ -23,7 +23,7 @@ _PAGES = {
     "AbstractDataset": "roost.sdk.data.datasets",
     "TabularDataset": "roost.sdk.data.tabular_datasets",
 }
-"""Where the kinds of data are. A page that nobody has loaded has made nothing: it is not loaded to ask."""
+"""The modules with the kinds of data. A module that is not loaded has created no objects, so it is not loaded for the check."""
 
 
 def _is(value: object, kind: str) -> bool:
@@ -46,7 +46,7 @@ def refuse_dataset(where: str, value: object) -> None:
 
 
 def hint_for(value: object) -> str:
-    """What to give a run in place of something that is neither text nor data."""
+    """A hint for an argument that is neither text nor data."""
     page = sys.modules.get("roost.sdk.data.datastores")
     if page is not None and isinstance(value, page.Datastore):
         return f"Say which place of it: Datastore.get(workspace, {value.name!r}).path('images').as_mount()."
@@ -54,7 +54,7 @@ def hint_for(value: object) -> str:
 
 
 def texts(words: Iterable["str | DataOfRun"]) -> list[str]:
-    """Each word as the run has it: data is what stands for it."""
+    """Each word as text; data becomes its token."""
     return [str(word) for word in words]
 
 
@@ -65,8 +65,9 @@ def collect(
     references: Mapping[str, object],
     inside: Sequence[DataOfRun],
 ) -> tuple[tuple[Input, ...], tuple[Output, ...]]:
-    """Inputs and outputs, each once; InvalidInput for two that have one name. `inside`: those whose words are in a text. A
-    reference's words are a variable: what the run is given under that name goes before what was once put into a text."""
+    """Inputs and outputs, each once; raises InvalidInput for two with the same name. `inside`: data whose tokens occur in a
+    text. A reference's token is a variable: data given to the run under that name overrides data that was once put into a
+    text."""
     given: list[Any] = [*inside]
     for word in words:
         given += _in_text(word) if isinstance(word, str) else [word]
@@ -94,7 +95,7 @@ def collect(
 
 
 def _configured(where: str, name: str, value: Any) -> Input | Output:
-    """Data that stands in the run configuration under a name."""
+    """Data that the run configuration holds under a name."""
     refuse_dataset(where, value)
     found: Input | Output
     if _is(value, "DataReferenceConfiguration"):
@@ -110,7 +111,7 @@ def _configured(where: str, name: str, value: Any) -> Input | Output:
 
 
 def _check_tokens(texts: Sequence[str], known: set[str]) -> None:
-    """Whatever stands for data in a text must be given to the run."""
+    """Checks that every data token in a text belongs to data of the run."""
     for text in texts:
         for name in re.findall(rf"{re.escape(token(''))}(\w+)", text):
             if name not in known:

@@ -1,6 +1,6 @@
-"""A run's outputs as data: `run._get_outputs_datapath()` of the Azure ML SDK v1, and the argument that `resume_from` becomes.
+"""A run's outputs as data: `run._get_outputs_datapath()` of the Azure ML SDK v1, and the argument for `resume_from`.
 
-There a run's files lay in a datastore anyway. Here they are the run's own, so they are copied to the default datastore first.
+In Azure, a run's files are in a datastore anyway. Here they belong to the run, so they are first copied to the default datastore.
 """
 
 import tempfile
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 OUTPUTS = "outputs"
 ARGUMENT = "--resume-from"
-"""What a script is given before the path."""
+"""The script's option before the path."""
 VARIABLE_NAME = "MODEL_LOCATION"
-"""So the input is called: scripts also read its path from AZUREML_DATAREFERENCE_MODEL_LOCATION."""
+"""The name of the input: scripts also read its path from AZUREML_DATAREFERENCE_MODEL_LOCATION."""
 
 
 def datapath(run: "Run") -> DataPath:
-    """Where the files that the run has kept below `outputs` are, as they are now. InvalidInput when there is none."""
+    """The place of the run's files below `outputs`, as they are now. Raises InvalidInput when there are none."""
     found = [name for name in run.get_file_names() if name.startswith(f"{OUTPUTS}/")]
     if not found:
         raise InvalidInput(
@@ -41,7 +41,7 @@ def datapath(run: "Run") -> DataPath:
 
 
 def resume_arguments(given: object) -> list[str | DataReference]:
-    """What a script is given to go on from: `--resume-from` and a folder. Nothing for None."""
+    """The script's arguments for continuing: `--resume-from` and a folder. Empty for None."""
     if given is None:
         return []
     if isinstance(given, DataReference):

@@ -1,9 +1,9 @@
-"""`RunConfiguration` and what hangs on it: where a run goes and with what. What Roost cannot do yet may be looked at, and is
-refused when it is set to something and submitted, never passed over.
+"""`RunConfiguration` and its parts: the target of a run and its settings. Settings that Roost does not support can be read,
+and are refused at submission when they were set; they are never silently ignored.
 """
 
 # ruff: noqa: ARG002
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -25,8 +25,8 @@ _FRAMEWORKS = ("python", "pytorch", "tensorflow", "cntk")
 
 
 class DockerConfiguration(Section):
-    """Whether a run is in a container, and how that is set up; it counts before what the environment says. The working copy is
-    always mounted: `shared_volumes=False`, a way round a fault of Docker on Windows, changes nothing here."""
+    """Whether a run uses a container, and its settings; it overrides the environment. The working copy is always mounted:
+    `shared_volumes=False`, a workaround for a bug of Docker on Windows, has no effect here."""
 
     use_docker: bool = False
     shared_volumes: bool = True
@@ -46,7 +46,7 @@ class DockerConfiguration(Section):
         self.shm_size = shm_size
 
     def use(self) -> DockerUse:
-        """As a run carries it; InvalidInput names an argument that cannot be had."""
+        """The record for a run; raises InvalidInput with the name of an unsupported argument."""
         arguments = containers.listed(self.arguments)
         made = DockerUse(use_docker=bool(self.use_docker), shm_size=self.shm_size or "", arguments=arguments)
         containers.wishes({}, made)
@@ -54,7 +54,7 @@ class DockerConfiguration(Section):
 
 
 class HistoryConfiguration(Section):
-    """What is kept of a run. Roost keeps `./outputs` and `./logs`, always."""
+    """Which files of a run are stored. Roost always stores `./outputs` and `./logs`."""
 
     output_collection: bool = True
     snapshot_project: bool = True
@@ -77,7 +77,7 @@ class RunConfiguration(Section):
     tensorflow: TensorflowConfiguration = TensorflowConfiguration()
     docker: DockerConfiguration | None = None
     history: HistoryConfiguration = HistoryConfiguration()
-    environment_variables: dict[str, str] = {}  # noqa: RUF012 - one of its own in each object
+    environment_variables: dict[str, str] = {}  # noqa: RUF012 - each object gets its own
     data_references: dict[str, object] = {}  # noqa: RUF012 - as above
     data: dict[str, object] = {}  # noqa: RUF012 - as above
     output_data: dict[str, object] = {}  # noqa: RUF012 - as above
@@ -118,7 +118,7 @@ class RunConfiguration(Section):
 
     @property
     def target(self) -> str:
-        """The name of a compute target; setting it takes the target itself too."""
+        """The name of a compute target; the setter also takes the target object."""
         return self._target
 
     @target.setter
@@ -127,7 +127,7 @@ class RunConfiguration(Section):
 
     @property
     def environment(self) -> Environment:
-        """Until somebody sets or changes it, a run has none: the Python that submits it is used as it is."""
+        """Until it is set or changed, a run has no environment: the submitting Python is used as it is."""
         if self._environment is None:
             self._environment = Environment(DEFAULT_ENVIRONMENT)
             self._untouched = self._environment._definition()
@@ -144,20 +144,20 @@ class RunConfiguration(Section):
         self._environment, self._untouched = value, None
 
     def chosen_environment(self) -> Environment | None:
-        """The environment that somebody asked for; None when nobody did."""
+        """The environment that was set; None when none was."""
         found = self._environment
         return None if found is None or found._definition() == self._untouched else found
 
     def distribute(self, given: object) -> None:
-        """Takes a distributed configuration over into its settings."""
+        """Copies a distributed configuration into its settings."""
         distributed.apply(given, self)
 
     def launch(self) -> tuple[LaunchKind, Topology]:
-        """How its processes are started, and which there are."""
+        """How the run's processes are started, and which processes there are."""
         return distributed.launch_of(self)
 
     def check(self) -> None:
-        """InvalidInput names the first setting that Roost cannot do yet."""
+        """Raises InvalidInput with the first setting that Roost does not support."""
         if self.docker is not None:
             self.docker.use()
         self.launch()
@@ -190,7 +190,7 @@ class RunConfiguration(Section):
 
 
 def target_name(value: object) -> str:
-    """The name of a compute target, given by its name or as the target itself."""
+    """The name of a compute target, given by name or as the target object."""
     name = value if isinstance(value, str) else getattr(value, "name", None)
     if not isinstance(name, str) or not name:
         raise InvalidInput(

@@ -1,11 +1,11 @@
-"""`Run` as a person holds it: the job library's Run with a link over HTTP, and what only somebody outside can do.
+"""`Run` outside of jobs: the job library's Run with a link over HTTP, and the operations that are only possible from outside.
 
-Logging, tags, files and metrics are inherited (`roost_job.run`); waiting is in `waiting.py`, downloads in `downloads.py`.
-Inside a job `get_context` gives this class too, with the agent's door as its link.
+Logging, tags, files and metrics are inherited (`roost_job.run`); waiting is in `waiting.py`, downloads in `calls/downloads.py`.
+Inside a job, `get_context` returns this class too, with the agent's door as its link.
 """
 
 # ruff: noqa: ARG002
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ class Run(job.Run):
         return cls(experiment, record.id, outputs, _record=record, _session=session, _host=host, _kind=kind)
 
     def _relative(self, record: Mapping[str, Any], above: bool = False, **more: Any) -> "Run":
-        """Another run of the same family. A child of this process's own run logs by way of its session."""
+        """Another run of the same family. A child of this process's own run logs through its parent's session."""
         if self._reach is None:
             found: Run = super()._relative(record, above, **more)
             return found
@@ -93,7 +93,7 @@ class Run(job.Run):
 
     @staticmethod
     def get(workspace: "Workspace", run_id: str) -> "Run":
-        """The run of that id; NotFound says which it may have been."""
+        """The run of that id; NotFound suggests similar ids."""
         record = run_records.find(workspace._connection, run_id, workspace.name)
         return Run._of(late.Experiment(workspace, record.experiment, _create_in_cloud=False), record)
 
@@ -131,7 +131,7 @@ class Run(job.Run):
                 session.flush()
 
     def _let_go(self) -> None:
-        """The run above ends: what is logged from now on goes a way of its own."""
+        """Called when the parent run ends: later values are logged through a separate session."""
         spool, self._spool, self._host = self._spool, None, None
         if spool is not None:
             spool.close()
@@ -155,8 +155,8 @@ class Run(job.Run):
         return _moment(self._now().ended_at)
 
     def get_environment(self) -> "Environment":
-        """The environment it was submitted with. Its `lock` is exactly what was installed; submitted again unchanged, the same is
-        installed again."""
+        """The environment it was submitted with. Its `lock` is exactly what was installed; submitted again unchanged, the
+        same is installed again."""
         spec = self._now().spec
         if spec.environment is not None:
             if self._reach is None:
@@ -178,7 +178,7 @@ class Run(job.Run):
         return late.Model._of(self.experiment.workspace, facts)
 
     def get_portal_url(self) -> str:
-        """Where a browser shows it."""
+        """The address of its page."""
         return super().get_portal_url() if self._reach is None else f"{self._reach.url}/runs/{self.id}"
 
     @staticmethod
@@ -207,7 +207,7 @@ class Run(job.Run):
         return iter([Run._of(experiment, record) for record in found])
 
     def submit_child(self, config: Any, tags: Mapping[str, str | None] | None = None, **kwargs: Any) -> "Run":
-        """Submits a script as a run of its own below this one; from inside a job too."""
+        """Submits a script as a separate run below this one; also from inside a job."""
         if self._reach is not None:
             blobs: Any = self._reach.bytes
             home = self._reach.home
@@ -221,12 +221,12 @@ class Run(job.Run):
         return self._relative(record)
 
     def repeat(self, fresh: bool = False, offline: bool = False) -> "Run":
-        """Submits it once more: the same snapshot, arguments and target, installed from the same lock; `fresh` resolves its
-        environment anew, `offline` installs what is kept of it (`Environment.archive`), with no network."""
+        """Submits it again: the same snapshot, arguments and target, installed from the same lock. `fresh` resolves its
+        environment again; `offline` installs from the archive (`Environment.archive`), without network."""
         return late.repeats.repeat(self, fresh, offline)
 
     def get_all_logs(self, destination: str | None = None) -> "builtins.list[str]":
-        """Downloads every log to a folder, `destination` or the current one; the paths of the files."""
+        """Downloads every log to a folder, `destination` or the current one; returns the paths of the files."""
         folder = Path(destination) if destination is not None else Path.cwd()
         found = list(self.get_details()["logFiles"])
         for name in found:
@@ -234,7 +234,8 @@ class Run(job.Run):
         return [str(folder / name) for name in found]
 
     def _status_to_show(self) -> str:
-        """As it is now. A control plane that is away is not waited for, nor started: then the last that is known."""
+        """The current status. Does not wait for, or start, a control plane that is unavailable: then returns the last known
+        status."""
         if self._reach is not None and (self._seen is None or not self._seen.status.is_terminal):
             with suppress(AzureMLException):
                 self._seen = run_records.get(self._reach.background, self.id)
@@ -253,7 +254,7 @@ class Run(job.Run):
     # ---- its files
 
     def download_file(self, name: str, output_file_path: str | None = None, _validate_checksum: bool = False) -> None:
-        """Writes a file of the run to `output_file_path`: a file's path, or a folder that it keeps its own name in."""
+        """Writes a file of the run to `output_file_path`: a file's path, or a folder in which it keeps its name."""
         super().download_file(name, output_file_path)
 
     def download_files(  # type: ignore[override]  # the SDK's own order of parameters
@@ -265,16 +266,16 @@ class Run(job.Run):
         append_prefix: bool = True,
         timeout_seconds: int | None = None,
     ) -> None:
-        """Downloads the run's files, or those below the folder `prefix`; see `roost_job.tracking.files`. Several at once here,
-        for as long as it takes: `batch_size` and `timeout_seconds` mean nothing."""
+        """Downloads the run's files, or those below the folder `prefix`; see `roost_job.tracking.files`. Downloads several at
+        once, without a time limit: `batch_size` and `timeout_seconds` have no effect."""
         if self._reach is None:
             super().download_files(prefix, output_directory, output_paths, append_prefix)
         else:
             downloads.fetch_folder(self._reach, self.id, prefix or "", output_directory, output_paths, append_prefix)
 
     def _get_outputs_datapath(self) -> "DataPath":
-        """Its outputs as a place in the workspace's default datastore, such as `resume_from` takes; see `run_outputs.py`."""
-        _ = self._connection  # inside its own job it raises, and says where this can be done
+        """Its outputs as a place in the workspace's default datastore, for `resume_from`; see `run_outputs.py`."""
+        _ = self._connection  # inside its own job this raises, with a hint where it is possible
         return late.run_outputs.datapath(self)
 
     # ---- waiting for its end
@@ -282,8 +283,8 @@ class Run(job.Run):
     def wait_for_completion(
         self, show_output: bool = False, wait_post_processing: bool = False, raise_on_error: bool = True
     ) -> dict[str, Any]:
-        """Waits, with `show_output` printing the log as it comes; the details. A run that failed raises
-        ActivityFailedException; Ctrl-C raises ExperimentExecutionException, and the run goes on."""
+        """Waits for the end and returns the details; with `show_output` it prints the log. A run that failed raises
+        ActivityFailedException; Ctrl-C raises ExperimentExecutionException, and the run continues."""
         if self._reach is None:
             return super().wait_for_completion(show_output, wait_post_processing, raise_on_error)
         client = self._reach.watcher
@@ -303,7 +304,7 @@ class Run(job.Run):
     # ---- ending it
 
     def cancel(self) -> None:
-        """Asks the run and all its processes to end."""
+        """Requests the end of the run and all its processes."""
         if self._reach is None:
             super().cancel()
             return
@@ -312,15 +313,15 @@ class Run(job.Run):
         self._finish(RunStatus.CANCELED, Reason.CANCELED_BY_USER, "")
 
     def complete(self, _set_status: bool = True) -> None:
-        """Ends an interactive run: everything it logged and its outputs are kept when this returns. A submitted one is ended with
-        all its processes, as Completed."""
+        """Ends an interactive run: when this returns, everything it logged and its outputs are stored. A submitted run is
+        ended with all its processes, as Completed."""
         if self._reach is None:
             super().complete()
         else:
             self._end(RunStatus.COMPLETED, Reason.DONE, "")
 
     def fail(self, error_details: Any = None, error_code: str | None = None, _set_status: bool = True) -> None:
-        """Ends a run as failed, with those words; one that was submitted with all its processes."""
+        """Ends a run as failed, with that message; a submitted one with all its processes."""
         if self._reach is None:
             super().fail(error_details, error_code)
         else:
@@ -330,14 +331,14 @@ class Run(job.Run):
         if self.type != "azureml.interactive":
             self._end_submitted(to, message)
             return
-        tracks = self._session is not None and self._session.tracked is not None  # then the session keeps them
+        tracks = self._session is not None and self._session.tracked is not None  # then the session stores them
         if self._outputs and not tracks and Path(self._outputs).is_dir():
             self.upload_folder(self._outputs_name, self._outputs)
         if not self._finish(to, reason, message):
             late.interactive.report(self._connection.client, self.id, to, reason, message)
 
     def _end_submitted(self, to: RunStatus, message: str) -> None:
-        """From outside; its own script does not decide its status, whichever way it has come by this object."""
+        """Ends a submitted run from outside. A script cannot set its own run's status this way, however it got this object."""
         here = job_here()
         if here is None or here.run_id != self.id:
             self._ship()
@@ -346,7 +347,7 @@ class Run(job.Run):
             self._say_fail(message)
 
     def _finish(self, to: RunStatus, reason: Reason, message: str) -> bool:
-        """Ends what this process ships for the run, if it does. What is logged afterwards begins anew: it is never lost."""
+        """Ends this process's session for the run, if there is one. Values logged later start a new session, so none is lost."""
         session, self._session = self._session, None
         spool, self._spool = self._spool, None
         if spool is not None:
@@ -358,7 +359,7 @@ class Run(job.Run):
         try:
             session.finish(to, reason, message)
         except AzureMLException:
-            self._session = session  # the control plane is away: nothing was lost, and it can be said again
+            self._session = session  # the control plane is unavailable: nothing is lost, and the call can be repeated
             raise
         return session.owns
 

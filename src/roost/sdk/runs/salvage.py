@@ -1,6 +1,7 @@
-"""Ships what a killed process left of its interactive run. Whoever connects next on this machine does it, exactly once.
+"""Ships the data that a killed process left of its interactive run. The next process that connects on this machine does it,
+exactly once.
 
-The folder's lock is held by a living owner, so whoever gets it is alone; the server takes each byte in once, by offset.
+A living owner holds the folder's lock, so only one process can salvage it; the server stores each byte once, by offset.
 """
 
 import json
@@ -21,31 +22,31 @@ from roost.transport.shipping import Shipper
 from roost_job.exceptions import AzureMLException
 
 _AFTER = 10 * HEARTBEAT
-"""So long after its last sign a process that was busy may still have written outputs."""
+"""For so many seconds after its last sign of life, a busy process may still have written outputs."""
 
 
 def begin(connection: Connection, url: str) -> threading.Thread | None:
-    """Salvages in the background, if there is anything; the thread that does. A process that is about to end waits for it:
-    a short one may be the only one that comes."""
+    """Salvages in the background, if there is anything; returns the thread. The process waits for it before it ends: a short
+    process may be the only one that connects."""
     try:
         if not any(spools_of(connection.home).iterdir()):
             return None
     except OSError:
         return None
-    _ = connection.bytes.carrier  # loaded here: a process that is about to end loads nothing that uses threads
+    _ = connection.bytes.carrier  # loaded here, because a process that is ending cannot load modules that use threads
     thread = threading.Thread(target=salvage, args=(connection, url), name="roost-salvage")
     thread.start()
     return thread
 
 
 def salvage(connection: Connection, url: str) -> list[str]:
-    """Ships every folder whose owner is gone and whose control plane is this one; the runs' ids."""
+    """Ships every folder whose owner is gone and whose control plane is this one; returns the runs' ids."""
     done: list[str] = []
     for folder in sorted(spools_of(connection.home).iterdir()):
         if not (folder / OWNER).is_file():
             continue
         lock = FileLock(folder / LOCK)
-        # What cannot be shipped now stays for the next one; a process that is about to end begins no thread for a large file.
+        # Data that cannot be shipped now stays for the next process; a process that is ending starts no thread for a large file.
         with suppress(AzureMLException, OSError, RuntimeError):
             if lock.acquire(wait=False):
                 run_id = _ship(connection, folder, url)
@@ -55,7 +56,7 @@ def salvage(connection: Connection, url: str) -> list[str]:
 
 
 def _ship(connection: Connection, folder: Path, url: str) -> str:
-    """Ships one folder and ends its run; its id, or nothing when it belongs to another control plane."""
+    """Ships one folder and ends its run; returns its id, empty when it belongs to another control plane."""
     try:
         owner = json.loads((folder / OWNER).read_bytes())
         run_id, at, pid, owns = str(owner["run_id"]), str(owner["url"]), int(owner["pid"]), bool(owner["owns"])

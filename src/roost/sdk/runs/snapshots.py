@@ -1,7 +1,7 @@
-"""A source folder as a manifest of blobs. Start with `take`: walk, carry what is new, put the manifest, remember.
+"""A source folder as a manifest of blobs. Start with `take`: walk, upload new files, store the manifest, update the cache.
 
-Unchanged files cost one stat each: their lines come from the cache (`stat_cache.py`). The walk is written for speed, with
-plain strings and `os.scandir`. Nothing is half-made: the manifest, which alone makes a snapshot, is put last.
+Unchanged files cost one stat each: their lines come from the cache (`stat_cache.py`). The walk is written for speed, with plain
+strings and `os.scandir`. A snapshot is never partial: it exists only through its manifest, which is stored last.
 """
 
 import os
@@ -21,13 +21,13 @@ from roost.sdk.runs.ignoring import ALWAYS, BACKUPS, MARK_OF_VENV, Rules, read_r
 from roost.sdk.runs.stat_cache import Signature
 
 _TRIES = 3
-_LONG = 1200.0  # seconds; what nothing refers to is safe from sweeps for an hour
+_LONG = 1200.0  # seconds; unreferenced blobs are safe from sweeps for an hour
 _FILES_AT_ONCE, _BYTES_AT_ONCE = 1000, 64 * 1024 * 1024
 _FEW, _SMALL = 32, 4 * 1024 * 1024
 
 
 class Blobs(Protocol):
-    """Where the bytes go: `roost.transport.carrying.Carrier` and its server."""
+    """The destination of the bytes: `roost.transport.carrying.Carrier` and its server."""
 
     def put(self, data: bytes) -> str: ...
     def carry(self, paths: Sequence[Path]) -> list[tuple[str, int]]: ...
@@ -36,18 +36,18 @@ class Blobs(Protocol):
 
 @dataclass(slots=True)
 class _Walk:
-    """What the walk found, by path within the folder."""
+    """The result of the walk, by path within the folder."""
 
     root: str
     rules: Rules
     apart: str
-    """ROOST_HOME within the folder, should it stand there: never part of a snapshot."""
+    """ROOST_HOME within the folder, if it is there: never part of a snapshot."""
     without: Collection[str]
     """Folders that this snapshot leaves out, by path."""
     known: dict[str, tuple[Signature, str]]
-    """What the cache has."""
+    """The files in the cache."""
     lines: dict[str, str] = field(default_factory=dict)
-    """Lines of the manifest that are ready: unchanged files, links, empty folders."""
+    """Finished lines of the manifest: unchanged files, links, empty folders."""
     fresh: dict[str, os.stat_result] = field(default_factory=dict)
     """Files to be read."""
     left: list[str] = field(default_factory=list)
@@ -55,17 +55,15 @@ class _Walk:
 
 
 def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "", without: Collection[str] = ()) -> str:
-    """Snapshots a folder, less those `without`; the hash of its manifest. InvalidInput names the file that cannot be part of one,
-    or `needs`, a path that must be part of it and is not."""
+    """Snapshots a folder, except the folders `without`; returns the hash of its manifest. Raises InvalidInput with the file
+    that cannot be part of it, or with `needs`, a required path that is missing."""
     root = os.path.realpath(folder)
     if not os.path.isdir(root):
         raise InvalidInput(f"The source folder {folder!r} is not a folder.", hint="Give an existing folder.")
     place = stat_cache.place(home, root)
     cache = stat_cache.load(place)
     if cache.manifest and not blobs.has(cache.manifest):
-        cache = stat_cache.Cache(
-            said=cache.said
-        )  # another server, or a sweep: nothing that was carried can be counted on
+        cache = stat_cache.Cache(said=cache.said)  # another server, or a sweep: earlier uploads may be gone
     text = read_rules(root)
     rules = Rules(text, cache.verdicts if text == cache.rules else None)
     walk = _Walk(root, rules, os.path.relpath(os.path.realpath(home), root), without, cache.files)
@@ -81,7 +79,7 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "", without: Col
     read_at = time.time_ns()
     new = _carry(walk, blobs)
     if time.time_ns() - read_at > _LONG * 1e9:
-        new = _carry(walk, blobs)  # a sweep may have taken the first of them: the manifest must list only what is there
+        new = _carry(walk, blobs)  # a sweep may have removed the first of them
     lines = walk.lines
     lines.update({path: line for path, (_, line) in new.items()})
     manifest = blobs.put("".join([lines[path] for path in sorted(lines)]).encode("utf-8"))
@@ -93,13 +91,13 @@ def take(folder: str, blobs: Blobs, home: Path, *, needs: str = "", without: Col
 
 
 def _is_worth_keeping(new: dict[str, tuple[Signature, str]]) -> bool:
-    """Whether reading these files again next time would cost more than writing the cache now. What it does not hold is read
-    again, and what it holds stays true: its manifest and that manifest's blobs are at the server."""
+    """True when reading these files again next time would cost more than writing the cache now. Files that are not cached are
+    read again; cached entries stay valid, because the server has their manifest and its blobs."""
     return len(new) > _FEW or sum(signature[0] for signature, _ in new.values()) > _SMALL
 
 
 def _walk(walk: _Walk, folder: str, prefix: str) -> None:
-    """Sorts the entries of one folder into the walk, then enters those below."""
+    """Sorts the entries of one folder into the walk, then enters its subfolders."""
     below: list[str] = []
     try:
         with _opened(folder) as place, os.scandir(place) as found:
@@ -112,7 +110,7 @@ def _walk(walk: _Walk, folder: str, prefix: str) -> None:
 
 @contextmanager
 def _opened(folder: str) -> Iterator[int | str]:
-    """The folder by descriptor, where scandir takes one: each stat then looks up one name, not the whole path again."""
+    """The folder by descriptor, where scandir accepts one: each stat then resolves one name instead of the whole path."""
     if os.scandir not in os.supports_fd:
         yield folder
         return
@@ -124,7 +122,7 @@ def _opened(folder: str) -> Iterator[int | str]:
 
 
 def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: list[str]) -> None:
-    """The fast loop: one stat and one look-up for a file that is as it was."""
+    """The fast loop: one stat and one look-up for an unchanged file."""
     known, lines, rules = walk.known, walk.lines, walk.rules
     ruled = bool(rules)
     if prefix and MARK_OF_VENV in [entry.name for entry in entries]:
@@ -153,7 +151,7 @@ def _sort(walk: _Walk, entries: list["os.DirEntry[str]"], prefix: str, below: li
 
 
 def _look(walk: _Walk, path: str, full: str, seen: os.stat_result) -> None:
-    """A file that is not as it was: what it is, and whether it can be part of a snapshot."""
+    """Handles a new or changed file: its type, and whether it can be part of a snapshot."""
     try:
         names.path(path)
     except InvalidInput as error:
@@ -171,7 +169,8 @@ def _look(walk: _Walk, path: str, full: str, seen: os.stat_result) -> None:
 
 
 def _look_at_link(walk: _Walk, path: str, full: str) -> None:
-    """A link that stays inside is kept as a link; one to a file outside is that file; one to a folder outside is refused."""
+    """A link that stays inside is stored as a link; one to a file outside becomes that file; one to a folder outside is
+    refused."""
     target = os.readlink(full)
     real = os.path.realpath(full)
     if real == walk.root or real.startswith(walk.root + "/"):
@@ -202,7 +201,7 @@ def _stays_inside(path: str, target: str) -> bool:
 
 
 def _carry(walk: _Walk, blobs: Blobs) -> dict[str, tuple[Signature, str]]:
-    """Carries the fresh files; their stats and lines. A file that changes while it is read is read again, a few times."""
+    """Uploads the new files; returns their stats and lines. A file that changes while it is read is read again, a few times."""
     done: dict[str, tuple[Signature, str]] = {}
     left = walk.fresh
     for _ in range(_TRIES):
@@ -234,7 +233,7 @@ def _carry(walk: _Walk, blobs: Blobs) -> dict[str, tuple[Signature, str]]:
 
 
 def _carry_along(walk: _Walk, blobs: Blobs, files_left: dict[str, os.stat_result]) -> list[tuple[str, int]]:
-    """Carries files some at a time, and tells how far it has come."""
+    """Uploads files in groups, and shows progress."""
     carried: list[tuple[str, int]] = []
     with upload_messages.Progress(len(files_left), sum(seen.st_size for seen in files_left.values())) as progress:
         some: list[Path] = []

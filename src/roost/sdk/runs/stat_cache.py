@@ -1,7 +1,7 @@
-"""What the last snapshot of a folder saw: each file's stat and ready manifest line, so that unchanged files cost one stat.
+"""The result of a folder's last snapshot: each file's stat and manifest line, so that unchanged files cost one stat.
 
-One file per source folder under ROOST_HOME/cache/snapshots. It is a help, never a truth: whatever is wrong with it, it is
-thrown away and everything is hashed again. `marshal` because it loads ten thousand entries in a few milliseconds.
+One file per source folder under ROOST_HOME/cache/snapshots. It is only an optimization: an invalid cache is discarded and
+everything is hashed again. `marshal` loads ten thousand entries in a few milliseconds.
 """
 
 import marshal
@@ -27,14 +27,14 @@ COARSE_NS, FINE_NS = 2_000_000_000, 100_000_000
 @dataclass(slots=True)
 class Cache:
     rules: str = ""
-    """The text of the ignore file that the verdicts belong to."""
+    """The text of the ignore file to which the verdicts belong."""
     verdicts: dict[str, bool] = field(default_factory=dict)
     manifest: str = ""
-    """Name of the last manifest's blob: while that is at the server, so are the blobs it lists."""
+    """Name of the last manifest's blob: while the server has it, it also has the blobs it lists."""
     files: dict[str, tuple[Signature, str]] = field(default_factory=dict)
-    """Path within the folder → its stat, its line of the manifest."""
+    """Path within the folder → its stat, its manifest line."""
     said: list[str] = field(default_factory=list)
-    """Large folders that were left out, of which the person has been told."""
+    """Large left-out folders that were already reported to the user."""
 
 
 def place(home: Path, folder: str) -> Path:
@@ -49,14 +49,14 @@ def load(path: Path) -> Cache:
         payload = memoryview(data)[head:]
         if data[: len(_FORMAT)] != _FORMAT or blake3(payload).digest() != data[len(_FORMAT) : head]:
             return Cache()
-        rules, verdicts, manifest, files, said = marshal.loads(payload)  # noqa: S302 - the user's own file, its checksum fits
+        rules, verdicts, manifest, files, said = marshal.loads(payload)  # noqa: S302 - the user's own file, with a valid checksum
         return Cache(rules, verdicts, manifest, files, said)
     except (OSError, ValueError, EOFError, TypeError):
         return Cache()
 
 
 def save(path: Path, cache: Cache) -> None:
-    """Whole or not at all; a disk that is full or read-only only costs the speed of the next time."""
+    """Writes completely or not at all; on a full or read-only disk the next snapshot is only slower."""
     payload = marshal.dumps((cache.rules, cache.verdicts, cache.manifest, cache.files, cache.said))
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,8 +64,8 @@ def save(path: Path, cache: Cache) -> None:
 
 
 def is_settled(signature: Signature, read_at_ns: int) -> bool:
-    """Whether a later change must show in the stat. A file changed within the clock's grain of being read may change again
-    unseen; file systems that count whole seconds get a wider margin."""
+    """True when any later change must show in the stat. A file changed within the clock's resolution of being read may change
+    again unnoticed; file systems with whole seconds get a wider margin."""
     changed = signature[2]
     grain = COARSE_NS if changed % 1_000_000_000 == 0 else FINE_NS
     return changed < read_at_ns - grain

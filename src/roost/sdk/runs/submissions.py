@@ -1,6 +1,6 @@
-"""What a person asks to run: `ScriptRunConfig` in the SDK's own signature, and how it becomes a RunSpec.
+"""`ScriptRunConfig`, with the SDK's signature, and how it becomes a RunSpec.
 
-Constructing checks types and what Roost can do; files are looked at when it is submitted.
+The constructor checks types and supported settings; files are checked at submission.
 """
 
 import numbers
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from roost.sdk.runs.runconfigs import DockerConfiguration, RunConfiguration
 
 _OPERATORS = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"})
-"""Words of a list that mean something to a shell alone."""
+"""Words of a list that only a shell understands."""
 Argument: TypeAlias = "str | int | float | os.PathLike[str] | DataOfRun"
 
 
@@ -87,7 +87,7 @@ class ScriptRunConfig:
         self.run_config.environment_variables = dict(value)
 
     def spec(self, snapshot: str) -> RunSpec:
-        """The run that this asks for, with that snapshot of its folder."""
+        """The RunSpec for this configuration, with that snapshot of its folder."""
         environment = self.run_config.chosen_environment()
         variables = {**(environment.environment_variables if environment else {}), **self.environment_variables}
         command = (self.command,) if isinstance(self.command, str) else tuple(run_data.texts(self.command))
@@ -115,7 +115,7 @@ class ScriptRunConfig:
         )
 
     def _data(self) -> "tuple[tuple[Input, ...], tuple[Output, ...]]":
-        """What it reads and fills, wherever that is named."""
+        """Its inputs and outputs, from all places that can name them."""
         words = [self.command] if isinstance(self.command, str) else self.command
         given = self.run_config
         return run_data.collect(
@@ -126,7 +126,8 @@ class ScriptRunConfig:
         return self.run_config.docker.use() if self.run_config.docker is not None else None
 
     def check(self) -> str:
-        """That there is something to run, and that Roost can do it; the script's path in the folder, empty for a command."""
+        """Checks that there is something to run, and that Roost supports it; returns the script's path in the folder, empty
+        for a command."""
         self.run_config.check()
         self._data()
         if (environment := self.run_config.chosen_environment()) is not None:
@@ -157,7 +158,7 @@ class ScriptRunConfig:
 def _run_config(
     given: "RunConfiguration | None", target: object, environment: "Environment | None", job: object
 ) -> "RunConfiguration":
-    """The configuration given, which counts alone; else one made of the other parameters."""
+    """The given configuration, which then replaces all other parameters; else one made of those."""
     if given is not None:
         if not isinstance(given, late.RunConfiguration):
             raise InvalidInput(f"run_config must be a RunConfiguration, got {type(given).__name__}.")
@@ -178,8 +179,8 @@ def _run_config(
 
 
 def _command(command: str | Sequence[Argument] | None) -> "tuple[list[str | DataOfRun] | str, list[DataOfRun]]":
-    """A text is for the shell. A list is a program and its arguments, unless it was plainly written for a shell: then it is
-    joined with spaces, as Azure ML joined every list. With it the data of a list that became one text."""
+    """A text is for the shell. A list is a program and its arguments, unless it was clearly written for a shell: then it is
+    joined with spaces, as Azure ML joined every list. Also returns the data of a list that became one text."""
     if command is None or (not isinstance(command, str) and not command):
         return [], []
     given: list[str | DataOfRun] = [command] if isinstance(command, str) else _texts("command", command)
@@ -194,7 +195,7 @@ def _command(command: str | Sequence[Argument] | None) -> "tuple[list[str | Data
 
 
 def _texts(what: str, values: Sequence[Argument] | None) -> "list[str | DataOfRun]":
-    """Each item as text, data as it is; the first that is neither text, number, path nor data is named."""
+    """Each item as text, data unchanged; the error names the first item that is neither text, number, path nor data."""
     if values is None:
         return []
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
@@ -239,12 +240,14 @@ def _variables(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _near(folder: Path, script: str) -> str:
-    """What the person may have meant."""
-    import difflib  # noqa: PLC0415 - for those who mistyped
+    """A hint with similar script names."""
+    import difflib  # noqa: PLC0415 - only for mistyped names
 
     there = [str(path.relative_to(folder)) for pattern in ("*.py", "*/*.py") for path in sorted(folder.glob(pattern))]
     same = [path for path in there if Path(path).name == Path(script).name]
-    stems = {path.removesuffix(".py"): path for path in there}  # the suffix alone would make any two short names alike
+    stems = {
+        path.removesuffix(".py"): path for path in there
+    }  # the common suffix would make any two short names similar
     near = same or [stems[stem] for stem in difflib.get_close_matches(script.removesuffix(".py"), stems, n=3)]
     if near:
         return f"Did you mean {', '.join(repr(path) for path in near[:3])}?"

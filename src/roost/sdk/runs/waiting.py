@@ -1,4 +1,4 @@
-"""`wait_for_completion`: the run's log while it runs, as the Azure ML SDK v1 prints it, and its end. Nothing polls."""
+"""`wait_for_completion`: prints the run's log while it runs, as the Azure ML SDK v1 does, and its end. Does not poll."""
 
 import codecs
 import re
@@ -14,9 +14,9 @@ from roost_job.exceptions import ActivityFailedException
 
 LONGEST_POLL = 25.0
 _QUIET = 2.0
-"""So many seconds in a queue need no words."""
+"""Seconds in a queue that are not worth a message."""
 _WORTH_SAYING = 1.0
-"""So many seconds of waiting are said in the summary."""
+"""Waiting times from this many seconds on are in the summary."""
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning)\b")
 _AT_ONCE = 1024 * 1024
 _OWN_BUILD = (Reason.BUILDING_ENVIRONMENT, Reason.BUILD_LOST)
@@ -31,7 +31,7 @@ def until_end(client: Client, run_id: str) -> Run:
 
 
 class Tail:
-    """One text stream of a run, read as it grows; over when the run has ended and all of it was read."""
+    """One text stream of a run, read as it grows; over when the run has ended and everything was read."""
 
     def __init__(self, client: Client, run_id: str, name: str = STD_LOG) -> None:
         self._client = client
@@ -41,17 +41,17 @@ class Tail:
         self.over = False
 
     def read(self, wait: float = LONGEST_POLL) -> str:
-        """What is new; waits for it, for the run's end or for `wait` seconds."""
+        """New text; waits for it, for the run's end or for `wait` seconds."""
         params = {"offset": self._offset, "wait": wait, "limit": _AT_ONCE}
         answer = self._client.fetch("GET", self._path, params=params, timeout=wait + 30.0)
         self._offset = int(answer.headers.get("roost-offset", self._offset + len(answer.body)))
-        # Whether it is over is looked at before the bytes are read.
+        # The server determines the end before it reads the bytes, so a full answer may not be the last.
         self.over = answer.headers.get("roost-over") == "1" and len(answer.body) < _AT_ONCE
         return self._decoder.decode(answer.body, final=self.over)
 
 
 def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> Run:
-    """Prints address, log and summary of a run until it has ended; the run as it ended."""
+    """Prints address, log and summary of a run until it has ended; returns the ended run."""
     file = out if out is not None else sys.stdout
     file.write(f"RunId: {run_id}\nWeb View: {url}\n")
     file.flush()
@@ -77,7 +77,7 @@ def stream(client: Client, run_id: str, url: str, out: TextIO | None = None) -> 
 
 
 def _wait_for_builder(client: Client, run_id: str, file: TextIO) -> None:
-    """Until its environment is there or built by its own agent; that another run's agent is at it is said once."""
+    """Waits until its environment exists or its own agent builds it; prints once that another run's agent is building it."""
     run = run_records.get(client, run_id)
     told = ""
     while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING) and run.reason not in _OWN_BUILD:
@@ -90,7 +90,7 @@ def _wait_for_builder(client: Client, run_id: str, file: TextIO) -> None:
 
 
 def wait_for_room(client: Client, run_id: str, file: TextIO) -> None:
-    """Until it has left the queue; why it stands there is said when it stays, and again when it is something else."""
+    """Waits until it has left the queue; prints the reason when it stays there, and again when the reason changes."""
     run = run_records.get(client, run_id)
     told = ""
     while run.status in (RunStatus.NOT_STARTED, RunStatus.PREPARING, RunStatus.QUEUED) or _is_held(run):
@@ -110,7 +110,7 @@ def _is_held(run: Run) -> bool:
 
 
 def _times(run: Run) -> str:
-    """How long it ran, and how long it waited before when that was long."""
+    """How long it ran, and how long it waited before, when that was long."""
     if run.ended_at is None:
         return ""
     if run.started_at is None:
@@ -131,7 +131,7 @@ def _duration(seconds: float) -> str:
 
 
 def _summary(run: Run, built: bool, logged: bool) -> str:
-    """Why it failed; of what its log above tells, the first line, the error's own and the hint."""
+    """Why it failed. When the log was printed above: only the first line, the error's own line and the hint."""
     words = describe_failure(run)
     first, *rest = words.splitlines()
     hints = [line for line in rest if line.startswith("hint: ")]
@@ -141,7 +141,7 @@ def _summary(run: Run, built: bool, logged: bool) -> str:
 
 
 def brief(run: Run) -> str:
-    """Why a run failed, without what its log tells at length: what happened, the error itself, and the hint."""
+    """Why a run failed, without details that are in its log: the event, the error itself, and the hint."""
     words = describe_failure(run)
     if run.reason not in (Reason.EXIT_CODE, Reason.ENVIRONMENT_FAILED):
         return words
@@ -153,7 +153,7 @@ def brief(run: Run) -> str:
 
 
 def _last_sentence(lines: list[str]) -> list[str]:
-    """The last line; one that is set in goes on with those above it, up to the one that it is set in under."""
+    """The last line; an indented one together with the lines above it, up to the line it is indented under."""
     if not lines:
         return []
     depths = [len(line) - len(line.lstrip()) for line in lines]
@@ -162,7 +162,7 @@ def _last_sentence(lines: list[str]) -> list[str]:
 
 
 def _show(tail: Tail, name: str, file: TextIO) -> str:
-    """Prints one log under its title until it is over; its last character, nothing for an empty one."""
+    """Prints one log under its title until it is over; returns its last character, empty for an empty log."""
     last = ""
     while not tail.over:
         text = tail.read()
@@ -178,9 +178,9 @@ def _show(tail: Tail, name: str, file: TextIO) -> str:
 
 
 def describe_failure(run: Run) -> str:
-    """Why a run failed, in words: the reason and the last error lines."""
+    """Why a run failed: the reason and the last error lines."""
     if run.reason is Reason.EXIT_CODE and run.message:
-        return run.message  # it says which
+        return run.message  # it names the reason
     what = run.reason.value.replace("_", " ") or "failed"
     if run.exit_code is not None:
         what = f"{what} {run.exit_code}" if run.reason is Reason.EXIT_CODE else f"{what}, exit code {run.exit_code}"
@@ -188,7 +188,7 @@ def describe_failure(run: Run) -> str:
 
 
 def raise_for_failure(run: Run, *, shown: bool = False) -> None:
-    """ActivityFailedException when the run failed; in short when its log was `shown` just now."""
+    """Raises ActivityFailedException when the run failed; a short one when its log was just `shown`."""
     if run.status is RunStatus.FAILED:
         words = brief(run) if shown else describe_failure(run)
         raise ActivityFailedException(f"Run {run.id} failed: {words}", hint=f"Its whole log: roost run logs {run.id}")

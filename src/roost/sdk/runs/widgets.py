@@ -1,5 +1,6 @@
-"""`RunDetails(run).show()`: in a notebook a small view of the run as it is now, with a link to its page, where it is live; in a
-terminal the link alone."""
+"""`RunDetails(run).show()`: in a notebook, a small view of the run as it is now, with a link to its live page; in a terminal,
+only the link.
+"""
 
 import builtins
 import html
@@ -14,7 +15,7 @@ _SHOWN = 20
 
 
 class RunDetails:
-    """A run's status and metrics, as they are when they are shown."""
+    """A run's status and metrics at the time they are shown."""
 
     def __init__(self, run_instance: Run) -> None:
         if not isinstance(run_instance, Run):
@@ -24,7 +25,7 @@ class RunDetails:
         self._run = run_instance
 
     def show(self, render_lib: object = None, widget_settings: object = None) -> None:  # noqa: ARG002 - the SDK's own
-        """Shows it once; the page that it links to goes on."""
+        """Shows it once; the linked page updates itself."""
         if hasattr(builtins, "__IPYTHON__"):
             from IPython.display import HTML, display  # type: ignore[import-not-found]  # noqa: PLC0415 - a notebook's own
 
@@ -33,7 +34,7 @@ class RunDetails:
             print(f"{self._run.id}: {self._run.get_status()}\n{self._run.get_portal_url()}")
 
     def get_widget_data(self, widget_settings: object = None) -> dict[str, Any]:  # noqa: ARG002 - the SDK's own
-        """What is shown: the run's details and metrics."""
+        """The data that is shown: the run's details and metrics."""
         return {"run_properties": self._run.get_details(), "run_metrics": self._run.get_metrics()}
 
     def _repr_html_(self) -> str:

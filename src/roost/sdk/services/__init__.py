@@ -1,1 +1,1 @@
-"""Services: how they are deployed, described, waited for, called and profiled."""
+"""Services: deployment, description, waiting, requests and profiling."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Tags = Mapping[str, str]
 DEFAULT_VERSION, CONTROL_VERSION, SHARE = "default_version", "control_version", "traffic_"
-"""Settings of an endpoint: which of its versions takes the requests that no other asked for, which one is compared with, and
-what each asked for (SHARE and its name)."""
+"""Settings of an endpoint: its default version, which takes all other requests, its control version for comparisons, and the
+requested share of each version (SHARE and its name)."""
 
 
 class VersionType(Enum):
@@ -35,7 +35,7 @@ class VersionType(Enum):
 
 
 class AksVersion:
-    """One version of an endpoint, as it was when it was looked at."""
+    """One version of an endpoint, as it was when it was read."""
 
     def __init__(self, endpoint: "AksEndpoint", version: Version) -> None:
         settings = endpoint._record.spec.settings
@@ -73,7 +73,7 @@ class AksVersion:
 
 
 class AksEndpoint(AksWebservice):
-    """Versions that share the requests: each gets the percentage that it asks for, the default one also the rest."""
+    """Versions that share the requests: each gets its requested percentage, the default one also the rest."""
 
     _webservice_type = "AKSENDPOINT"
     VersionType = VersionType
@@ -114,7 +114,7 @@ class AksEndpoint(AksWebservice):
         memory_gb_limit: float | None = None,
         blobfuse_enabled: bool | None = None,
     ) -> AksEndpointDeploymentConfiguration:
-        """What `Model.deploy` takes: the endpoint with its first version, which is the default one."""
+        """The argument of `Model.deploy`: the endpoint with its first version, which is the default one."""
         return AksEndpointDeploymentConfiguration(**locals())
 
     def update(  # type: ignore[override]  # the SDK's own, without what belongs to versions
@@ -126,7 +126,7 @@ class AksEndpoint(AksWebservice):
         tags: Tags | None = None,
         properties: Tags | None = None,
     ) -> None:
-        """Changes what all versions have in common."""
+        """Changes the common settings of all versions."""
         auth = None
         if auth_enabled is not None or token_auth_enabled is not None:
             auth = auth_of(auth_enabled, token_auth_enabled, self._record.spec.auth)
@@ -170,7 +170,7 @@ class AksEndpoint(AksWebservice):
         cpu_cores_limit: float | None = None,
         memory_gb_limit: float | None = None,
     ) -> None:
-        """Adds a version; what it asks for of the requests is taken from the default one."""
+        """Adds a version; its share of the requests is taken from the default one."""
         given = dict(locals())
         if version_name in self.versions:
             raise InvalidEndpoint(
@@ -243,7 +243,7 @@ class AksEndpoint(AksWebservice):
         self._change(lambda spec: changed(_with(spec, version(_find(spec, version_name))), version_name))
 
     def delete_version(self, version_name: str) -> None:
-        """Takes a version out; its share goes to the default one."""
+        """Removes a version; its share goes to the default one."""
         self._named(version_name)
         if self._record.spec.settings.get(DEFAULT_VERSION) == version_name:
             raise InvalidEndpoint(
@@ -254,7 +254,7 @@ class AksEndpoint(AksWebservice):
 
     @property
     def versions(self) -> dict[str, AksVersion]:
-        """By name, as they were when the endpoint was last looked at."""
+        """The versions by name, as they were when the endpoint was last read."""
         return {each.name: AksVersion(self, each) for each in self._record.spec.versions}
 
     def _named(self, name: str) -> Version:
@@ -264,7 +264,7 @@ class AksEndpoint(AksWebservice):
     def _shared(
         self, share: float | None, is_default: bool | None, is_control: bool | None
     ) -> Callable[[EndpointSpec, str], EndpointSpec]:
-        """What a change of one version means for the others."""
+        """The settings of all versions after a change of one."""
         asked = percent(share)
 
         def changed(spec: EndpointSpec, name: str) -> EndpointSpec:
@@ -295,7 +295,7 @@ def _limits(given: Mapping[str, Any], now: Any = None, *, new: bool = True) -> A
 
 
 def _with(spec: EndpointSpec, version: Version) -> EndpointSpec:
-    """The spec with that version, in the place of one of its name or as the last."""
+    """The spec with that version, which replaces one of the same name or is added at the end."""
     if any(each.name == version.name for each in spec.versions):
         return replace(spec, versions=tuple(version if each.name == version.name else each for each in spec.versions))
     return replace(spec, versions=(*spec.versions, version))
@@ -315,7 +315,7 @@ def _find(spec: EndpointSpec, name: str) -> Version:
 
 
 def balanced(spec: EndpointSpec) -> EndpointSpec:
-    """Each version with the share that it asked for; the default one takes what the others leave."""
+    """Gives each version its requested share, and the rest to the default one."""
     default = str(spec.settings.get(DEFAULT_VERSION) or spec.versions[0].name)
     shares = {
         each.name: int(spec.settings.get(SHARE + each.name) or 0) for each in spec.versions if each.name != default

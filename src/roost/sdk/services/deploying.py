@@ -1,5 +1,5 @@
-"""From models and a script to a service: `Model.deploy`, and what `update` changes. Everything that can be wrong is said before a
-byte travels; then the folder is snapshot and the whole is asked for at once.
+"""Makes a service from models and a script: `Model.deploy`, and the changes of `update`. All errors are reported before a
+byte is sent; then the folder is snapshot and one request deploys the service.
 """
 
 import os
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Change = Callable[[Version], Version]
 SOURCE = "source_directory"
-"""Setting of a local service: the folder that `reload` takes again."""
+"""Setting of a local service: the folder that `reload` reads again."""
 _SUBMITTED = "Request submitted, please run wait_for_deployment(show_output=True) to get deployment status."
 
 
@@ -48,7 +48,7 @@ def deploy(
     overwrite: bool = False,
     show_output: bool = False,
 ) -> "Webservice":
-    """Asks for a service and returns at once; `wait_for_deployment` waits for it."""
+    """Requests a service and returns at once; `wait_for_deployment` waits for it."""
     config = config_of(deployment_config, deployment_target)
     _check_workspace(workspace)
     replaces = _free(workspace, name, config, overwrite)
@@ -68,7 +68,7 @@ def deploy_version(
     deployment_config: WebserviceDeploymentConfiguration | None,
     deployment_target: object,
 ) -> "Webservice":
-    """Another service of a version that is there."""
+    """Deploys another service with an existing version."""
     config = config_of(deployment_config, deployment_target)
     replaces = _free(workspace, name, config, False)
     bare = replace(version, limits=Limits()) if version.handler == "script" else version
@@ -83,7 +83,7 @@ def version_of(
     inference_config: "InferenceConfig | None",
     config: WebserviceDeploymentConfiguration | None,
 ) -> Version:
-    """The version that these models and this script make; with no script, what the model's framework makes."""
+    """The version for these models and this script; without a script, the one for the model's framework."""
     if inference_config is not None:
         _check_inference(inference_config)
         inference_config.check(name)
@@ -106,7 +106,8 @@ def change_of(
     models: "Sequence[Model | str] | None",
     inference_config: "InferenceConfig | None",
 ) -> Change | None:
-    """What new models or another script change of a version; None for nothing. A script stays when only models are given."""
+    """The change of a version for new models or another script; None for no change. The script stays when only models are
+    given."""
     if models is None and inference_config is None:
         return None
     if inference_config is None and now.handler == "script":
@@ -133,14 +134,14 @@ def change_of(
 
 
 def _resized(now: Limits, own: Limits, new: Limits) -> Limits:
-    """With the size that another model with no code was registered with, in all that was the former one's `own`: what somebody
-    set stays."""
+    """The limits for a new model with no code: sizes equal to the former model's `own` become the new model's; sizes that a
+    user set stay."""
     sizes = ("cpu", "memory_gb", "gpu")
     return replace(now, **{each: getattr(new, each) for each in sizes if getattr(now, each) == getattr(own, each)})
 
 
 def taken_again(workspace: Workspace, record: Endpoint) -> Change:
-    """The source folder of a local service as it is now; nothing new for one without a script."""
+    """The source folder of a local service, read again; no change for a service without a script."""
     version, folder = record.spec.versions[0], str(record.spec.settings.get(SOURCE) or "")
     if version.handler != "script":
         return lambda now: now
@@ -154,7 +155,8 @@ def taken_again(workspace: Workspace, record: Endpoint) -> Change:
 
 
 def models_of(workspace: Workspace, models: "Sequence[Model | str]") -> "list[Model]":
-    """Registered models: as they are, by id (`name:version`, `name`), or files and folders here, which are registered."""
+    """Registered models: given as objects, by id (`name:version`, `name`), or as local files and folders, which are
+    registered."""
     if isinstance(models, str | late.Model) or not isinstance(models, Sequence):
         raise InvalidEndpoint(f"models must be a list, got {type(models).__name__}.", hint="models=[model]")
     for each in models:
@@ -175,7 +177,7 @@ def _model_of(workspace: Workspace, text: str) -> "Model":
 
 
 def config_of(given: object, target: object) -> WebserviceDeploymentConfiguration:
-    """The configuration; with none, as the SDK has it: AKS for a target, else ACI."""
+    """The configuration; the SDK's default when None: AKS for a target, else ACI."""
     if given is None:
         return AciServiceDeploymentConfiguration() if target is None else AksServiceDeploymentConfiguration()
     if not isinstance(given, WebserviceDeploymentConfiguration):
@@ -208,7 +210,8 @@ def _check_workspace(given: object, what: str = "Model.deploy") -> None:
 
 
 def _free(workspace: Workspace, name: str, config: WebserviceDeploymentConfiguration, overwrite: bool) -> bool:
-    """Whether a service of that name is to be replaced; refused unless asked for. Local ones are replaced, as they were."""
+    """True when a service of that name is to be replaced; raises unless `overwrite`. Local ones are always replaced, as in
+    the SDK."""
     there = endpoints.find(workspace, checked_name(name))
     if there is None:
         return overwrite
@@ -245,7 +248,7 @@ def _limited(config: WebserviceDeploymentConfiguration, spec: EndpointSpec) -> E
 
 
 def roomy(version: Version) -> Version:
-    """With at least the memory that Python and the framework of a model with no code take by themselves."""
+    """The version with at least the memory that Python and the framework of a model with no code need by themselves."""
     floor = FLOORS.get(version.handler, 0.0)
     return replace(version, limits=replace(version.limits, memory_gb=max(version.limits.memory_gb, floor)))
 
@@ -274,7 +277,7 @@ def _ask(
 
 
 class DeployingOfModel:
-    """Of a model: what makes a service of it. The methods are `Model`'s."""
+    """The methods of `Model` that make a service of it."""
 
     @staticmethod
     def deploy(
@@ -287,7 +290,7 @@ class DeployingOfModel:
         overwrite: bool = False,
         show_output: bool = False,
     ) -> "Webservice":
-        """Makes a service of models and a script, or of one model with no code; returns at once."""
+        """Deploys models and a script, or one model with no code, as a service; returns at once."""
         return deploy(
             workspace,
             name,
@@ -310,7 +313,7 @@ class DeployingOfModel:
         memory_in_gb: float | None = None,
         description: str | None = None,
     ) -> Any:
-        """Deploys it for a while, sends each row of the dataset, and measures: `ModelProfile`."""
+        """Deploys it temporarily, sends each row of the dataset, and measures: `ModelProfile`."""
         _check_workspace(workspace, "Model.profile")
         return late.profiling.profile(
             workspace, profile_name, models, inference_config, input_dataset, cpu, memory_in_gb, description
@@ -318,12 +321,12 @@ class DeployingOfModel:
 
     @staticmethod
     def package(
-        workspace: Workspace,  # noqa: ARG004 - whatever is given, the answer is the same
+        workspace: Workspace,  # noqa: ARG004 - all arguments lead to the same error
         models: "Sequence[Model | str]",  # noqa: ARG004
         inference_config: "InferenceConfig | None" = None,  # noqa: ARG004
         generate_dockerfile: bool = False,  # noqa: ARG004
         image_name: str | None = None,  # noqa: ARG004
         image_label: str | None = None,  # noqa: ARG004
     ) -> Any:
-        """Left out on purpose."""
+        """Not supported on purpose."""
         absent.refuse("azureml.core.Model.package", InvalidEndpoint)

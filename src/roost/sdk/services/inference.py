@@ -1,6 +1,6 @@
-"""`InferenceConfig`: the script that answers, its folder and what it runs in, with the newer and the older arguments of the SDK.
+"""`InferenceConfig`: the entry script, its folder and its environment, with the newer and the older arguments of the SDK.
 
-Constructing checks what can be checked at once, as the SDK did: that the files are there and the arguments fit each other.
+The constructor checks at once, as the SDK did, that the files exist and the arguments fit each other.
 """
 
 import difflib
@@ -30,7 +30,7 @@ _RUNTIMES = ("python", "python-slim", "spark-py")
 
 
 class InferenceConfig:
-    """An entry script with `init()` and `run(data)`; with it an Environment, or the older arguments that make one."""
+    """An entry script with `init()` and `run(data)`, and an Environment or the older arguments that make one."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class InferenceConfig:
         self.validate_configuration()
 
     def validate_configuration(self) -> None:
-        """InvalidEndpoint (a WebserviceException) names the file that is missing, or the arguments that do not fit."""
+        """Raises InvalidEndpoint (a WebserviceException) with the missing file, or the arguments that do not fit."""
         if not self.entry_script:
             raise InvalidEndpoint("There is no entry_script.", hint="InferenceConfig(entry_script='score.py', …)")
         if self.source_directory and not os.path.isdir(self.source_directory):
@@ -90,10 +90,11 @@ class InferenceConfig:
                 f"{', '.join(both)} is given along with an environment.", hint="Put it into the environment."
             )
 
-    # ---- what becomes of it
+    # ---- results
 
     def version(self, workspace: "Workspace", service: str, variables: Mapping[str, str] | None = None) -> Version:
-        """The version of a service that this asks for, without its models: the folder is snapshot, the environment noted."""
+        """The version of a service for this configuration, without its models: snapshots the folder and registers the
+        environment."""
         environment = self._environment(service)
         use = environment._use() if environment else None
         interpreter = environment._interpreter() if environment else sys.executable
@@ -114,7 +115,7 @@ class InferenceConfig:
         )
 
     def check(self, service: str) -> None:
-        """Everything that `version` would refuse, before anything is changed."""
+        """Raises every error that `version` would raise, before anything is changed."""
         self.validate_configuration()
         _placed_models(self._folder())
         if (environment := self._environment(service)) is not None:
@@ -122,7 +123,7 @@ class InferenceConfig:
             environment._interpreter()
 
     def _folder(self) -> str:
-        """What is sent: the source folder, else the one that the script is in."""
+        """The folder to send: the source folder, else the script's folder."""
         if self.source_directory:
             return self.source_directory
         return os.path.dirname(os.path.abspath(self.entry_script))
@@ -153,7 +154,7 @@ class InferenceConfig:
         return names.path(Path(script).as_posix())
 
     def _file(self, what: str) -> Path:
-        """A file beside the script, as the older arguments name it: in the source folder, else from here."""
+        """A file beside the script, for the older arguments: in the source folder, else relative to the current folder."""
         given = getattr(self, what)
         places = [Path(self.source_directory or "", given), Path(given)]
         for place in places:
@@ -162,7 +163,7 @@ class InferenceConfig:
         raise InvalidEndpoint(f"{what} {given!r} is not there (looked for {places[0].absolute()}).")
 
     def _environment(self, service: str) -> Environment | None:
-        """The environment that it runs in; None for the Python that deploys."""
+        """The environment; None for the deploying Python."""
         if self.environment is not None:
             return self.environment
         older = (self.conda_file, self.extra_docker_file_steps, self.enable_gpu, self.base_image)
@@ -193,14 +194,14 @@ class InferenceConfig:
 
 
 def take(folder: str, connection: "Connection", script: str) -> str:
-    """The snapshot of a service's source folder, without the models that get_model_path() brought there: a replica has its own
+    """Snapshots a service's source folder, without the models that get_model_path() downloaded there: a replica has its own
     in that place."""
     without = _placed_models(folder)
     return snapshots.take(folder, connection.bytes, connection.home, needs=script, without=without)
 
 
 def _placed_models(folder: str) -> tuple[str, ...]:
-    """`azureml-models`, where it is of Roost's making: folders of models with folders of versions. Another is refused."""
+    """`azureml-models`, when Roost created it: folders of models with folders of versions. Any other content is refused."""
     place = Path(folder, model_places.FOLDER)
     if not os.path.lexists(place) or Rules(read_rules(folder)).ignores(f"{model_places.FOLDER}/"):
         return ()
@@ -215,5 +216,5 @@ def _placed_models(folder: str) -> tuple[str, ...]:
 
 
 def _names(model: "os.DirEntry[str]") -> list[str]:
-    """What a folder holds; for anything else a name that is no version."""
+    """The entries of a folder; for anything else a name that is no version."""
     return os.listdir(model.path) if model.is_dir(follow_symlinks=False) else [""]

@@ -1,5 +1,5 @@
-"""`Model.profile` and `ModelProfile`: a service is deployed for a while, each row of a dataset is sent to it, and what that took
-is kept as a run of the experiment `model-profiles`, so that the profile is found again by its name.
+"""`Model.profile` and `ModelProfile`: deploys a service temporarily, sends it each row of a dataset, and stores the
+measurements as a run of the experiment `model-profiles`, so that a profile can be found by its name.
 """
 
 import threading
@@ -31,9 +31,9 @@ _TAG = "profile"
 _PERCENTILES = {"50": 0.5, "90": 0.9, "95": 0.95, "99": 0.99, "999": 0.999}
 _STATES = {RunStatus.COMPLETED: "Succeeded", RunStatus.FAILED: "Failed", RunStatus.CANCELED: "Failed"}
 _LONGEST_LOOK = 15.0
-"""Seconds after which what the replica uses need not be known."""
+"""Seconds to wait for measurements of the replica's usage."""
 _ROOM = 1.5
-"""What is recommended, for what was used at most."""
+"""The recommendation is the highest usage times this."""
 
 
 def profile(
@@ -46,7 +46,7 @@ def profile(
     memory_in_gb: float | None = None,
     description: str | None = None,
 ) -> "ModelProfile":
-    """Begins to measure, and returns; the process does not end before it is done."""
+    """Starts the measurement and returns; the process does not end before it is done."""
     if not isinstance(name, str) or not name:
         raise InvalidEndpoint(f"profile_name must be text, got {name!r}.")
     config = AciServiceDeploymentConfiguration(cpu_cores=cpu, memory_gb=memory_in_gb, description=description)
@@ -64,7 +64,7 @@ def profile(
 
 
 class ModelProfile:
-    """What a model needs and how fast it answers. `ModelProfile(ws, name)` finds the newest one of that name."""
+    """The resources that a model needs, and its response times. `ModelProfile(ws, name)` finds the newest one of that name."""
 
     _thread: threading.Thread | None = None
 
@@ -95,7 +95,7 @@ class ModelProfile:
         return _STATES.get(self._run().status, "Running")
 
     def wait_for_completion(self, show_output: bool = False) -> None:
-        """Waits until it is measured; WebserviceException says why it could not be."""
+        """Waits for the measurement; WebserviceException gives the reason when it failed."""
         if show_output:
             print("Running", end="", flush=True)
         run = self._run()
@@ -116,7 +116,7 @@ class ModelProfile:
         self.wait_for_completion(show_output)
 
     def get_details(self) -> dict[str, Any]:
-        """What was measured, and what is recommended; while it is measured its state only."""
+        """The measurements and recommendations; only the state while it is measured."""
         run = self._run()
         told: dict[str, Any] = {"name": self.name, "state": _STATES.get(run.status, "Running"), "runId": self.id}
         route = path_of("runs", self.id, "metrics")
@@ -136,7 +136,7 @@ class ModelProfile:
 
 
 def _measure(run: "Run", service: "Webservice", rows: Sequence[bytes], limits: Limits) -> None:
-    """The whole of it, in a thread of its own: whatever happens, the run ends and the service goes."""
+    """Measures, in a separate thread; always ends the run and deletes the service."""
     workspace, name = service.workspace, service.name
     try:
         service._settle(False, None)
@@ -146,14 +146,14 @@ def _measure(run: "Run", service: "Webservice", rows: Sequence[bytes], limits: L
             taken, failed = _send(caller, rows)
             seconds = time.monotonic() - begun
             used = _used(workspace, name)
-            # Nodes measure every few seconds: it is kept busy until they have.
+            # Nodes measure every few seconds: keep the service busy until they have.
             while not all(used) and time.monotonic() - begun < _LONGEST_LOOK:
                 _send(caller, rows)
                 used = _used(workspace, name)
         for key, value in results(taken, failed, seconds, used, limits).items():
             run.log(key, value)
         run.complete()
-    except Exception as error:  # noqa: BLE001 - whatever it was is told where people look
+    except Exception as error:  # noqa: BLE001 - any error is stored with the run
         run.fail(str(error))
     finally:
         with suppress(EndpointNotFound):
@@ -161,7 +161,7 @@ def _measure(run: "Run", service: "Webservice", rows: Sequence[bytes], limits: L
 
 
 def _send(caller: scoring.Caller, rows: Sequence[bytes]) -> tuple[list[float], int]:
-    """One after the other: seconds of each answer, and how many were no answers."""
+    """Sends the rows one after the other; returns the seconds of each answer, and the number of failures."""
     taken, failed = [], 0
     for row in rows:
         begun = time.perf_counter()
@@ -174,7 +174,7 @@ def _send(caller: scoring.Caller, rows: Sequence[bytes]) -> tuple[list[float], i
 def results(
     taken: Sequence[float], failed: int, seconds: float, used: tuple[float, float], limits: Limits
 ) -> dict[str, float]:
-    """In the SDK's keys."""
+    """The results under the SDK's keys."""
     ordered = sorted(taken)
     cpu, memory = used
     return {
@@ -194,12 +194,12 @@ def results(
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Of numbers in order: the one that so many are not above."""
+    """The percentile of sorted numbers: the value that this share does not exceed."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def _used(workspace: Workspace, name: str) -> tuple[float, float]:
-    """Cores and gigabytes that the replica had at most, as its node measures them; zeros when it was too short for that."""
+    """The highest cores and gigabytes of the replica, as its node measures them; zeros when it ran too briefly."""
     cores = memory = 0.0
     for replica in endpoints.replicas(workspace, name):
         route = path_of("runs", replica.run_id, "metrics", "summary")
@@ -213,7 +213,7 @@ def _used(workspace: Workspace, name: str) -> tuple[float, float]:
 
 
 def _rows(dataset: Any) -> list[bytes]:
-    """Each row of a table with one column is one request, as the SDK has it."""
+    """Each row of a table with one column is one request, as in the SDK."""
     frame = getattr(dataset, "to_pandas_dataframe", None)
     if frame is None:
         raise InvalidEndpoint(

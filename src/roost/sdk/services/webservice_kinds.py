@@ -1,9 +1,9 @@
-"""The kinds of services: AciWebservice, AksWebservice, LocalWebservice. All are served by the same host; what differs is what
-they can be asked for and what they print, as in the Azure ML SDK v1.
+"""The kinds of services: AciWebservice, AksWebservice, LocalWebservice. The same host serves all; they differ in their
+settings and printed texts, as in the Azure ML SDK v1.
 """
 
 # ruff: noqa: A002, ARG002
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import builtins
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Tags = Mapping[str, str]
 RELOADED = "ROOST_RELOADED"
-"""A variable of a service's processes that counts its reloads: with another value they are begun anew."""
+"""A variable of a service's processes that counts its reloads: a new value restarts them."""
 
 
 class AciWebservice(Webservice):
@@ -70,7 +70,7 @@ class AciWebservice(Webservice):
         vnet_name: str | None = None,
         subnet_name: str | None = None,
     ) -> AciServiceDeploymentConfiguration:
-        """What `Model.deploy` takes; wrong values are refused here."""
+        """The argument of `Model.deploy`; refuses wrong values."""
         return AciServiceDeploymentConfiguration(**locals())
 
     def update(
@@ -88,7 +88,7 @@ class AciWebservice(Webservice):
         models: "Sequence[Model | str] | None" = None,
         inference_config: "InferenceConfig | None" = None,
     ) -> None:
-        """Changes what is given. A new model or script comes up beside the old one, which goes when the new one is ready."""
+        """Changes the given settings. A new model or script starts beside the old one, which stops when the new one is ready."""
         refuse_image(image)
         tls = {"ssl_enabled": ssl_enabled, "ssl_cert_pem_file": ssl_cert_pem_file, "ssl_key_pem_file": ssl_key_pem_file}
         refuse_tls({**tls, "ssl_cname": ssl_cname})
@@ -167,7 +167,7 @@ class AksWebservice(Webservice):
         memory_gb_limit: float | None = None,
         blobfuse_enabled: bool | None = None,
     ) -> AksServiceDeploymentConfiguration:
-        """What `Model.deploy` takes; wrong values are refused here."""
+        """The argument of `Model.deploy`; refuses wrong values."""
         return AksServiceDeploymentConfiguration(**locals())
 
     def update(
@@ -204,7 +204,8 @@ class AksWebservice(Webservice):
         memory_gb_limit: float | None = None,
         **kwargs: object,
     ) -> None:
-        """Changes what is given. A new model, script or size comes up beside the old one, which goes when the new is ready."""
+        """Changes the given settings. A new model, script or size starts beside the old one, which stops when the new one is
+        ready."""
         given = dict(locals())
         refuse_image(image)
         if kwargs:
@@ -219,7 +220,7 @@ class AksWebservice(Webservice):
             changed = new(now) if new else now
             return deploying.roomy(replace(changed, limits=limits_of(limits, changed.limits))) if limits else changed
 
-        version(self._version)  # what is wrong is said before anything is sent
+        version(self._version)  # report errors before anything is sent
         self._update(
             version=version if new or limits else None,
             auth=auth,
@@ -269,7 +270,7 @@ class AksWebservice(Webservice):
 
 
 class LocalWebservice(Webservice):
-    """A service for trying things out: no keys, a port of one's own choice, `reload` after editing the script."""
+    """A service for experiments: no keys, a port of the user's choice, `reload` after a change of the script."""
 
     _webservice_type = "Local"
     STATE_DELETED = "deleted"
@@ -283,35 +284,35 @@ class LocalWebservice(Webservice):
 
     @staticmethod
     def deploy_configuration(port: int | None = None) -> LocalWebserviceDeploymentConfiguration:
-        """What `Model.deploy` takes."""
+        """The argument of `Model.deploy`."""
         return LocalWebserviceDeploymentConfiguration(port=port)
 
     @staticmethod
     def list(  # type: ignore[override]  # the SDK's own, with fewer filters
         workspace: Workspace, model_name: str | None = None, model_id: str | None = None, all: bool | None = None
     ) -> "builtins.list[Webservice]":
-        """Those that run; with `all` also those that failed."""
+        """The running services; with `all` also the failed ones."""
         found = Webservice.list(workspace, "Local", model_name=model_name, model_id=model_id)
         return [each for each in found if all or each.state in ("running", "deploying")]
 
     @property
     def port(self) -> int | None:
-        """Where it listens on this machine."""
+        """Its port on this machine."""
         return self._record.port or None
 
     def wait_for_deployment(self, show_output: bool = False, timeout_sec: float | None = None) -> None:
-        """Waits until it serves; WebserviceException says why it does not."""
+        """Waits until it serves; WebserviceException gives the reason when it does not."""
         self._settle(show_output, timeout_sec)
         print(f"Local webservice is {self.state} at http://localhost:{self.port}")
 
     def run(self, input_data: object) -> Any:
-        """The service's answer; waits for one that is being deployed."""
+        """The service's answer; waits for a service that is being deployed."""
         if self._record.state is EndpointState.TRANSITIONING:
             self._settle(False, None)
         return super().run(input_data)
 
     def reload(self, wait: bool = False) -> None:
-        """Begins it anew with the script and folder as they are now."""
+        """Restarts it with the current script and folder."""
         fresh = deploying.taken_again(self.workspace, self._record)
         count = str(int(self._version.environment_variables.get(RELOADED, "0")) + 1)
 
@@ -352,7 +353,7 @@ class LocalWebservice(Webservice):
         deployment_config: WebserviceDeploymentConfiguration | None = None,
         deployment_target: object = None,
     ) -> Webservice:
-        """The same models and script as another kind of service, under another name."""
+        """Deploys the same models and script as another kind of service, under another name."""
         if name is None or name == self.name:
             raise InvalidEndpoint(f"There is already a service {self.name!r}, this one.", hint="Give another name.")
         return deploying.deploy_version(self.workspace, name, self._version, deployment_config, deployment_target)
@@ -370,7 +371,7 @@ class LocalWebservice(Webservice):
             self.state = self.STATE_UNKNOWN
 
     def get_logs(self, num_lines: int = 5000, raw: bool = False) -> str:
-        """What it has printed: the last lines."""
+        """The last lines of its output."""
         return super().get_logs(num_lines)
 
     def get_keys(self) -> NoReturn:
@@ -404,12 +405,12 @@ def refuse_image(image: object) -> None:
 
 
 def kept(**given: object) -> dict[str, Any]:
-    """What means nothing here, and is shown again."""
+    """Settings that have no effect here, and are only shown again."""
     return {name: plain(name, value) for name, value in given.items() if value is not None}
 
 
 def described(version: Version) -> dict[str, Any]:
-    """What it is made of, in the SDK's keys."""
+    """The parts of a version, under the SDK's keys."""
     use = version.environment
     environment = {"name": use.name, "version": use.version, **use.definition} if use is not None else None
     return {"environmentDetails": environment, "modelDetails": [{"id": each} for each in version.models]}

@@ -1,4 +1,4 @@
-"""How a service is asked, and what opens it: `run`, keys and tokens. Part of `Webservice`."""
+"""Requests to a service, and its credentials: `run`, keys and tokens. Part of `Webservice`."""
 
 import time
 from datetime import datetime
@@ -15,7 +15,7 @@ _TOLD_SECONDS = 5.0
 
 
 class AskingOfService:
-    """Of a service: its answers, keys and tokens."""
+    """The part of a service for answers, keys and tokens."""
 
     workspace: Workspace
     name: str
@@ -25,7 +25,7 @@ class AskingOfService:
     swagger_uri: str | None
     _record: Endpoint
     _held: str | None
-    """The key or token that was good the last time."""
+    """The key or token that was valid the last time."""
 
     def update_deployment_state(self) -> None:
         raise NotImplementedError
@@ -65,7 +65,7 @@ class AskingOfService:
         return endpoints.token(self.workspace, self.name)[0] if self._record.spec.auth is Auth.TOKEN else None
 
     def get_keys(self) -> tuple[str, str]:
-        """Its two keys; either opens it."""
+        """Its two keys; each of them gives access."""
         if self._record.spec.auth is not Auth.KEY:
             raise WebserviceException(
                 f"Service {self.name!r} has no keys.", hint="service.update(auth_enabled=True) gives it two."
@@ -74,7 +74,7 @@ class AskingOfService:
         return found.primary, found.secondary
 
     def regen_key(self, key: str, set_key: str | None = None) -> None:
-        """Another key instead of the 'Primary' or the 'Secondary' one; or the one that is given."""
+        """Replaces the 'Primary' or the 'Secondary' key, by a new one or by the given one."""
         which = str(key or "").capitalize()
         if which not in _KEYS:
             raise InvalidEndpoint(f"There is no key {key!r}.", hint="Valid options are: Primary, Secondary")
@@ -83,10 +83,10 @@ class AskingOfService:
         deadline = time.monotonic() + _TOLD_SECONDS
         new = made.primary if which == "Primary" else made.secondary
         while self.swagger_uri and not scoring.opens(self.swagger_uri, new) and time.monotonic() < deadline:
-            time.sleep(0.05)  # its front is told of the key by the control plane, in a moment
+            time.sleep(0.05)  # the control plane sends the key to the front, in a moment
 
     def get_token(self) -> tuple[str, datetime]:
-        """A token for the caller, and when to ask for another."""
+        """A token for the caller, and the time to renew it."""
         if self._record.spec.auth is not Auth.TOKEN:
             raise WebserviceException(
                 f"Service {self.name!r} has no tokens.",
@@ -102,10 +102,10 @@ class AskingOfService:
 
 
 class ServiceToken:
-    """What `get_access_token` gives."""
+    """The result of `get_access_token`."""
 
     def __init__(self, access_token: str, refresh_after: datetime, expiry_on: datetime) -> None:
         self.access_token = access_token
         self.refresh_after = refresh_after
         self.expiry_on = expiry_on
-        self.token_type = "Bearer"  # noqa: S105 - the word, no secret
+        self.token_type = "Bearer"  # noqa: S105 - a word, not a secret

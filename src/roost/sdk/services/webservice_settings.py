@@ -1,7 +1,7 @@
-"""What a service is asked to be, in the Azure ML SDK v1's own words: the deployment configurations and what they are made of.
+"""The settings of a service under the Azure ML SDK v1's names: the deployment configurations and their parts.
 
-`deploy_configuration(…)` of a service's class makes one; wrong values are refused there, before anything is deployed. What
-belongs to a cloud (locations, virtual networks, key vaults, probes of Kubernetes) is accepted, kept and shown again.
+`deploy_configuration(…)` of a service's class makes one and refuses wrong values, before anything is deployed. Settings of a
+cloud (locations, virtual networks, key vaults, probes of Kubernetes) are accepted, stored and shown again.
 """
 
 import os
@@ -16,12 +16,12 @@ Setting = str | float | bool | None
 _TLS = ("ssl_enabled", "ssl_cert_pem_file", "ssl_key_pem_file", "ssl_cname")
 _SCALED = ("autoscale_min_replicas", "autoscale_max_replicas", "autoscale_target_utilization")
 _MOST_BY_ITSELF = 10
-"""Replicas that a service grows to when nobody says how many: the SDK's number, or the cores that there are."""
+"""The default maximum of replicas: the SDK's number, or the number of cores."""
 
 
 @dataclass(frozen=True)
 class ContainerResourceRequirements:
-    """What a replica may use."""
+    """The resources of a replica."""
 
     cpu: float
     memory_in_gb: float
@@ -33,7 +33,7 @@ class ContainerResourceRequirements:
 
 @dataclass(frozen=True)
 class AutoScaler:
-    """Between how many replicas a service moves by itself."""
+    """The range of replicas for automatic scaling."""
 
     autoscale_enabled: bool
     max_replicas: int
@@ -53,7 +53,7 @@ class AutoScaler:
 
 @dataclass(frozen=True)
 class LivenessProbeRequirements:
-    """How Kubernetes would look after a replica, with its numbers where none are given. Roost notices by itself."""
+    """The settings of Kubernetes' liveness probe, with its defaults. Roost detects failures without them."""
 
     period_seconds: int = 10
     initial_delay_seconds: int = 310
@@ -73,7 +73,7 @@ class LivenessProbeRequirements:
 
 @dataclass(frozen=True)
 class DataCollection:
-    """Whether requests and answers are recorded."""
+    """True when requests and answers are recorded."""
 
     event_hub_enabled: bool
     storage_enabled: bool
@@ -84,11 +84,11 @@ class DataCollection:
 
 @dataclass(kw_only=True)
 class WebserviceDeploymentConfiguration:
-    """What all services can be asked for."""
+    """The settings that all services have."""
 
     _kind: ClassVar[EndpointKind]
     _kept: ClassVar[tuple[str, ...]] = ()
-    """What means nothing here and is shown again."""
+    """Settings that have no effect here, and are only shown again."""
 
     description: str | None = None
     tags: Mapping[str, str] | None = None
@@ -100,7 +100,7 @@ class WebserviceDeploymentConfiguration:
         self.validate_configuration()
 
     def validate_configuration(self) -> None:
-        """InvalidEndpoint (a WebserviceException) says which value breaks which rule."""
+        """Raises InvalidEndpoint (a WebserviceException) with the value and the broken rule."""
         texts("tags", self.tags)
         texts("properties", self.properties)
         self.settings()
@@ -110,14 +110,14 @@ class WebserviceDeploymentConfiguration:
             checked_key(key)
 
     def limits(self, now: Limits | None = None) -> Limits:
-        """What it may use; `now` where nothing is said."""
+        """The limits; those of `now` where none are set."""
         return now or Limits()
 
     def auth(self) -> Auth:
         return Auth.NONE
 
     def openness(self) -> str:
-        """How to get a service that asks for a key, when this one does not and nobody said so; else empty."""
+        """How to get a service with a key, when this one has none by default; else empty."""
         return ""
 
     def spec(self) -> EndpointSpec:
@@ -137,7 +137,7 @@ class WebserviceDeploymentConfiguration:
         return {name: plain(name, value) for name, value in given.items() if value is not None}
 
     def keys(self) -> dict[str, str]:
-        """Those that the person chose, by the SDK's word for each."""
+        """The keys that the user chose, by their names in the SDK."""
         chosen = {"Primary": self.primary_key, "Secondary": self.secondary_key}
         return {which: str(value) for which, value in chosen.items() if value}
 
@@ -147,7 +147,7 @@ class WebserviceDeploymentConfiguration:
 
 @dataclass(kw_only=True)
 class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
-    """`AciWebservice.deploy_configuration(…)`: one replica, open unless `auth_enabled`."""
+    """`AciWebservice.deploy_configuration(…)`: one replica, without keys unless `auth_enabled`."""
 
     _kind = EndpointKind.ACI
     _kept = (
@@ -196,7 +196,7 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
 
 @dataclass(kw_only=True)
 class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
-    """`AksWebservice.deploy_configuration(…)`: replicas by load unless `num_replicas`, with keys unless told otherwise."""
+    """`AksWebservice.deploy_configuration(…)`: replicas by load unless `num_replicas`, with keys by default."""
 
     _kind = EndpointKind.AKS
     _kept = (
@@ -262,7 +262,7 @@ class AksEndpointDeploymentConfiguration(AksServiceDeploymentConfiguration):
         super().validate_configuration()
 
     def settings(self) -> dict[str, Setting]:
-        """With the marks by which an endpoint of several versions shares its requests (`aks_endpoints.py`)."""
+        """Also contains the settings by which an endpoint's versions share the requests (`aks_endpoints.py`)."""
         name, share = self.version_name or DEFAULT, percent(self.traffic_percentile)
         marks: dict[str, Setting] = {"default_version": name, "control_version": name}
         if share is not None:
@@ -272,7 +272,7 @@ class AksEndpointDeploymentConfiguration(AksServiceDeploymentConfiguration):
 
 @dataclass(kw_only=True)
 class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
-    """`LocalWebservice.deploy_configuration(…)`: one replica, open, at a port of one's own choice."""
+    """`LocalWebservice.deploy_configuration(…)`: one replica, without keys, at a port of the user's choice."""
 
     _kind = EndpointKind.LOCAL
 
@@ -302,11 +302,11 @@ LIMITS = (
     "replica_max_concurrent_requests",
     "max_request_wait_time",
 )
-"""The SDK's words that `limits_of` understands."""
+"""The SDK's names that `limits_of` understands."""
 
 
 def limits_of(given: Mapping[str, Any], now: Limits | None = None, *, scaled: bool = False) -> Limits:
-    """Limits from the SDK's words, those of `now` where nothing is said. `scaled`: nothing said of replicas means by load."""
+    """Limits from the SDK's names, with those of `now` as defaults. `scaled`: without a number of replicas, scale by load."""
     changes: dict[str, Any] = {}
     for name, limit, lowest, factor in (
         ("cpu_cores", "cpu", 0.0, 1.0),
@@ -324,7 +324,7 @@ def limits_of(given: Mapping[str, Any], now: Limits | None = None, *, scaled: bo
 
 
 def _replicas(given: Mapping[str, Any], now: Limits, scaled: bool) -> dict[str, Any]:
-    """How many replicas, from one of the two ways to say it."""
+    """The number of replicas, from one of the two ways to give it."""
     fixed, enabled = given.get("num_replicas"), given.get("autoscale_enabled")
     said = {name: given[name] for name in _SCALED if given.get(name) is not None}
     if fixed is not None and (enabled or said):
@@ -357,7 +357,7 @@ def _replicas(given: Mapping[str, Any], now: Limits, scaled: bool) -> dict[str, 
 
 
 def auth_of(key: object, token: object, default: Auth) -> Auth:
-    """How callers show who they are; keys and tokens exclude each other."""
+    """How callers authenticate; keys and tokens exclude each other."""
     for name, value in (("auth_enabled", key), ("token_auth_enabled", token)):
         if value is not None and not isinstance(value, bool):
             raise InvalidEndpoint(f"{name} must be True or False, got {value!r}.")
@@ -374,7 +374,7 @@ def auth_of(key: object, token: object, default: Auth) -> Auth:
 
 
 def refuse_tls(given: Mapping[str, object]) -> None:
-    """Plain HTTP where TLS was asked for would be a promise that is not kept."""
+    """Raises when TLS is requested: plain HTTP instead would be a false promise."""
     asked = [name for name in _TLS if given.get(name)]
     if asked:
         raise InvalidEndpoint(
@@ -384,7 +384,7 @@ def refuse_tls(given: Mapping[str, object]) -> None:
 
 
 def texts(what: str, given: object) -> dict[str, str]:
-    """A dict of texts, or InvalidEndpoint."""
+    """A dict of texts; raises InvalidEndpoint otherwise."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""`wait_for_deployment`: waits until a service serves, and prints what the Azure ML SDK v1 printed meanwhile. Nothing polls."""
+"""`wait_for_deployment`: waits until a service serves, and prints the texts of the Azure ML SDK v1 meanwhile. Does not poll."""
 
 import sys
 import time
@@ -27,7 +27,7 @@ _FINAL = {EndpointState.HEALTHY: "Succeeded", EndpointState.FAILED: "Failed", En
 
 
 def wait(workspace: "Workspace", name: str, show_output: bool, timeout: float | None) -> None:
-    """As the SDK has it: returns when it serves as it was last asked to."""
+    """As in the SDK: returns when the service serves with its last requested settings."""
     seconds = _seconds(timeout)
     if show_output:
         print(
@@ -42,7 +42,7 @@ def wait(workspace: "Workspace", name: str, show_output: bool, timeout: float | 
 def until_settled(
     workspace: "Workspace", name: str, told: "Told | None" = None, seconds: float = float("inf")
 ) -> Endpoint:
-    """The endpoint once it serves or has failed; WebserviceException when the time is over first."""
+    """The endpoint once it serves or has failed; raises WebserviceException when the time runs out first."""
     deadline = time.monotonic() + seconds
     pause = told.seconds if told is not None else _DOT_SECONDS
     record = endpoints.get(workspace, name)
@@ -66,8 +66,8 @@ def until_settled(
 
 
 class Told:
-    """A dot for each while, a line when a replica comes to something new, and of the build of its environment the last line of
-    the log."""
+    """Prints a dot at intervals, a line when a replica changes its state, and the last line of the log of its environment's
+    build."""
 
     seconds = _DOT_SECONDS
 
@@ -80,7 +80,7 @@ class Told:
         self._builds: dict[str, waiting.Tail] = {}
 
     def expect(self, record: Endpoint) -> None:
-        """What is to come up: once that has failed, the record says what was there before."""
+        """Stores which version is starting: after a failure, the record describes the previous one."""
         self._wanted = {(version.name, version.generation) for version in record.spec.versions}
 
     def step(self, record: Endpoint) -> None:
@@ -88,7 +88,7 @@ class Told:
         self.look(record)
 
     def look(self, record: Endpoint) -> None:
-        """Prints what is new, without a dot."""
+        """Prints changes, without a dot."""
         if record.state not in _FINAL:
             self.expect(record)
         wanted = self._wanted
@@ -101,7 +101,7 @@ class Told:
         self._out.flush()
 
     def _tell_build(self, run_id: str) -> None:
-        """How far the build is: the newest line of its log."""
+        """The progress of the build: the newest line of its log."""
         tail = self._builds.get(run_id)
         if tail is None:
             client = self._workspace._connection.watcher
@@ -111,7 +111,7 @@ class Told:
             self._out.write(f"\n    {newest[:_WIDEST]}")
 
     def end(self, failed: str) -> None:
-        """It has failed, with this replica."""
+        """Prints that the deployment has failed, with this replica."""
         self._tell(failed, "Failed")
         self._out.flush()
 
@@ -122,7 +122,7 @@ class Told:
 
 
 class ToldInLines(Told):
-    """The same for a file or a pipe: a line for each phase, that of the replica which is behind the others."""
+    """The same for a file or a pipe: one line per phase, that of the slowest replica."""
 
     seconds = _LINE_SECONDS
 
@@ -158,14 +158,14 @@ class ToldInLines(Told):
 
 
 def _phase(replica: Replica) -> str:
-    """Where it is, and what that means; of a build also what is built."""
+    """The replica's phase and its meaning; for a build also what is built."""
     if replica.status == RunStatus.PREPARING and replica.message:
         return f"{replica.status}: {replica.message[0].lower()}{replica.message[1:].rstrip('.')}"
     return f"{replica.status}{_MEANS.get(replica.status, '')}"
 
 
 def raise_for_failure(record: Endpoint) -> None:
-    """WebserviceException for one that does not serve as it was last asked to."""
+    """Raises WebserviceException when the service does not serve with its last requested settings."""
     if record.state is EndpointState.HEALTHY and not record.error:
         return
     served = record.state is EndpointState.HEALTHY

@@ -1,11 +1,11 @@
-"""`Webservice`: a deployed model that answers requests. `Webservice(ws, name)` finds one, and is of the class that it is.
+"""`Webservice`: a deployed model that answers requests. `Webservice(ws, name)` finds one and returns an object of its own class.
 
-What all kinds have is here; `webservice_kinds.py` has AciWebservice, AksWebservice and LocalWebservice, `aks_endpoints.py` the
-one with several versions. The texts that are printed are the Azure ML SDK v1's.
+The common part is here; `webservice_kinds.py` has AciWebservice, AksWebservice and LocalWebservice, `aks_endpoints.py` the one
+with several versions. The printed texts are the Azure ML SDK v1's.
 """
 
 # ruff: noqa: ARG002, ARG004
-# The signatures are the Azure ML SDK v1's: some of their parameters mean nothing here, and are accepted all the same.
+# Signatures are those of the Azure ML SDK v1: parameters that mean nothing here are accepted without effect.
 
 import builtins
 import contextlib
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Labels = Mapping[str, str | None] | Sequence[str | Sequence[str]] | str
-"""What is looked for: names, or names with values, as a dict or in the SDK's own form: `["team", ["stage", "test"]]`."""
+"""A filter: names, or names with values, as a dict or in the SDK's own form: `["team", ["stage", "test"]]`."""
 _NO_IMAGES = "Roost makes no images: a service runs its script in its environment."
 
 
 class Webservice(AskingOfService):
-    """A service of a workspace; WebserviceException when there is none of that name."""
+    """A service of a workspace; raises WebserviceException when the name does not exist."""
 
     _webservice_type: ClassVar[str] = ""
-    """What the SDK calls it in what it prints."""
+    """The SDK's name for it in printed texts."""
 
     def __new__(cls, workspace: Workspace, name: str, *args: object, **kwargs: object) -> "Webservice":
         found = _look(workspace, name)
@@ -84,7 +84,7 @@ class Webservice(AskingOfService):
         deployment_target: object = None,
         overwrite: bool = False,
     ) -> "Webservice":
-        """Registers files or folders of this machine as models and deploys them. The older form of `Model.deploy`."""
+        """Registers local files or folders as models and deploys them. The older form of `Model.deploy`."""
         return Webservice.deploy_from_model(
             workspace, name, list(model_paths), image_config, deployment_config, deployment_target, overwrite
         )
@@ -134,7 +134,7 @@ class Webservice(AskingOfService):
         deployment_target: object = None,
         overwrite: bool = False,
     ) -> NoReturn:
-        """Left out on purpose."""
+        """Not supported on purpose."""
         absent.refuse("azureml.core.Webservice.deploy_from_image", InvalidEndpoint)
 
     @staticmethod
@@ -149,7 +149,7 @@ class Webservice(AskingOfService):
         properties: Labels | None = None,
         image_digest: str | None = None,
     ) -> "builtins.list[Webservice]":
-        """The services of a workspace, by name; only those that fit all that is given."""
+        """The services of a workspace, by name; only those that match all given filters."""
         _check_workspace(workspace)
         kinds = [kind.value.upper() for kind in EndpointKind]
         if compute_type and str(compute_type).upper() not in kinds:
@@ -166,33 +166,33 @@ class Webservice(AskingOfService):
         ]
         return [Webservice._of(workspace, each) for each in sorted(found, key=lambda each: each.name)]
 
-    # ---- what it says of itself
+    # ---- description
 
     @property
     def models(self) -> "builtins.list[Model]":
-        """The models that it serves, asked for now."""
+        """The models that it serves, read now."""
         named = {each: None for version in self._record.spec.versions for each in version.models}
         return [late.Model(self.workspace, id=each) for each in named]
 
     @property
     def environment(self) -> "Environment | None":
-        """What its script runs in; None for a Python of this machine as it is."""
+        """The environment of its script; None for a Python of this machine as it is."""
         use = self._version.environment
         return late.environments.of_run(use, None, use.lock, lambda: "") if use is not None else None
 
     @property
     def _version(self) -> Version:
-        """The one that there is, or of several the default one."""
+        """The only version, or the default one of several."""
         versions = self._record.spec.versions
         chosen = self._record.spec.settings.get("default_version")
         return next((each for each in versions if each.name == chosen), versions[0] if versions else Version())
 
     def update_deployment_state(self) -> None:
-        """Asks for its state and changes this object accordingly."""
+        """Reads its state and updates this object."""
         self._take(_look(self.workspace, self.name))
 
     def wait_for_deployment(self, show_output: bool = False, timeout_sec: float | None = None) -> None:
-        """Waits until it serves, or the last update does; WebserviceException says why it does not."""
+        """Waits until it serves, with the last update; WebserviceException gives the reason when it does not."""
         self._settle(show_output, timeout_sec)
         print(f'{self._webservice_type} service creation operation finished, operation "Succeeded"')
 
@@ -203,15 +203,15 @@ class Webservice(AskingOfService):
             self.update_deployment_state()
 
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
-        """The last lines that a replica printed, while it started and since: the one with which the last update failed, after a
-        line that says so, else each that serves, below its name where they are several, else the newest."""
+        """The last lines of a replica's output since its start. After a failed update: the failed replica's, with a line
+        about the failure. Otherwise all serving replicas', with their names if there are several; else the newest one's."""
         said = found_or_told(self.workspace, self.name, lambda: endpoints.logs(self.workspace, self.name, num_lines))
         return f"{said['note']}\n{said['text']}" if said["note"] else said["text"]
 
-    # ---- changing it
+    # ---- changes
 
     def delete(self) -> None:
-        """Ends it: when this returns its processes are gone. One that is gone already is said, and no error."""
+        """Deletes it: when this returns, its processes are gone. Prints a note, without an error, when it no longer exists."""
         try:
             endpoints.delete(self.workspace, self.name)
         except EndpointNotFound:
@@ -236,18 +236,18 @@ class Webservice(AskingOfService):
         print("Webservice tag remove operation complete.")
 
     def add_properties(self, properties: Mapping[str, str]) -> None:
-        """Adds properties; those that are there stay as they are."""
+        """Adds properties; existing ones keep their values."""
         new = texts("properties", properties)
         self._change(lambda spec: replace(spec, properties=_added(spec.properties, new)))
         print("Webservice add properties operation complete.")
 
     def _change(self, change: Callable[[EndpointSpec], EndpointSpec]) -> None:
-        """Sends what is asked for now with that change."""
+        """Sends the currently requested settings with that change."""
         now = _look(self.workspace, self.name).spec
         self._take(endpoints.put(self.workspace, self.name, change(now), update=True))
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Changes it; each kind has its own words."""
+        """Changes it; each kind has its own parameters."""
         raise NotImplementedError
 
     def _update(
@@ -259,7 +259,7 @@ class Webservice(AskingOfService):
         collect_model_data: bool | None = None,
         **given: Any,
     ) -> None:
-        """What the kinds' `update` have in common: tags replace, properties add, None leaves as it is."""
+        """The common part of all `update` methods: tags replace, properties add, None changes nothing."""
         said = [*(value for value in given.values() if value is not None), version, auth, collect_model_data]
         if not any(each is not None for each in said) and not settings:
             raise InvalidEndpoint("No parameters provided to update.", hint="service.update(models=[model], …)")
@@ -284,7 +284,7 @@ class Webservice(AskingOfService):
     # ---- inside
 
     def serialize(self) -> dict[str, Any]:
-        """Azure's own keys."""
+        """The service under Azure's keys."""
         return {
             "name": self.name,
             "description": self.description,
@@ -306,7 +306,7 @@ class Webservice(AskingOfService):
 
     @classmethod
     def deserialize(cls, workspace: Workspace, webservice_payload: Mapping[str, Any]) -> "Webservice":
-        """The service that `serialize` was called on, as it is now."""
+        """The service on which `serialize` was called, in its current state."""
         return cls(workspace, str(webservice_payload["name"]))
 
     def _properties(self) -> dict[str, Any]:
@@ -356,7 +356,7 @@ def _look(workspace: Workspace, name: object) -> Endpoint:
 
 
 def found_or_told(workspace: Workspace, name: object, ask: Callable[[], T]) -> T:
-    """What `ask` gives; where there is no service of that name, EndpointNotFound in the words that scripts look for."""
+    """The result of `ask`; when there is no such service, EndpointNotFound with the text that scripts look for."""
     with contextlib.suppress(EndpointNotFound):
         return ask()
     known = [each.name for each in endpoints.listing(workspace)]
@@ -383,7 +383,7 @@ def _uses(spec: EndpointSpec, name: str | None, model_id: str | None) -> bool:
 
 
 def _wanted(what: str, given: Labels | None) -> dict[str, str | None]:
-    """What is looked for, by name; None for any value."""
+    """The filter by name; None for any value."""
     if given is None or isinstance(given, str | Mapping):
         return dict(given) if isinstance(given, Mapping) else {given: None} if given else {}
     found: dict[str, str | None] = {}
@@ -402,7 +402,7 @@ def _fits(has: Mapping[str, str], needed: Mapping[str, str | None]) -> bool:
 
 
 def _added(there: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
-    """Properties stay as they were set."""
+    """Adds properties; existing ones cannot be changed."""
     for key, value in new.items():
         if there.get(key, value) != value:
             raise InvalidEndpoint(

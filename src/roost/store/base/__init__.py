@@ -1,9 +1,9 @@
-"""The promise of a store, one file per noun: everything the control plane knows, apart from bytes, which are in `blobs`.
+"""The interface of a store, one file per noun: all data of the control plane except bytes, which are in `blobs`.
 
 **Threads**: every method may be called from any thread, and returns when its transaction is durable.
 **Atomic**: each method is one transaction; when it raises, nothing was changed.
 **Twice**: creating what exists with the same content returns it; with other content it raises Conflict.
-**Raises**: NotFound, Conflict, InvalidInput of `domain.errors`; DiskFull when there is no room.
+**Raises**: NotFound, Conflict, InvalidInput of `domain.errors`; DiskFull when the disk is full.
 Times are passed in; a store has no clock.
 """
 

@@ -8,61 +8,62 @@ from roost.domain.compute import Adjustment, Compute, Node
 from roost.domain.runs import Run, RunEvent
 
 MANY = 10**9
-"""More than there ever are."""
+"""A number above any real count."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """A cluster's nodes and what is asked of them."""
+    """A cluster's nodes, and the demand for them."""
 
     nodes: tuple[Node, ...]
     held: frozenset[str]
-    """Runs of those nodes that still hold theirs."""
+    """Runs that still hold one of those nodes."""
     waiting: int
     """Runs that are queued for it."""
     asked: int
-    """Nodes that those ask for, each no more than the cluster can have."""
+    """Nodes that the queued runs request, each at most as many as the cluster can have."""
 
 
 class Computes(Protocol):
-    """Targets are found in their workspace, or among those that every workspace has (whose workspace is empty)."""
+    """Targets belong to a workspace, or to every workspace (then their workspace is empty)."""
 
     def ensure(self, compute: Compute) -> Compute:
-        """Made, or its limit and engine changed."""
+        """Creates it, or updates its limit and engine."""
 
     def create(self, compute: Compute) -> tuple[Compute, bool]:
-        """The target and whether it is new; ComputeConflict when one of that name has other settings."""
+        """Returns the target, and True when it is new; raises ComputeConflict when the name exists with other settings."""
 
     def get(self, workspace: str, name: str) -> Compute: ...
     def list(self, workspace: str | None = None) -> Sequence[Compute]:
-        """Of a workspace, with those that every one has; of all workspaces when none is given."""
+        """The targets of a workspace, including those of every workspace; of all workspaces when None."""
 
     def update(self, compute: Compute) -> Compute:
-        """Its settings and `modified_at` as given; nodes stay as they are."""
+        """Sets its settings and `modified_at`; its nodes stay unchanged."""
 
     def delete(self, workspace: str, name: str) -> None:
-        """With its nodes. ComputeConflict while a run on it, or waiting for it, has not ended."""
+        """Deletes it with its nodes. Raises ComputeConflict while a run on it, or waiting for it, has not ended."""
 
     def load(self, compute: Compute, *, most: int = MANY) -> Load:
-        """`most` is how far those who wait are counted: no cluster needs to know of more than it has nodes."""
+        """Counts at most `most` waiting runs: a cluster never needs a higher count than its nodes."""
 
     def queue(self, compute: Compute) -> tuple[Sequence[str], int]:
-        """Ids of the runs that wait, in the order in which they get nodes; and how many hold one."""
+        """Ids of the waiting runs, in the order in which they get nodes; and the number of runs that hold one."""
 
     def adjust(self, compute: Compute, decide: Callable[[Compute, Load], Adjustment], *, at: float) -> bool:
-        """What `decide` says of the cluster as it is now, done; and whether anything changed. Who waits is counted up to its
-        limit. New nodes are preparing, with an address that no other node of any cluster has. One that is gone is left alone."""
+        """Applies the adjustment that `decide` returns for the cluster's current state; True when anything changed. Waiting
+        runs are counted up to its limit. New nodes are preparing, with an address that no other node of any cluster has. Does
+        nothing for a deleted cluster."""
 
     def claim(
         self, compute: Compute, *, at: float, event: Callable[[Run, Sequence[Node]], RunEvent]
     ) -> tuple[Run, Sequence[Node]] | None:
-        """The run whose turn it is, moved by `event`, and the idle nodes that are now its own, all that it asked for; None when
-        nobody waits or there are too few: then it keeps its turn, and nobody overtakes it but one of higher priority. A run
-        that asks for more than the cluster can have is passed over."""
+        """Takes the next run in turn, moved by `event`, with all idle nodes that it requested; None when no run waits or
+        there are too few nodes. It then keeps its turn, and only a run of higher priority may overtake it. A run that
+        requests more nodes than the cluster can have is skipped."""
 
     def nodes_of(self, run_id: str) -> Sequence[Node]: ...
     def addresses(self) -> Set[str]:
-        """Those that a node of any cluster has, or a run that has not ended."""
+        """The addresses of all clusters' nodes, and of runs that have not ended."""
 
     def preempt(self, compute: Compute, node_id: str, *, at: float) -> Node:
-        """The node is taken away: it goes as soon as its run has left it. NotFound when there is no such node."""
+        """Marks the node for removal: it is removed when its run has left it. Raises NotFound when there is no such node."""

@@ -7,14 +7,15 @@ from roost.domain.datasets import Dataset, DataUse
 
 
 class Datasets(Protocol):
-    """Registered ones by (workspace, name, version), and lineage: which run read or wrote which data."""
+    """Registered datasets by (workspace, name, version), and lineage: which run read or wrote which data."""
 
     def register(self, dataset: Dataset, *, new_version: bool) -> tuple[Dataset, bool]:
-        """With the version that it has, and whether that is new. The newest version's definition again is that version, with
-        these tags added, and this description if there is one. Another definition: Conflict unless it is to be a new version."""
+        """Returns the dataset with its version, and True when that is new. The newest version's definition again is the same
+        version, with these tags added, and this description if there is one. Another definition raises Conflict unless
+        `new_version`."""
 
     def get(self, workspace: str, name: str, version: int | None = None) -> Dataset:
-        """The newest version when none is named."""
+        """The newest version by default."""
 
     def by_id(self, workspace: str, dataset_id: str) -> Dataset: ...
     def list(self, workspace: str, name: str | None = None) -> Sequence[Dataset]:
@@ -30,10 +31,10 @@ class Datasets(Protocol):
         description: str | None = None,
     ) -> Dataset: ...
     def delete(self, workspace: str, name: str) -> int:
-        """All versions; how many there were. What runs read stays with them."""
+        """Deletes all versions; returns their number. Runs keep the records of the data they read."""
 
     def note(self, uses: Sequence[DataUse]) -> None:
-        """Keeps these; one of the same run, direction and name is replaced. NotFound when there is no such run."""
+        """Stores these uses; replaces one of the same run, direction and name. Raises NotFound when the run does not exist."""
 
     def uses_of_run(self, run_id: str) -> Sequence[DataUse]:
         """Inputs first, each direction by time."""

@@ -7,24 +7,25 @@ from roost.domain.datastores import Datastore
 
 
 class Datastores(Protocol):
-    """Registered ones by (workspace, name), each with its sealed credential; those that every workspace has are not kept here."""
+    """Registered datastores by (workspace, name), each with its sealed credential; without the built-in ones of every
+    workspace."""
 
     def put(self, datastore: Datastore, sealed: bytes | None, *, overwrite: bool) -> Datastore:
-        """Conflict when there is one of that name and it is not to be replaced."""
+        """Raises Conflict when the name exists and `overwrite` is False."""
 
     def get(self, workspace: str, name: str) -> Datastore: ...
     def sealed(self, workspace: str, name: str) -> bytes | None:
-        """Its credential; None when it has none, or is not there."""
+        """Its credential; None when it has none, or does not exist."""
 
     def list(self, workspace: str) -> Sequence[Datastore]:
         """By name."""
 
     def delete(self, workspace: str, name: str) -> bool:
-        """Whether it was there. The workspace's default is then the first one again."""
+        """True when it existed. The workspace's default is then the first one again."""
 
     def default(self, workspace: str) -> str:
-        """The name of the default one; empty when nobody chose."""
+        """The name of the default datastore; empty when none was chosen."""
 
     def set_default(self, workspace: str, name: str) -> None: ...
     def any_sealed(self) -> bool:
-        """Whether any workspace has one with a credential."""
+        """True when any workspace has a datastore with a credential."""

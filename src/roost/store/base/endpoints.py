@@ -10,63 +10,64 @@ from roost.store.base.leases import Lease
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """An endpoint with all that its loop has to know."""
+    """An endpoint with all the data that its loop needs."""
 
     endpoint: Endpoint
     good: EndpointSpec | None
-    """What it was when it last stood as it should: what serves while a change is under way. None for one that never did."""
+    """The last spec that was reached: it serves while a change is in progress. None when none was reached yet."""
     generations: int
-    """The last that was given to a version."""
+    """The last generation that was given to a version."""
     asked: int
-    """Counts what people asked for: whoever worked on something older has worked in vain."""
+    """Counts people's requests: work on an older request is discarded."""
     deleting: bool
     sealed: bytes
-    """Its keys."""
+    """Its sealed keys."""
 
 
 class Endpoints(Protocol):
-    """By (workspace, name). One that is being deleted is there for its loop alone; its name and port are taken until then."""
+    """By (workspace, name). An endpoint that is being deleted is visible to its loop only; its name and port stay taken until
+    the end."""
 
     def create(self, endpoint: Endpoint, sealed: bytes, *, generations: int) -> Endpoint:
-        """EndpointConflict when there is one of that name, or with that port."""
+        """Raises EndpointConflict when the name or the port is taken."""
 
     def get(self, workspace: str, name: str) -> Endpoint: ...
     def standing(self, workspace: str, name: str) -> Standing:
-        """Also of one that is being deleted."""
+        """Also for one that is being deleted."""
 
     def list(self, workspace: str | None = None) -> Sequence[Endpoint]:
         """By name; of all workspaces when none is given."""
 
     def ports(self) -> frozenset[int]:
-        """Those that are taken."""
+        """The ports in use."""
 
     def using(self, workspace: str, model_id: str) -> Sequence[str]:
-        """Names of the endpoints that have the model, in what they should be or in what serves; those being deleted too."""
+        """Names of the endpoints with this model, in the requested or the serving spec; including those being deleted."""
 
     def ask(self, workspace: str, name: str, spec: EndpointSpec, *, seen: int, generations: int, at: float) -> Endpoint:
-        """It should be like this from now on. EndpointConflict when somebody asked for something since `seen`."""
+        """Sets the requested spec. Raises EndpointConflict when there was another request since `seen`."""
 
     def annotate(self, workspace: str, name: str, change: Callable[[bytes], bytes]) -> Endpoint:
-        """Other keys, made from those that there are; nobody else changes them meanwhile."""
+        """Replaces its keys by the result of `change`; no other call changes them meanwhile."""
 
     def retire(self, workspace: str, name: str, *, at: float) -> None:
-        """It is to be deleted."""
+        """Marks it for deletion."""
 
     def settle(self, before: Standing, after: Standing, *, lease: Lease) -> bool:
-        """Writes what came of the work: spec, good, state, error, port. False, and nothing is changed, when somebody asked for
-        something else since `before`; Conflict when the lease is lost."""
+        """Writes the result of the loop's work: spec, good, state, error, port. Returns False and changes nothing when there
+        was another request since `before`; raises Conflict when the lease is lost."""
 
     def remove(self, workspace: str, name: str, *, lease: Lease) -> bool:
-        """One that is being deleted is gone, and its replicas' rows with it; the runs stay. False for one that is not being
-        deleted; Conflict when the lease is lost."""
+        """Removes an endpoint that is being deleted, with its replicas' rows; the runs stay. Returns False for one that is
+        not being deleted; raises Conflict when the lease is lost."""
 
     def replicas(self, workspace: str, name: str) -> Sequence[Replica]:
-        """Oldest first; those that have ended too, until they are forgotten."""
+        """Oldest first; including ended ones, until they are forgotten."""
 
     def add_replica(self, workspace: str, name: str, replica: Replica) -> None: ...
     def dismiss(self, run_ids: Sequence[str]) -> None:
-        """They are leaving."""
+        """Marks these replicas as leaving."""
 
     def forget(self, run_ids: Sequence[str]) -> None: ...
     def any_sealed(self) -> bool:
-        """Whether there is any."""
+        """True when there is any endpoint."""

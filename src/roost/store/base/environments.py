@@ -7,38 +7,38 @@ from roost.domain.environments import Archive, Build, Environment
 
 
 class Environments(Protocol):
-    """Registered definitions by (workspace, name, version), and where the builds of recipes stand."""
+    """Registered definitions by (workspace, name, version), and the state of each recipe's build."""
 
     def register(self, environment: Environment) -> tuple[Environment, bool]:
-        """With the version that it has, and whether that is new: the same definition again is the same version."""
+        """Returns the environment with its version, and True when that is new: the same definition again is the same version."""
 
     def get(self, workspace: str, name: str, version: str | None = None) -> Environment:
-        """The newest version when none is named."""
+        """The newest version by default."""
 
     def list(self, workspace: str, name: str | None = None) -> Sequence[Environment]:
         """The newest version of each by name; of one name all versions, newest first."""
 
     def build(self, key: str, platform: str) -> Build:
-        """Where it stands; an empty one when nobody has asked for it yet."""
+        """The build's state; an empty one when it was never requested."""
 
     def claim_build(self, key: str, platform: str, run_id: str, limit: int, *, lost: str = "") -> Build:
-        """Makes the run its builder if nobody builds it and fewer than `limit` builds go on; either way where it stands then.
-        A builder whose run is not Preparing any more has left its place; a lock that is `lost` counts as none."""
+        """Makes the run its builder if it has none and fewer than `limit` builds are running; returns the build's state in
+        any case. A builder whose run is no longer Preparing does not count; a `lost` lock counts as none."""
 
     def end_build(self, key: str, platform: str, *, lock: str = "", at: float = 0.0, message: str = "") -> Build:
-        """With a lock it is known from now on; without one, this attempt failed at that time with these words."""
+        """With a lock: stores it. Without one: this attempt failed at that time with this message."""
 
     def forget_lock(self, key: str, platform: str) -> None:
-        """Its lock is not known any more; a build that goes on goes on. Safe twice, and where there is none."""
+        """Removes its lock; a running build continues. Safe to call twice, and when there is none."""
 
     def archive(self, lock: str) -> Archive | None:
-        """What is kept of a lock; None for nothing."""
+        """The archive of a lock; None when there is none."""
 
     def archives(self) -> Sequence[Archive]:
         """All of them, the newest first."""
 
     def put_archive(self, archive: Archive) -> None:
-        """In the place of what is known of the same lock."""
+        """Replaces the archive of the same lock."""
 
     def drop_archive(self, lock: str) -> bool:
-        """Whether there was one. Its blobs go with the next sweep, unless something else refers to them."""
+        """True when it existed. The next sweep removes its blobs, unless something else refers to them."""

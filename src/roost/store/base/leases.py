@@ -7,7 +7,7 @@ from typing import Protocol
 from roost.domain.errors import Conflict
 
 NEW_RUNS = "new_runs"
-"""Submitted runs that have not been queued yet, by id."""
+"""Submitted runs that are not queued yet, by id."""
 RUNS = "runs"
 """Runs that are being prepared or hold a node, by id."""
 ENDPOINTS = "endpoints"
@@ -15,13 +15,13 @@ ENDPOINTS = "endpoints"
 
 
 class LeaseLost(Conflict):
-    """What its holder found out is not written: another loop looks after it, or none has to any more."""
+    """The holder's result was not written: another loop has taken the work, or the work no longer exists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
     """Work that one control loop holds until `until`. A write that is guarded by the lease raises LeaseLost once the lease is
-    lost: another loop has taken the work, or no loop looks after it any more. A lease that ran out is not lost until then."""
+    lost: another loop has taken the work, or the work no longer exists. An expired lease is not lost until then."""
 
     noun: str
     key: str
@@ -30,27 +30,28 @@ class Lease:
 
 
 class Leases(Protocol):
-    """Work of control loops, by (noun, key). The rows of runs and endpoints come and go with these, in the same transaction: what
-    waits for nothing but a person, or has ended, has no row."""
+    """Work of control loops, by (noun, key). The rows of runs and endpoints are added and removed with them, in the same
+    transaction: a run that waits only for a person, or has ended, has no row."""
 
     def add(self, noun: str, key: str, *, due: float = 0.0) -> None:
-        """A loop looks after it from `due` on. Nothing happens when one does already."""
+        """Adds work for a loop, due at `due`. Does nothing when the work exists already."""
 
     def take(self, noun: str, *, at: float, seconds: float, limit: int) -> Sequence[Lease]:
-        """Work that is due and that nobody holds, held until `at + seconds`. What was touched or added comes first, then what is
-        due for the longest time; of equals the one that was added first."""
+        """Takes due work that no loop holds, until `at + seconds`. Touched or added work comes first, then the longest due;
+        among equals, the first added."""
 
     def renew(self, leases: Sequence[Lease], *, until: float) -> Sequence[Lease]:
-        """Holds them longer, for work that takes its time; returns those that are lost."""
+        """Extends leases for long work; returns the lost ones."""
 
     def release(self, lease: Lease, *, due: float) -> None:
-        """Gives it back; it is due again then, or at once if it was touched meanwhile. Nothing happens when it is lost."""
+        """Returns the work; it is due again at `due`, or at once if it was touched meanwhile. Does nothing when the lease is
+        lost."""
 
     def drop(self, lease: Lease) -> None:
-        """No loop looks after it any more. Nothing happens when it is lost."""
+        """Removes the work. Does nothing when the lease is lost."""
 
     def touch(self, noun: str, key: str) -> None:
-        """Makes it due at once: when it is held, as soon as it is released. Nothing happens when no loop looks after it."""
+        """Makes the work due at once; when it is held, as soon as it is released. Does nothing when there is no such work."""
 
     def inherit(self) -> None:
-        """Ends every lease, and makes that work due at once: its holders are known to be gone."""
+        """Ends every lease and makes its work due at once; call it when the holders are certainly gone."""

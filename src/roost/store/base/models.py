@@ -7,14 +7,14 @@ from roost.domain.models import Model
 
 
 class Models(Protocol):
-    """Registered versions by (workspace, name, version), and which run asked for which."""
+    """Registered versions by (workspace, name, version), and which run requested which."""
 
     def register(self, model: Model, key: str) -> tuple[Model, bool]:
-        """With the version that it gets, one more than the last that was ever given under its name, and whether it is new: the
-        same key again is the same version. Of two at once, each gets its own."""
+        """Returns the model with its version, one more than the highest ever given under its name, and True when it is new:
+        the same key again is the same version. Two concurrent calls get different versions."""
 
     def get(self, workspace: str, name: str, version: int | None = None) -> Model:
-        """The newest version that is there when none is named."""
+        """The newest existing version by default."""
 
     def list(
         self,
@@ -28,16 +28,16 @@ class Models(Protocol):
         """Newest first; with `latest` only the newest version of each name."""
 
     def change(self, workspace: str, name: str, version: int, decide: Callable[[Model], Model]) -> Model:
-        """As `decide` makes it of the one that is there; what that raises changes nothing."""
+        """Replaces the model by the result of `decide`; when that raises, nothing changes."""
 
     def delete(self, workspace: str, name: str, version: int) -> bool:
-        """Whether it was there."""
+        """True when it existed."""
 
     def note_use(self, run_id: str, model_id: str, at: float) -> None:
-        """The run asked for that model. Safe twice."""
+        """Records that the run requested that model. Safe to call twice."""
 
     def used_by_run(self, run_id: str) -> Sequence[str]:
-        """Ids of models, in the order in which it asked for them."""
+        """Ids of models, in the order of the run's requests."""
 
     def users(self, workspace: str, model_id: str, limit: int) -> Sequence[str]:
-        """Ids of the runs that asked for it, newest first."""
+        """Ids of the runs that requested it, newest first."""

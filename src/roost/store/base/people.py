@@ -10,10 +10,10 @@ class People(Protocol):
     def add_token(self, token: Token) -> None: ...
     def find_token(self, digest: str) -> Token | None: ...
     def take_token(self, digest: str) -> Token | None:
-        """Finds it and deletes it: of two who ask at once, one gets it."""
+        """Finds and deletes it: of two concurrent callers, only one gets it."""
 
     def forget_expired(self, kinds: Sequence[TokenKind], at: float) -> None:
-        """Deletes tokens of these kinds that were good until before `at`."""
+        """Deletes tokens of these kinds that expired before `at`."""
 
     def expire_run_tokens(self, run_id: str, at: float) -> None:
-        """The tokens of a run are good until then."""
+        """Sets the expiry of a run's tokens to `at`."""

@@ -1,4 +1,4 @@
-"""Runs: making, finding, moving and claiming them. The promises that hold for every noun are in `base/__init__.py`."""
+"""Runs: creating, finding, moving and claiming them. The promises that hold for every noun are in `base/__init__.py`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +10,18 @@ from roost.store.base.leases import Lease
 
 @dataclass(frozen=True, kw_only=True)
 class RunQuery:
-    """Which runs; newest first."""
+    """A selection of runs; newest first."""
 
     workspace: str
     experiment: str | None = None
     status: Sequence[RunStatus] = ()
     kind: RunKind | None = None
-    """None for all of an experiment's; of a workspace's all but the replicas of endpoints, which are nobody's work."""
+    """None: for an experiment, all kinds; for a workspace, all but the replicas of endpoints."""
     parent_id: str | None = None
     include_children: bool = False
-    """Without it only runs that have no parent (when `parent_id` is None)."""
+    """False: only runs without a parent (when `parent_id` is None)."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """Each key must be there; a value other than None must be equal."""
+    """Each key must exist; a value other than None must be equal."""
     properties: Mapping[str, str | None] = field(default_factory=dict)
     limit: int = 100
     before: str | None = None
@@ -32,18 +32,18 @@ class RunQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """Runs by a value; those that have none come last."""
+    """Sorts runs by a value; those without one come last."""
 
     column: str
     """A field (`created`, `duration`, `status`, …), or `params.NAME`, `metrics.NAME`, `tags.NAME`."""
     descending: bool = False
     skip: int = 0
-    """So many are left out: the next page."""
+    """Number of runs to skip: the next page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunColumns:
-    """What the runs of a selection have to show beside their fields, by name."""
+    """The arguments, metrics and tags of a selection's runs, by name."""
 
     params: tuple[str, ...]
     metrics: tuple[str, ...]
@@ -52,28 +52,28 @@ class RunColumns:
 
 class Runs(Protocol):
     def create(self, workspace: str, submission: Submission, *, user: str, at: float) -> tuple[Run, bool]:
-        """The run and whether it is new. Gives it its number; writes its first event. The experiment must exist.
+        """Returns the run, and True when it is new. Assigns its number and writes its first event. The experiment must exist.
         The same id with the same submission is the same run; with another it raises Conflict."""
 
     def get(self, run_id: str) -> Run: ...
     def many(self, run_ids: Sequence[str]) -> Sequence[Run]:
-        """Those that are there, in the order of submission."""
+        """Those that exist, in the order of submission."""
 
     def list(self, query: RunQuery) -> Sequence[Run]: ...
     def ranked(self, query: RunQuery, order: Order) -> Sequence[Run]:
-        """The runs of a selection by a value, all of them considered; `before` does not matter."""
+        """The runs of a selection, sorted by a value over all of them; `before` is ignored."""
 
     def texts(self, query: RunQuery, order: Order | None = None) -> Mapping[str, str]:
-        """The same runs as `list` or `ranked` in the same order, by id, each as the JSON text of a Run: a list decodes no
-        specification."""
+        """The same runs as `list` or `ranked` in the same order, by id, each as the JSON text of a Run, so that a list
+        decodes no specification."""
 
     def columns(self, query: RunQuery) -> RunColumns:
-        """The arguments, metrics and tags that runs of a selection have; its limit does not matter."""
+        """The arguments, metrics and tags of a selection's runs; the limit is ignored."""
 
     def events(self, run_id: str) -> Sequence[RunEvent]: ...
     def apply(self, run_id: str, event: RunEvent, *, lease: Lease | None = None, attempt: int = 0) -> tuple[Run, bool]:
-        """The only way a status changes: `advance`, the row and its event in one transaction; and whether anything moved.
-        With a lease: Conflict when that is lost; with an attempt: when the run is at another one."""
+        """The only way to change a status: `advance`, the row and its event in one transaction. Returns the run, and True
+        when it moved. Raises Conflict when the lease is lost, or when the run is at another attempt."""
 
     def annotate(
         self,
@@ -85,24 +85,25 @@ class Runs(Protocol):
         display_name: str | None = None,
         description: str | None = None,
     ) -> Run:
-        """Tags may change; a property that is set already with another value raises Conflict."""
+        """Tags may change; a property that already has another value raises Conflict."""
 
     def heard(self, run_id: str, at: float) -> Run:
-        """An agent or client spoke. Does not change the revision."""
+        """Records a sign of life of an agent or client. Does not change the revision."""
 
     def claim(self, target: str, limit: int, *, event: Callable[[Run], RunEvent]) -> Run | None:
-        """The oldest Queued run of a target, moved by `event`, if there is room for it: each run takes as many of the `limit`
-        places as it has nodes, and one that asks for more than there are takes them all. Nobody overtakes it. Else None."""
+        """Takes the oldest Queued run of a target, moved by `event`, if there are enough places: each run takes as many of
+        the `limit` places as it has nodes, and one that requests more than exist takes all. No run overtakes it. Otherwise
+        None."""
 
     def holding(self, target: str) -> int:
-        """How many runs hold a node there."""
+        """The number of runs that hold a node there."""
 
     def active(self) -> int:
-        """How many runs hold a node, wherever."""
+        """The number of runs that hold a node anywhere."""
 
     def touch_all(self, status: RunStatus) -> None:
-        """Makes all runs in a status due at once: what they wait for has changed."""
+        """Makes all runs in a status due at once, because the condition they wait for has changed."""
 
     def delete(self, run_id: str) -> Sequence[str]:
-        """Deletes a run, the runs below it and everything that belongs to them; their ids. Conflict when one of them has not
-        ended: then none goes. Nothing, and no error, when there is no such run. Its number is not given again."""
+        """Deletes a run, the runs below it and all their data; returns their ids. Raises Conflict, and deletes none, when one
+        of them has not ended. Returns nothing, without an error, when the run does not exist. Its number is never used again."""

@@ -7,19 +7,19 @@ from roost.domain.secrets import Secret
 
 
 class Secrets(Protocol):
-    """Sealed values by workspace and name; what is in them is not the store's to know."""
+    """Sealed values by workspace and name; the store cannot read them."""
 
     def put(self, workspace: str, sealed: Mapping[str, bytes], *, user: str, at: float) -> None:
-        """Adds or replaces; the time of the first setting stays."""
+        """Adds or replaces; the time of creation stays."""
 
     def get(self, workspace: str, names: Sequence[str]) -> Mapping[str, bytes]:
-        """Those of these names that are there."""
+        """Those of the names that exist."""
 
     def list(self, workspace: str) -> Sequence[Secret]:
         """By name."""
 
     def delete(self, workspace: str, name: str) -> bool:
-        """Whether it was there."""
+        """True when it existed."""
 
     def any_sealed(self) -> bool:
-        """Whether any workspace has one."""
+        """True when any workspace has a secret."""

@@ -21,7 +21,7 @@ from roost.store.base.workspaces import Experiments, Workspaces
 
 
 class Store(Protocol):
-    """All of it. `close` waits for what is being written."""
+    """All nouns of one store. `close` waits for pending writes."""
 
     @property
     def workspaces(self) -> Workspaces: ...

@@ -7,18 +7,18 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Where lines of several streams come together."""
+    """A stream that collects the lines of several streams."""
 
     name: str
     prefix: bytes
-    """Before each line."""
+    """The text before each line."""
 
 
 class Pieces(Protocol):
-    """Where a store puts bytes that are too many for its rows: a blob store is one. What its rows name is never swept."""
+    """Stores bytes that are too long for rows: a blob store, for example. Pieces that rows name are never swept."""
 
     def put(self, data: bytes) -> str:
-        """Stores bytes that never change; their name."""
+        """Stores immutable bytes; returns their name."""
 
     def open(self, name: str, offset: int = 0, limit: int | None = None) -> Iterator[bytes]: ...
 
@@ -29,12 +29,12 @@ class Streams(Protocol):
     def append(
         self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False, into: Merge | None = None
     ) -> int:
-        """As for spools: taken in only at the mark; returns the mark. `reset` empties the stream first. Whole lines are added to
-        the stream that `into` names too, in the same transaction, very long ones broken; after a reset its earlier lines
-        are taken out there."""
+        """As for spools: accepts bytes only at the mark, and returns the mark. `reset` empties the stream first. Whole lines
+        are also added to the stream `into`, in the same transaction, with very long lines broken; a reset removes the
+        stream's earlier lines there."""
 
     def merge_rest(self, run_id: str, name: str, into: Merge) -> None:
-        """A stream's last line, which no line break has ended, is merged too."""
+        """Merges a stream's last line too, which has no line break yet."""
 
     def read(self, run_id: str, name: str, offset: int, limit: int) -> bytes:
         """Bytes from `offset`, at most `limit`; empty past the end or when there is no such stream."""
@@ -44,4 +44,4 @@ class Streams(Protocol):
 
     def names(self, run_id: str) -> Sequence[str]: ...
     def drop(self, run_id: str, names: Sequence[str]) -> None:
-        """Called once the sealed blobs stand in the run's files."""
+        """Removes streams; called once their sealed blobs are in the run's files."""

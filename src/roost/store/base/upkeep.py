@@ -1,4 +1,4 @@
-"""What takes room, and giving it back. The promises that hold for every noun are in `base/__init__.py`."""
+"""Disk usage, and freeing space. The promises that hold for every noun are in `base/__init__.py`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ class References:
     models: set[str]
     """Manifests of models."""
     archives: set[str]
-    """Manifests of what is kept of environments."""
+    """Manifests of environments' archives."""
     others: set[str]
-    """Anything else, manifests among it. May name what is no blob: whatever looks like a name in any column counts, so that no
-    new table is ever forgotten."""
+    """All others, including manifests. May contain names that are no blobs: every text that looks like a name counts, in any
+    column, so that a new table cannot be forgotten."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +27,21 @@ class ExperimentSize:
     experiment: str
     runs: int
     bytes: int
-    """Of its runs' files, each as if it stood alone."""
+    """Size of its runs' files; shared content counts for each file."""
 
 
 class Upkeep(Protocol):
     def references(self, *, without: Sequence[str] = ()) -> References:
-        """What must be kept; what only the runs `without` refer to is left out."""
+        """The blobs to keep; without those that only the runs `without` refer to."""
 
     def sizes(self) -> Sequence[ExperimentSize]:
         """Every experiment that has runs, largest first."""
 
     def size(self) -> int:
-        """Bytes that the database takes."""
+        """Size of the database in bytes."""
 
     def compact(self) -> int:
-        """Gives room that deleted rows left back to the file system; how many bytes. Others read and write meanwhile."""
+        """Returns the space of deleted rows to the file system; returns the bytes freed. Others may read and write meanwhile."""
 
     def copy_to(self, path: Path) -> None:
-        """Writes all rows, as they stood at one moment, to a new SQLite file. Others read and write meanwhile."""
+        """Writes all rows, as of one moment, to a new SQLite file. Others may read and write meanwhile."""

@@ -8,7 +8,7 @@ from roost.domain.workspaces import Experiment, Workspace
 
 class Workspaces(Protocol):
     def ensure(self, workspace: Workspace) -> Workspace:
-        """That workspace, made if there is none of its name; what is there stays as it is."""
+        """The workspace, created if the name is new; an existing one stays unchanged."""
 
     def get(self, name: str) -> Workspace: ...
     def list(self) -> Sequence[Workspace]: ...
@@ -16,11 +16,11 @@ class Workspaces(Protocol):
 
 class Experiments(Protocol):
     def ensure(self, experiment: Experiment) -> Experiment:
-        """That experiment by (workspace, name), made if there is none; what is there stays as it is."""
+        """The experiment by (workspace, name), created if it is new; an existing one stays unchanged."""
 
     def get(self, workspace: str, name: str) -> Experiment: ...
     def list(self, workspace: str, *, replicas: bool = False) -> Sequence[Experiment]:
-        """By name, those that were put away too; with `replicas` also those that never held anything but an endpoint's."""
+        """By name, including archived ones; with `replicas` also those that only ever held an endpoint's replicas."""
 
     def annotate(
         self,
@@ -31,7 +31,7 @@ class Experiments(Protocol):
         remove_tags: Sequence[str] = (),
     ) -> Experiment: ...
     def archive(self, workspace: str, name: str, at: float | None) -> Experiment:
-        """Puts it away since then, or with None takes it out again. Its runs stay."""
+        """Archives it as of `at`, or reactivates it with None. Its runs stay."""
 
     def delete(self, workspace: str, name: str) -> None:
-        """Conflict while it has runs."""
+        """Raises Conflict while it has runs."""

@@ -1,4 +1,4 @@
-"""Alembic runs this file for every command; it works on the connection that `upgrade.py` hands over."""
+"""Alembic runs this file for every command; it uses the connection from `upgrade.py`."""
 
 from alembic import context
 
@@ -9,6 +9,6 @@ context.configure(
     target_metadata=metadata,
     render_as_batch=True,
     transaction_per_migration=False,
-    transactional_ddl=False,  # the caller's transaction holds it all
+    transactional_ddl=False,  # everything is in the caller's transaction
 )
 context.run_migrations()

@@ -8,7 +8,7 @@ from alembic.config import Config
 
 
 def config() -> Config:
-    """Alembic's configuration, made here: there is no ini file to find."""
+    """Alembic's configuration, made here: there is no ini file."""
     made = Config()
     made.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     made.set_main_option("path_separator", "os")
@@ -17,7 +17,7 @@ def config() -> Config:
 
 def upgrade(connection: sa.Connection, revision: str = "head") -> None:
     if not connection.in_transaction():
-        connection.begin()  # Alembic commits what it began itself, and only that
+        connection.begin()  # Alembic commits only transactions that it began itself
     made = config()
     made.attributes["connection"] = connection
     command.upgrade(made, revision)

@@ -1,1 +1,3 @@
-"""Rows in SQL. `engine.py` runs transactions, `tables.py` is the shape, then one file per noun; `store.py` puts it together."""
+"""Rows in SQL. `engine.py` runs transactions, `tables.py` defines the tables, then one file per noun; `store.py` combines
+them.
+"""

@@ -1,7 +1,7 @@
-"""The bytes of a stream: the last few megabytes are rows, all before them are pieces in files. Called inside a transaction.
+"""The bytes of a stream: the last few megabytes are rows, all earlier ones are pieces in files. Called inside a transaction.
 
-A piece is put first and named by a row in the same transaction that moves the mark: whatever is killed, mark and bytes agree. A
-piece that no row names is swept as any other blob.
+A piece is stored first, and a row names it in the same transaction that moves the mark: mark and bytes agree even after a kill. A
+piece that no row names is swept like any other blob.
 """
 
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from roost.store.sql import tables as t
 from roost.store.sql.statements import Statement
 
 CHUNK = 256 * 1024
-_SMALL = 16 * 1024  # a last chunk below this is written again with what follows: cheap, and bounds the number of rows
+_SMALL = 16 * 1024  # a last chunk below this is rewritten with the next bytes: cheap, and limits the number of rows
 MOST_IN_ROWS = 4 * 1024 * 1024
-_LARGE = 1024 * 1024  # past the first megabytes so much at once goes to a file directly
+_LARGE = 1024 * 1024  # after the first megabytes, this much at once goes directly to a file
 
 _ROWS = t.stream_chunks.c
 _IN_ROWS = _ROWS.stream_id == sa.bindparam("stream")
@@ -48,25 +48,25 @@ _FORGET = Statement(t.stream_files.delete().where(_IN_FILES))
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """As its row has it; one that is changed is under its lock."""
+    """The values of its row; to change a stream, hold its lock."""
 
     id: int
     size: int
     tail: int
-    """Where its last row of bytes begins."""
+    """Offset of its last row of bytes."""
     merged: int | None
-    """Of a rank's log: so many bytes stand in the run's log too."""
+    """For a rank's log: bytes that are also in the run's log."""
     filed: int
-    """So many bytes from its start are in files, and the others in rows."""
+    """Bytes from its start that are in files; the others are in rows."""
 
 
 class Chunks:
     def __init__(self, pieces: Pieces | None) -> None:
-        """Without `pieces` everything is rows."""
+        """Without `pieces`, all bytes are in rows."""
         self._pieces = pieces
 
     def extend(self, connection: sa.Connection, stream: Stream, data: bytes) -> Stream:
-        """Adds bytes at its end; the stream as its row is to say it."""
+        """Adds bytes at its end; returns the stream's new row values."""
         size = stream.size + len(data)
         in_rows = size - stream.filed
         if self._pieces and (in_rows > MOST_IN_ROWS or (len(data) >= _LARGE and stream.size >= MOST_IN_ROWS)):
@@ -78,7 +78,7 @@ class Chunks:
         return replace(stream, size=size, tail=_write(connection, stream, data))
 
     def read(self, connection: sa.Connection, stream: Stream, start: int, end: int) -> bytes:
-        """Bytes of [start, end); fewer past the stream's end, or where others have moved them since `stream` was read."""
+        """Bytes of [start, end); fewer beyond the stream's end, or when others have moved them since `stream` was read."""
         found: list[bytes] = []
         end = min(end, stream.size)
         if self._pieces and start < min(end, stream.filed):
@@ -104,7 +104,7 @@ def _rows(connection: sa.Connection, stream: int, start: int, end: int) -> bytes
 
 
 def _write(connection: sa.Connection, stream: Stream, data: bytes) -> int:
-    """Writes rows at the stream's end; where the last of them begins now."""
+    """Writes rows at the stream's end; returns the offset of the last one."""
     size, tail = stream.size, stream.tail
     if size - tail > 0 and size - tail + len(data) <= _SMALL:
         (before,) = _LAST.all(connection, stream=stream.id, at=tail)

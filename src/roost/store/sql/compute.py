@@ -27,7 +27,7 @@ _OPEN = Statement(
 
 
 class SqlComputes:
-    """Keeps the promises of `roost.store.base.Computes`."""
+    """Implements `roost.store.base.Computes`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -69,7 +69,7 @@ class SqlComputes:
         return self._database.read(lambda connection: _compute(_find(connection, workspace, name)))
 
     def list(self, workspace: str | None = None) -> Sequence[Compute]:
-        if workspace is None:  # asked by the control loop at each of its turns
+        if workspace is None:  # called by the control loop on every pass
             return self._database.read(lambda connection: [_compute(row) for row in _EVERY.all(connection)])
         statement = sa.select(t.computes).order_by(t.computes.c.workspace, t.computes.c.name)
         statement = statement.where(t.computes.c.workspace.in_(("", workspace)))
@@ -175,7 +175,7 @@ _WORDS = {
     "max_nodes": "nodes at most",
     "idle_seconds": "idle seconds",
 }
-"""What people call a setting, where its name is not what they would say."""
+"""The names of settings in messages, where they differ from the field names."""
 
 
 def _find(connection: sa.Connection, workspace: str, name: str) -> rows.Row:

@@ -1,4 +1,4 @@
-"""Datasets: registered definitions, each version a row; and which run read or wrote which data."""
+"""Datasets: registered definitions, one row per version; and which run read or wrote which data."""
 
 import difflib
 import json
@@ -151,7 +151,7 @@ class SqlDatasets:
 
 
 def _known(connection: sa.Connection, run_seq: object, dataset_id: str) -> dict[str, float | int | str]:
-    """What a use keeps of the registered dataset; nothing when there is none, so that what was kept before stays."""
+    """The registered dataset's values for a use; empty when it does not exist, so that earlier values stay."""
     if not dataset_id:
         return {}
     wanted = sa.select(_D.name, _D.version).join(t.runs, t.runs.c.workspace == _D.workspace)
@@ -160,7 +160,7 @@ def _known(connection: sa.Connection, run_seq: object, dataset_id: str) -> dict[
 
 
 def _versions(workspace: str, name: str) -> sa.Select[*tuple[object, ...]]:
-    """Of one name, newest first."""
+    """The versions of one name, newest first."""
     wanted = sa.select(t.datasets).where(_D.workspace == workspace, _D.name == name)
     return wanted.order_by(_D.version.desc())
 

@@ -1,4 +1,4 @@
-"""Datastores: what everybody may know of each, and beside it the sealed credential."""
+"""Datastores: the public settings of each, and its sealed credential."""
 
 import difflib
 import json

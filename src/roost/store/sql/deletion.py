@@ -1,4 +1,4 @@
-"""Deleting a run: it and the runs below it, or none. What belongs to a run goes with its row (foreign keys cascade)."""
+"""Deletes a run with all runs below it, or none. The rows of a run are deleted with it (foreign keys cascade)."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _AT_ONCE = 500
 
 
 def delete_tree(connection: sa.Connection, root: rows.Row) -> Sequence[str]:
-    """The ids of the runs that went: the run itself first."""
+    """The ids of the deleted runs: the run itself first."""
     found = [root, *_below(connection, root)]
     going = [row for row in found if not RunStatus(row.status).is_terminal]
     if going:

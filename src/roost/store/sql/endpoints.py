@@ -1,4 +1,4 @@
-"""Endpoints: what each should be, what serves, which replicas it has."""
+"""Endpoints: the requested spec, the serving spec, and the replicas of each."""
 
 import difflib
 import json
@@ -199,7 +199,7 @@ def _this(workspace: str, name: str) -> sa.Update:
 
 
 def _changed(connection: sa.Connection, row: rows.Row, values: dict[str, Any]) -> Endpoint:
-    """Written, and due at once for its loop."""
+    """Writes the values, and makes the endpoint due at once for its loop."""
     connection.execute(_this(row.workspace, row.name).values(values))
     endpoint = _endpoint(connection.execute(_of(row.workspace, row.name)).one())
     leases.touch(connection, ENDPOINTS, endpoint.id)

@@ -1,8 +1,8 @@
-"""The connection to a database: `read` and `write` run a function in a transaction. All that is SQLite's own stands here.
+"""The connection to a database: `read` and `write` run a function in a transaction. Everything specific to SQLite is here.
 
-SQLite takes one writer at a time, so one thread writes. Functions that wait in its queue are run one after the other, each in
-a savepoint, and committed together: a hundred callers pay for one commit. Readers never wait for it (write-ahead log).
-`synchronous=NORMAL`: what is committed survives a killed process; a power cut may take the last moments, never the database.
+SQLite allows one writer at a time, so one thread writes. Functions in its queue run one after the other, each in a savepoint, and
+are committed together: a hundred callers pay for one commit. Readers never wait for it (write-ahead log). `synchronous=NORMAL`:
+committed data survives a killed process; a power failure may lose the last moments, never the database.
 """
 
 import os
@@ -26,7 +26,7 @@ T = TypeVar("T")
 Work = Callable[[sa.Connection], T]
 
 MEMORY = ":memory:"
-_GROUP = 512  # functions committed together at most: bounds how long the first of them waits
+_GROUP = 512  # most functions in one commit: limits how long the first of them waits
 _BUSY_SECONDS = 30.0
 _FREED_AT_ONCE = 2000  # pages: eight megabytes, a few milliseconds
 _PRAGMAS = (
@@ -41,8 +41,8 @@ _PRAGMAS = (
 
 
 class Database(Protocol):
-    """**Threads**: any. **Work**: a function of a connection, quick, without effects besides its SQL: it may be run again
-    when the transaction it shared with others failed. It must not call `read` or `write` itself."""
+    """**Threads**: any. **Work**: a function of a connection, quick, without effects besides its SQL: it may run again when
+    the transaction it shared with others failed. It must not call `read` or `write` itself."""
 
     def read(self, work: Work[T]) -> T:
         """Runs in one snapshot."""
@@ -54,20 +54,20 @@ class Database(Protocol):
         """Bytes on disk."""
 
     def shrink(self) -> None:
-        """Gives free pages back to the file system, a few at a time, between the others' work."""
+        """Returns free pages to the file system, a few at a time, between other work."""
 
     def copy_to(self, path: Path) -> None:
-        """A copy of one moment, as a new SQLite file."""
+        """Copies one moment's state to a new SQLite file."""
 
     def remember(self) -> None:
-        """Notes soon, beside the database, how much it holds: a later start with less is refused."""
+        """Soon records, beside the database, how much it holds: a later start with less is refused."""
 
     def close(self) -> None:
-        """Waits for what is being written; later calls raise Unavailable."""
+        """Waits for pending writes; later calls raise Unavailable."""
 
 
 def insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """An INSERT that knows ON CONFLICT, which both databases spell alike and SQLAlchemy keeps apart."""
+    """An INSERT with ON CONFLICT, which both databases write alike but SQLAlchemy has as two classes."""
     return (postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert)(table)
 
 
@@ -78,7 +78,7 @@ class _Job:
 
 
 class SqliteDatabase:
-    """A file, or a database in memory (`MEMORY`), where readers take turns with the writer."""
+    """A file, or a database in memory (`MEMORY`), where readers alternate with the writer."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -167,7 +167,7 @@ class SqliteDatabase:
         self._apart("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _apart(self, statement: str, *values: str) -> None:
-        """A statement that no transaction may hold, on a connection of its own; readers and the writer go on."""
+        """Runs a statement that is not allowed in a transaction, on a separate connection; readers and the writer continue."""
         self._refuse_closed()
         try:
             connection = self._connect()
@@ -207,7 +207,7 @@ class SqliteDatabase:
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
             if not connection.execute("PRAGMA page_count").fetchone()[0]:
-                # Counts only before a new database has its first table; later it would wait for the writer, in vain.
+                # Effective only before a new database has its first table; later it would wait for the writer, in vain.
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL").close()
             for pragma in _PRAGMAS:
                 connection.execute(f"PRAGMA {pragma}").close()
@@ -216,7 +216,7 @@ class SqliteDatabase:
             raise
         return connection
 
-    # The writer's thread. It outlives every error: whoever waits for it would wait for ever.
+    # The writer's thread. It survives every error, because its callers would wait for ever.
 
     def _serve(self) -> None:
         while True:
@@ -228,7 +228,7 @@ class SqliteDatabase:
                 if len(jobs) == 1 or not self._together(jobs):
                     for job in jobs:
                         self._alone(job)
-            except Exception as error:  # noqa: BLE001  whatever it is, it belongs to those who wait
+            except Exception as error:  # noqa: BLE001  any error is passed to the waiting callers
                 for job in jobs:
                     if not job.future.done():
                         self._settle(job, None, error)
@@ -237,7 +237,8 @@ class SqliteDatabase:
                 return
 
     def _together(self, jobs: list[_Job]) -> bool:
-        """One transaction for all. False when it failed as a whole and nothing was changed: then each has to try alone."""
+        """Runs all jobs in one transaction. False when it failed as a whole and nothing was changed: then each job is tried
+        alone."""
         driver = self._writing()
         outcomes: list[tuple[_Job, Any, Exception | None]] = []
         try:
@@ -246,9 +247,9 @@ class SqliteDatabase:
                 driver.execute("SAVEPOINT job")
                 try:
                     outcomes.append((job, job.work(self._writer), None))
-                except Exception as error:  # noqa: BLE001  whatever it is, it belongs to the caller
+                except Exception as error:  # noqa: BLE001  any error is passed to the caller
                     if not driver.in_transaction:
-                        return False  # SQLite gave up all of it, the others' work too: a full disk does that
+                        return False  # SQLite rolled back everything, including the others' work: a full disk does that
                     driver.execute("ROLLBACK TO job")
                     outcomes.append((job, None, error))
                 driver.execute("RELEASE job")
@@ -270,14 +271,14 @@ class SqliteDatabase:
             driver.execute("BEGIN IMMEDIATE")
             result = job.work(self._writer)
             driver.execute("COMMIT")
-        except Exception as error:  # noqa: BLE001  whatever it is, it belongs to the caller
+        except Exception as error:  # noqa: BLE001  any error is passed to the caller
             self._roll_back(driver)
             self._settle(job, None, error)
         else:
             self._settle(job, result, None)
 
     def _writing(self) -> sqlite3.Connection:
-        """The writer's connection; a new one after a transaction of the last could not even be rolled back."""
+        """The writer's connection; a new one when the last could not even roll back."""
         if self._writer.closed:
             self._writer = self._opened()
         return _driver(self._writer)
@@ -293,13 +294,13 @@ class SqliteDatabase:
             job.future.set_exception(self._translated(problem))
 
     def _translated(self, error: Exception) -> Exception:
-        """What the driver raised, in words for people."""
+        """The driver's error as one with a clear message."""
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-        if isinstance(cause, OverflowError):  # the driver's word for a number of more than 64 bits
+        if isinstance(cause, OverflowError):  # the driver's error for a number of more than 64 bits
             return InvalidInput(f"The database {self._path} cannot keep this: {cause}.")
         if not isinstance(cause, sqlite3.Error):
             return error
-        # An error that the driver raises by itself has no code.
+        # An error of the driver itself has no code.
         code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and self._no_room()):
             return DiskFull(
@@ -324,7 +325,7 @@ class SqliteDatabase:
 
 
 def _free_some(connection: sa.Connection) -> int:
-    """Frees a stretch of pages; how many are left to free."""
+    """Frees a number of pages; returns how many are left."""
     driver = _driver(connection)
     driver.execute(f"PRAGMA incremental_vacuum({_FREED_AT_ONCE})").fetchall()
     left: int = driver.execute("PRAGMA freelist_count").fetchone()[0]
@@ -332,7 +333,7 @@ def _free_some(connection: sa.Connection) -> int:
 
 
 def _rolled_back(driver: sqlite3.Connection) -> bool:
-    """False when a full or broken disk refuses even that: the connection is of no use then."""
+    """False when a full or broken disk refuses even the rollback: then the connection is unusable."""
     try:
         if driver.in_transaction:
             driver.execute("ROLLBACK")
@@ -342,7 +343,7 @@ def _rolled_back(driver: sqlite3.Connection) -> bool:
 
 
 def _discard(connection: sa.Connection) -> None:
-    connection.invalidate()  # else closing it would try to roll back once more
+    connection.invalidate()  # else closing it would try to roll back again
     connection.close()
 
 

@@ -1,4 +1,4 @@
-"""Environments: registered definitions, and one row per recipe and platform that says where its build stands."""
+"""Environments: registered definitions, and one row per recipe and platform with the state of its build."""
 
 import difflib
 import json

@@ -1,4 +1,4 @@
-"""Experiments: asked for by workspace and name. Their runs refer to them by name, and number themselves there."""
+"""Experiments: read by workspace and name. Their runs refer to them by name, and get their numbers there."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class SqlExperiments:
             assert found is not None
             return found
 
-        # Nearly always it is there: then a submission need not queue behind the writer for it.
+        # It nearly always exists: then a submission need not queue behind the writer.
         known = self._database.read(lambda connection: _find(connection, experiment.workspace, experiment.name))
         return known or self._database.write(work)
 

@@ -85,8 +85,9 @@ def _at(seq: int, path: str) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[b
 
 
 def _make_room(connection: sa.Connection, values: list[dict[str, Any]]) -> dict[str, str]:
-    """Where another node has put a file of the same path and other content: the later node's gets a path of its own, until both
-    have the same again. Changes `values` where that is the new one; says what stands aside since now, by its path."""
+    """Handles files that two nodes stored under the same path with different content: the later node's file gets a separate
+    path, until both are equal again. Changes `values` when that is the new file; returns the newly moved paths, by original
+    path."""
     aside: dict[str, str] = {}
     paths = [each["path"] for each in values]
     for start in range(0, len(paths), _AT_ONCE):

@@ -1,4 +1,4 @@
-"""The agents of runs that have several nodes, and the commands that they send each other."""
+"""The agents of runs on several nodes, and the commands that they send each other."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ _END_COMMAND = Statement(
     .where(t.gang_commands.c.id == sa.bindparam("number"), t.gang_commands.c.run_seq == sa.bindparam("seq"))
     .values(exit_code=sa.bindparam("code"))
 )
-# By the leases of what is alive: members of runs that have ended stay.
+# Selected by the leases of living runs, because members of ended runs stay.
 LIVING = (
     sa.select(t.gang_members.c.address)
     .select_from(
@@ -73,7 +73,7 @@ LIVING = (
 
 
 class SqlGangs:
-    """Keeps the promises of `roost.store.base.Gangs`."""
+    """Implements `roost.store.base.Gangs`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class SqlGangs:
             if before.phase is Phase.ENDED:  # the first end counts
                 for name in _ENDS:
                     changes.pop(name, None)
-            elif before.to is not None and changes.get("reason") in ECHOES:  # what it failed of, and no echo of that
+            elif before.to is not None and changes.get("reason") in ECHOES:  # keep the original failure, not its echo
                 for name in _ENDS[1:]:
                     changes.pop(name, None)
             if changes:
@@ -142,7 +142,7 @@ _ENDS = ("phase", "ended_at", "to", "reason", "message", "exit_code")
 
 
 def seat(connection: sa.Connection, run: rows.Row, places: Iterable[tuple[str, str]], at: float) -> None:
-    """The run's members on these nodes (name, address), by rank; within the transaction that claims them."""
+    """Creates the run's members on these nodes (name, address), by rank; within the transaction that claims them."""
     _forget(connection, run)
     _SEAT.many(
         connection,
@@ -166,7 +166,7 @@ def seat(connection: sa.Connection, run: rows.Row, places: Iterable[tuple[str, s
 
 
 def seat_at_home(connection: sa.Connection, run: rows.Row, at: float) -> None:
-    """On logical nodes of this machine, each with a loopback address of its own."""
+    """Creates members on logical nodes of this machine, each with its own loopback address."""
     taken = addresses(connection)
     places = []
     for rank in range(run.node_count):
@@ -177,19 +177,19 @@ def seat_at_home(connection: sa.Connection, run: rows.Row, at: float) -> None:
 
 
 def addresses(connection: sa.Connection) -> set[str]:
-    """Those that a node has, or a run that has not ended."""
+    """The addresses of nodes, and of runs that have not ended."""
     return {*connection.execute(sa.select(t.nodes.c.address)).scalars(), *connection.execute(LIVING).scalars()}
 
 
 def leave(connection: sa.Connection, run: rows.Row, at: float) -> None:
-    """A run that waits again has no nodes; those that go anyway go."""
+    """Releases the nodes of a run that returns to the queue; nodes marked for removal are removed."""
     _forget(connection, run)
     _FREE_IDLE.run(connection, run=run.id, at=at)
     _FREE_OTHERS.run(connection, run=run.id, at=at)
 
 
 def _forget(connection: sa.Connection, run: rows.Row) -> None:
-    """Members, and what they were to execute."""
+    """Deletes the members and their commands."""
     _LEAVE.run(connection, seq=run.seq)
     _FORGET.run(connection, seq=run.seq)
 

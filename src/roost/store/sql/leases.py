@@ -1,5 +1,5 @@
-"""Leases in their one table. Other nouns call the functions at the end within their own transactions: a row comes and goes with
-what it stands for, and a write that is guarded by a lease checks it where it writes.
+"""Leases in one table. Other nouns call the functions at the end within their own transactions: a lease's row is added and
+removed with the record it belongs to, and a guarded write checks the lease in its own transaction.
 """
 
 import secrets
@@ -28,7 +28,7 @@ _TAKE = Statement(
 )
 _THIS = sa.and_(_L.noun == sa.bindparam("of_noun"), _L.key == sa.bindparam("of_key"))
 _HELD = sa.and_(_THIS, _L.token == sa.bindparam("by"))
-# A touch while the lease was held sets 0, which then stands.
+# A touch while the lease was held sets 0, which must stay.
 _DUE_UNLESS_TOUCHED = sa.case((_L.due == 0.0, 0.0), else_=sa.bindparam("end"))
 _RENEW = Statement(t.leases.update().where(_HELD).values(until=sa.bindparam("end"), due=_DUE_UNLESS_TOUCHED))
 _RELEASE = Statement(t.leases.update().where(_HELD).values(token="", until=0.0, due=_DUE_UNLESS_TOUCHED))
@@ -42,7 +42,7 @@ _HOLDER = Statement(sa.select(_L.token).where(_THIS).with_for_update())
 
 
 class SqlLeases:
-    """Keeps the promises of `roost.store.base.Leases`."""
+    """Implements `roost.store.base.Leases`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,7 +56,7 @@ class SqlLeases:
         )
 
     def take(self, noun: str, *, at: float, seconds: float, limit: int) -> Sequence[Lease]:
-        # Most looks find nothing, so the look itself does not queue behind the writer.
+        # Most checks find nothing, so the check itself does not queue behind the writer.
         if not self._database.read(lambda connection: _LOOK.all(connection, of_noun=noun, at=at, most=1)):
             return []
         token, until = secrets.token_hex(16), at + seconds
@@ -88,7 +88,7 @@ class SqlLeases:
 
 
 def add(connection: sa.Connection, noun: str, key: str) -> None:
-    """A loop looks after what was just made; it is due at once."""
+    """Adds work for a loop, due at once."""
     _ADD.run(connection, **_row(noun, key))
 
 
@@ -101,7 +101,7 @@ def remove(connection: sa.Connection, noun: str, key: str) -> None:
 
 
 def hand_over(connection: sa.Connection, key: str, before: str, after: str) -> None:
-    """Another noun's loop looks after it, at once; an empty noun is none. A lease on it is lost."""
+    """Moves work to another noun's loop, due at once; an empty noun removes it. An existing lease is lost."""
     if before == after:
         return
     if not before:
@@ -113,7 +113,7 @@ def hand_over(connection: sa.Connection, key: str, before: str, after: str) -> N
 
 
 def require(connection: sa.Connection, lease: Lease) -> None:
-    """LeaseLost when it is; otherwise it stays until this transaction ends."""
+    """Raises LeaseLost when it is lost; otherwise it stays held until this transaction ends."""
     row = _HOLDER.one(connection, of_noun=lease.noun, of_key=lease.key)
     if row is None or row.token != lease.token:
         raise LeaseLost(

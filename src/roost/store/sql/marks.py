@@ -1,8 +1,8 @@
-"""What a database held when it was last marked, in a small file beside it. A database that has less is not opened in silence:
-its write-ahead log was lost, or the file itself, or an older copy was put in its place.
+"""Records how much a database held, in a small file beside it. A database that holds less is not opened silently: its write-ahead
+log or the file itself was lost, or an older copy replaced it.
 
-Each mark counts `user_version` up in the database, brings that to the disk and only then writes the file: the database is never
-behind the file unless something of it was lost, a power cut included.
+Each mark increments `user_version` in the database, flushes that to the disk and only then writes the file: the database is never
+behind the file unless data was lost, even after a power failure.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from roost.domain.errors import Conflict, InvalidInput, RoostError
 
 ENDING = ".mark"
 _EVERY_SECONDS = 1.0
-"""Between two marks at least: each waits for the disk once."""
+"""Least seconds between two marks, because each waits for the disk once."""
 _CHECKPOINT_SECONDS = 60.0
 _LAST_SECONDS = 5.0
 log = logging.getLogger("roost.store")
@@ -31,9 +31,9 @@ log = logging.getLogger("roost.store")
 @dataclass(frozen=True, kw_only=True)
 class Mark:
     identity: int
-    """`application_id` of the database, drawn at its first mark."""
+    """`application_id` of the database, chosen at random at its first mark."""
     generation: int
-    """How many marks it has had."""
+    """The number of its marks."""
     runs: int
     at: float
 
@@ -43,7 +43,7 @@ def place(database: str) -> Path:
 
 
 def read(database: str) -> Mark | None:
-    """The last mark; None when there is none that makes sense."""
+    """The last mark; None when it is missing or invalid."""
     try:
         return decode(Mark, json.loads(place(database).read_bytes()))
     except (OSError, ValueError, InvalidInput):
@@ -51,14 +51,14 @@ def read(database: str) -> Mark | None:
 
 
 def require_file(database: str) -> None:
-    """Conflict when a database was marked and its file is gone. For before it is opened, which would make a new one."""
+    """Raises Conflict when a database was marked and its file is gone. Call it before opening, which would create a new one."""
     mark = read(database)
     if mark is not None and not Path(database).exists():
         raise _lost(database, mark, f"The database {database} is gone")
 
 
 def require_rows(database: str, driver: sqlite3.Connection) -> None:
-    """Conflict when the database is older than its last mark, or another one."""
+    """Raises Conflict when the database is older than its last mark, or another one."""
     mark = read(database)
     if mark is None:
         return
@@ -96,10 +96,10 @@ def _read(driver: sqlite3.Connection, pragma: str) -> int:
 
 
 def count_up(driver: sqlite3.Connection) -> Mark:
-    """The next mark, noted in the database."""
+    """The next mark, written to the database."""
     identity = _read(driver, "application_id")
     if not identity:
-        identity = random.randint(1, 2**31 - 1)  # noqa: S311 - a name, no secret
+        identity = random.randint(1, 2**31 - 1)  # noqa: S311 - an identifier, not a secret
         driver.execute(f"PRAGMA application_id={identity}")
     generation = _read(driver, "user_version") + 1
     driver.execute(f"PRAGMA user_version={generation}")
@@ -108,7 +108,7 @@ def count_up(driver: sqlite3.Connection) -> Mark:
 
 
 class Marker:
-    """Marks a database soon after it is asked to, in a thread of its own."""
+    """Marks a database soon after each request, in a separate thread."""
 
     def __init__(self, database: str, count_up: Callable[[], Mark], checkpoint: Callable[[], None]) -> None:
         self._database = database
@@ -121,14 +121,14 @@ class Marker:
         self._begun = threading.Lock()
 
     def ask(self) -> None:
-        """Any thread, any number of times."""
+        """Requests a mark; from any thread, any number of times."""
         self._pending = True
         self._wanted.set()
         if not self._thread.is_alive() and not self._closing.is_set() and self._begun.acquire(blocking=False):
             self._thread.start()
 
     def close(self) -> None:
-        """Marks what was asked for and is not marked yet."""
+        """Writes a requested mark that is still pending."""
         self._closing.set()
         self._wanted.set()
         if self._begun.locked():
@@ -148,7 +148,7 @@ class Marker:
         try:
             self._mark()
         except (RoostError, OSError) as error:
-            log.warning("the database is not marked: %s", error)  # the next mark says it all
+            log.warning("the database is not marked: %s", error)  # the next mark includes this one
 
     def _mark(self) -> None:
         mark = self._count_up()
@@ -162,7 +162,7 @@ class Marker:
             self._checkpointed = time.monotonic()
 
     def _to_disk(self) -> None:
-        """The write-ahead log alone is opened: closing the database's own file would drop SQLite's locks on it."""
+        """Opens only the write-ahead log: closing the database's own file would drop SQLite's locks on it."""
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(f"{self._database}-wal", os.O_RDONLY | os.O_CLOEXEC)
             try:

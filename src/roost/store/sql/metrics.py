@@ -1,8 +1,8 @@
-"""Metrics: a summary row each, and their points in packed chunks by spool. Start with `append`.
+"""Metrics: one summary row each, and their points in packed chunks by spool. Start with `append`.
 
-Small chunks are merged as they come, as one adds with carry: a new chunk takes in those before it that weigh no more than
-twice as much, until one is heavy enough to be left alone. So a slow logger leaves a dozen rows, not one per point, and each
-point is written again a handful of times, not once per append.
+Small chunks are merged on arrival, like adding with carry: a new chunk absorbs the preceding ones that weigh at most twice as
+much, until one is heavy enough to stay. So a slow logger leaves a dozen rows, not one per point, and each point is rewritten a
+few times, not once per append.
 """
 
 import math
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 _HEAVY = 48 * 1024  # bytes: 2,048 numbers
 _MANY = 500  # values in one IN (…)
-_REMEMBERED = 256  # spools whose names are kept at hand
+_REMEMBERED = 256  # spools whose names are cached
 
 _SPOOL = (
     sa.select(t.spools.c.id, t.spools.c.run_seq, t.spools.c.mark, t.spools.c.space, t.spools.c.damaged)
@@ -185,7 +185,7 @@ class SqlMetrics:
             found.setdefault(name, []).append([_series(name, row) for row in chunks])
         return found
 
-    # Names of a spool only ever grow with its mark, so those remembered at the same mark are right, whoever wrote them.
+    # A spool's names only grow with its mark, so cached names at the same mark are valid, regardless of the writer.
 
     def _remembered(self, run_id: str, spool: str, mark: int) -> Mapping[int, str] | None:
         with self._names_lock:
@@ -214,7 +214,7 @@ def _by_name(series: Iterable[Series]) -> dict[str, Series]:
 
 
 def _find_spool(connection: sa.Connection, run_id: str, name: str) -> _Spool:
-    """The spool's row, made if it is new."""
+    """The spool's row, created if it is new."""
     found = _LOCK_SPOOL.one(connection, run_id=run_id, spool=name)
     if found is not None:
         return _Spool(*found)
@@ -231,7 +231,7 @@ def _intern(connection: sa.Connection, spool_id: int, names: Mapping[int, str]) 
 def _add_summaries(
     connection: sa.Connection, run_seq: int, space: str, news: Mapping[str, Summary]
 ) -> tuple[dict[str, int], set[int]]:
-    """Brings the metrics' rows up to date; their ids by name, and which of them are new."""
+    """Updates the metrics' rows; returns their ids by name, and which of them are new."""
     known: dict[str, rows.Row] = {}
     for names in _groups(news):
         known.update((row.name, row) for row in _KNOWN.all(connection, run_seq=run_seq, space=space, names=names))
@@ -247,7 +247,7 @@ def _add_summaries(
 
 
 def _add_chunks(connection: sa.Connection, spool_id: int, chunks: Mapping[int, Series], fresh: set[int]) -> None:
-    """Writes each metric's new chunk, with the light ones before it merged in. `fresh` metrics have none."""
+    """Writes each metric's new chunk, merged with the light ones before it. `fresh` metrics have none."""
     light: dict[int, list[rows.Row]] = {}
     for metric_ids in _groups(id_ for id_ in chunks if id_ not in fresh):
         for row in _LIGHT.all(connection, metric_ids=metric_ids, spool_id=spool_id):
@@ -265,7 +265,7 @@ def _add_chunks(connection: sa.Connection, spool_id: int, chunks: Mapping[int, S
 
 
 def _carry(light: Sequence[rows.Row], weight: int) -> list[int]:
-    """Which of the light chunks, the last ones, are merged with a new one of this weight; in their order."""
+    """The last of the light chunks that are merged with a new one of this weight, in their order."""
     taken: list[int] = []
     for row in reversed(light):
         if row.weight > 2 * weight:
@@ -276,7 +276,7 @@ def _carry(light: Sequence[rows.Row], weight: int) -> list[int]:
 
 
 def _groups(values: Iterable[T]) -> Iterator[list[T]]:
-    """So many at a time as fit into one IN (…)."""
+    """Groups that fit into one IN (…)."""
     rest = list(values)
     return (rest[at : at + _MANY] for at in range(0, len(rest), _MANY))
 

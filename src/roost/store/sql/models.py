@@ -1,4 +1,4 @@
-"""Models: each version a row; the last version given under a name, so that none is given twice; which run asked for which."""
+"""Models: one row per version; the highest version of each name, so that none is given twice; which run requested which."""
 
 import difflib
 import json
@@ -136,7 +136,7 @@ def _next_version(connection: sa.Connection, model: Model) -> int:
 
 
 def _versions(workspace: str, name: str) -> sa.Select[*tuple[object, ...]]:
-    """Of one name, newest first."""
+    """The versions of one name, newest first."""
     return sa.select(t.models).where(_M.workspace == workspace, _M.name == name).order_by(_M.version.desc())
 
 

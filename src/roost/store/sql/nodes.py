@@ -1,5 +1,5 @@
-"""The nodes of clusters, and which run gets them. These functions work within a transaction of `compute.py`, which has locked the
-target's row: whatever gives a node to a run, or takes one away, is one transaction.
+"""The nodes of clusters, and their assignment to runs. These functions work within a transaction of `compute.py`, which has
+locked the target's row: every assignment or removal of a node is one transaction.
 """
 
 import json
@@ -21,7 +21,7 @@ from roost.store.sql.statements import Statement
 _HOLDS = sorted(status.value for status in HOLDS_NODE)
 IS_ON = sa.and_(
     t.runs.c.target == sa.bindparam("target"),
-    # The target that every workspace has takes the runs of all of them.
+    # The target of every workspace takes the runs of all workspaces.
     sa.or_(sa.bindparam("ws", type_=sa.String) == "", t.runs.c.workspace == sa.bindparam("ws")),
     t.runs.c.kind == RunKind.SCRIPT.value,
 )
@@ -88,8 +88,8 @@ def load(connection: sa.Connection, ws: str, target: str, most: int, widest: int
 
 
 def queue(connection: sa.Connection, compute: Compute, turn: str | None) -> tuple[Sequence[str], int]:
-    """Ids of the runs that wait, in the order in which they get nodes; and how many hold one. `turn` is the run that has waited
-    for enough nodes since its turn came."""
+    """Ids of the waiting runs, in the order in which they get nodes; and the number of runs that hold one. `turn` is the run
+    that waits for enough nodes since its turn came."""
     key = {"ws": compute.workspace, "target": compute.name}
     waiting = _QUEUE.all(connection, **key)
     running = sum(int(row.runs) for row in _RUNNING.all(connection, **key))
@@ -99,7 +99,7 @@ def queue(connection: sa.Connection, compute: Compute, turn: str | None) -> tupl
 
 
 def adjust(connection: sa.Connection, row: rows.Row, found: Load, change: Adjustment, at: float) -> None:
-    """The change, done; `row` is the target's, `found` its load before."""
+    """Applies the change; `row` is the target's, `found` its load before."""
     key = {"ws": row.workspace, "target": row.name}
     runs = {node.id: node.run_id for node in found.nodes}
     for node_id, state in change.states.items():
@@ -122,7 +122,7 @@ def adjust(connection: sa.Connection, row: rows.Row, found: Load, change: Adjust
 def claim(
     connection: sa.Connection, target: Any, at: float, event: Callable[[Run, Sequence[Node]], RunEvent]
 ) -> tuple[Run, Sequence[Node]] | None:
-    """The run whose turn it is, moved by `event`, with its nodes; None when nobody waits or there are too few."""
+    """The next run in turn, moved by `event`, with its nodes; None when no run waits or there are too few nodes."""
     key = {"ws": target.workspace, "target": target.name}
     first = _next(connection, target, key)
     if first is None:
@@ -164,7 +164,7 @@ def preempt(connection: sa.Connection, compute: Compute, node_id: str, at: float
 
 
 def _next(connection: sa.Connection, target: Any, key: Mapping[str, str]) -> Any | None:
-    """The run whose turn it is: the one that has waited for enough nodes since its turn came, unless another is more urgent."""
+    """The next run in turn: the one that waits for enough nodes since its turn came, unless another is more urgent."""
     front = {row.id: row for row in _FRONT.all(connection, **key, widest=target.max_nodes)}
     if not front:
         return None
@@ -177,7 +177,7 @@ def _next(connection: sa.Connection, target: Any, key: Mapping[str, str]) -> Any
 
 
 def _in_turn(connection: sa.Connection, waiting: Sequence[Any], key: Mapping[str, str]) -> Sequence[str]:
-    """Everybody, the most urgent first, fairly among those."""
+    """All waiting runs, the most urgent first, with fair turns among equals."""
     running = _running(connection, **key)
     levels = sorted({row.priority for row in waiting}, reverse=True)
     return [
@@ -192,7 +192,7 @@ def _running(connection: sa.Connection, ws: str, target: str) -> dict[str, int]:
 
 
 def _add(connection: sa.Connection, row: rows.Row, change: Adjustment, at: float) -> int:
-    """How many: where nodes are hosts there may be fewer than are wanted."""
+    """Returns the number of added nodes: where nodes are hosts, there may be fewer than requested."""
     taken = gangs.addresses(connection)
     hosts = None if change.addresses is None else [each for each in change.addresses if each not in taken]
     count = change.add if hosts is None else min(change.add, len(hosts))

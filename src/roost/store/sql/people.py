@@ -51,7 +51,7 @@ class SqlPeople:
 
     def expire_run_tokens(self, run_id: str, at: float) -> None:
         statement = t.tokens.update().where(t.tokens.c.run_id == run_id).values(expires_at=at)
-        if run_id:  # an empty one would be everybody's
+        if run_id:  # an empty id would match the tokens of people
             self._database.write(lambda connection: connection.execute(statement).close())
 
 

@@ -1,7 +1,7 @@
-"""The connection to PostgreSQL, for teams: the same statements as on SQLite. All that is PostgreSQL's own stands here.
+"""The connection to PostgreSQL, for teams: the same statements as on SQLite. Everything specific to PostgreSQL is here.
 
-Every transaction is serializable, and one that met another is run again, so that whatever holds with SQLite's one writer holds
-here too. One control plane writes one transaction at a time: its own threads never undo each other's work.
+Every transaction is serializable, and a conflicting one is repeated, so that all guarantees of SQLite's single writer hold here
+too. One control plane writes one transaction at a time, so its own threads never conflict.
 """
 
 import threading
@@ -24,7 +24,7 @@ T = TypeVar("T")
 _MET_ANOTHER = (
     errors.SerializationFailure,
     errors.DeadlockDetected,
-    errors.UniqueViolation,  # both looked, and both found nothing
+    errors.UniqueViolation,  # both looked and found nothing, then both inserted
     errors.DuplicateTable,
 )
 _TRIES = 20
@@ -34,7 +34,7 @@ _ROWS_AT_ONCE = 1000
 
 
 class PostgresDatabase:
-    """Keeps the promises of `engine.Database`."""
+    """Implements `engine.Database`."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -80,7 +80,7 @@ class PostgresDatabase:
         )
 
     def shrink(self) -> None:
-        """PostgreSQL's own vacuum frees what was deleted, in the background."""
+        """Does nothing: PostgreSQL's own vacuum frees deleted rows in the background."""
 
     def copy_to(self, path: Path) -> None:
         target = SqliteDatabase(str(path))
@@ -91,7 +91,7 @@ class PostgresDatabase:
             target.close()
 
     def remember(self) -> None:
-        """What PostgreSQL holds is its own care, and that of its back-ups."""
+        """Does nothing: PostgreSQL and its back-ups are responsible for its data."""
 
     def close(self) -> None:
         with self._turn:
@@ -113,7 +113,7 @@ class PostgresDatabase:
             return work(connection)
 
     def _translated(self, error: Exception) -> Exception:
-        """What the driver raised, in words for people."""
+        """The driver's error as one with a clear message."""
         cause = _cause(error)
         if not isinstance(cause, psycopg.Error):
             return error

@@ -1,5 +1,6 @@
-"""Runs by a value instead of by age: a metric's last value, an argument, a tag, a field. All runs of a selection are looked at,
-a few columns of each, and those that are wanted are read whole. Also: which arguments, metrics and tags a selection has."""
+"""Runs sorted by a value instead of by age: a metric's last value, an argument, a tag, a field. Reads a few columns of all
+runs of a selection, then the requested runs in full. Also lists the arguments, metrics and tags of a selection.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +33,7 @@ _FIELDS: dict[str, sa.ColumnElement[Any]] = {
 
 
 def ranked(connection: sa.Connection, query: RunQuery, order: Order) -> Sequence[rows.Row]:
-    """The runs from place `order.skip` on."""
+    """The runs from position `order.skip` on."""
     wanted = in_order(dict(_values(connection, query, order.column)), order.descending)
     wanted = wanted[order.skip : order.skip + query.limit]
     found: dict[int, rows.Row] = {}
@@ -43,7 +44,7 @@ def ranked(connection: sa.Connection, query: RunQuery, order: Order) -> Sequence
 
 
 def columns(connection: sa.Connection, query: RunQuery) -> RunColumns:
-    """What the runs of a selection have to show beside their fields."""
+    """The arguments, metrics and tags of a selection's runs."""
     where = conditions(query)
     metrics = (
         sa.select(t.metrics.c.name)
@@ -52,7 +53,7 @@ def columns(connection: sa.Connection, query: RunQuery) -> RunColumns:
         .distinct()
     )
     params: set[str] = set()
-    # Not distinct: the store would sort whole specifications, which takes longer than to parse them.
+    # Without DISTINCT: sorting whole specifications would take longer than parsing them.
     for (spec,) in connection.execute(sa.select(t.runs.c.spec).where(*where)):
         params.update(_parameters(spec))
     tags = (

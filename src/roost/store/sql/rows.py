@@ -1,4 +1,4 @@
-"""From rows to records and back: the one place that knows how a Run lies in its table."""
+"""Converts rows to records and back: the only module that knows the columns of a Run."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ _SEQ = Statement(sa.select(t.runs.c.seq).where(t.runs.c.id == sa.bindparam("run_
 
 
 def run_seq(connection: sa.Connection, run_id: str) -> int:
-    """The number by which a run's rows refer to it; NotFound."""
+    """The number by which a run's rows refer to it; raises NotFound."""
     found = _SEQ.one(connection, run_id=run_id)
     if found is None:
         raise no_run(run_id)
@@ -37,7 +37,7 @@ def dumps(value: object) -> str:
 
 
 def digest(workspace: str, submission: Submission) -> str:
-    """Equal for equal submissions, whatever the order of their mappings."""
+    """Equal for equal submissions, regardless of the order of their mappings."""
     return hashlib.sha256(f"{workspace}\n{dumps(submission)}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -76,7 +76,7 @@ def run(row: Row) -> Run:
 
 
 def text(row: Row) -> str:
-    """The JSON text of a run, its specification and labels as they lie in the table: a list decodes none of them."""
+    """The JSON text of a run, with its specification and labels copied from the table without decoding."""
     plain = {
         "id": row.id,
         "workspace": row.workspace,

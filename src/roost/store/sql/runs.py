@@ -1,4 +1,4 @@
-"""Runs: making, listing, moving and claiming them. Every status change goes through `move`, which asks `advance`."""
+"""Runs: creating, listing, moving and claiming them. Every status change goes through `move`, which calls `advance`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -62,7 +62,7 @@ _COMPUTE = Statement(
 )
 _THIS = t.runs.update().where(t.runs.c.id == sa.bindparam("run_id"))
 _HEARD = Statement(_THIS.values(heard_at=sa.bindparam("at")))
-# These two begin at the leases, as no index of runs has the status alone: a look at all that ever ran would take long.
+# These two start from the leases, because no index of runs has the status alone: scanning all runs would take long.
 TOUCH_ALL = (
     t.leases.update()
     .where(
@@ -91,7 +91,7 @@ _HOLDING = Statement(
 )
 _NODES = sa.func.coalesce(t.runs.c.node_count, 1)
 _PLACES = Statement(
-    # One that asks for more than there is has it all, alone.
+    # A run that requests more than there is takes it all, alone.
     sa.select(
         sa.func.sum(
             sa.case((sa.bindparam("most") > _NODES, _NODES), else_=sa.bindparam("most", type_=sa.Integer))
@@ -105,7 +105,7 @@ _PLACES = Statement(
 _QUEUED = sa.and_(t.runs.c.target == sa.bindparam("target"), t.runs.c.status == RunStatus.QUEUED.value)
 _WAITS = sa.case(
     (t.runs.c.kind == RunKind.REPLICA.value, 0), else_=1
-)  # a replica takes no place, so it waits for nobody
+)  # a replica takes no place, so it need not wait for others
 _OLDEST = Statement(sa.select(t.runs).where(_QUEUED).order_by(_WAITS, t.runs.c.seq).limit(1).with_for_update())
 _FIRST = Statement(sa.select(t.runs.c.node_count, t.runs.c.kind).where(_QUEUED).order_by(_WAITS, t.runs.c.seq).limit(1))
 
@@ -174,7 +174,7 @@ class SqlRuns:
 
     def events(self, run_id: str) -> Sequence[RunEvent]:
         found = self._database.read(lambda connection: _EVENTS.all(connection, run_id=run_id))
-        if not found:  # a run has at least its first one
+        if not found:  # a run has at least its first event
             raise rows.no_run(run_id)
         return [rows.event(row) for row in found]
 
@@ -246,7 +246,7 @@ class SqlRuns:
                 gangs.seat_at_home(connection, row, happened.at)
             return run
 
-        # Most looks find nothing, so the look itself does not queue behind the writer.
+        # Most checks find nothing, so the check itself does not queue behind the writer.
         if self._database.read(lambda connection: _next(connection, _FIRST, target, limit)) is None:
             return None
         return self._database.write(work)
@@ -271,7 +271,7 @@ class SqlRuns:
 
 
 def _next(connection: sa.Connection, oldest: Statement, target: str, limit: int) -> rows.Row | None:
-    """The oldest run in the queue of a target, if there is room for it."""
+    """The oldest run in a target's queue, if there are enough places for it."""
     row: rows.Row | None = oldest.one(connection, target=target)
     if row is None or row.kind == RunKind.REPLICA.value:
         return row
@@ -292,7 +292,7 @@ def _row(connection: sa.Connection, run_id: str, statement: Statement = _BY_ID) 
 
 
 def move(connection: sa.Connection, row: rows.Row, event: RunEvent) -> tuple[Run, bool]:
-    """The run after the event, written with it; and whether it moved."""
+    """Writes the event and returns the run after it; True when it moved."""
     before = rows.run(row)
     event = marked(before, resumed(before, event))
     after = advance(before, event)
@@ -349,8 +349,8 @@ def _insert(connection: sa.Connection, run: Run, spec: str, digest: str) -> None
 
 
 def _noun(run: Run) -> str:
-    """Of the loop that looks after a run as it stands; empty for none. One that is queued is found by the claims of its target,
-    and an interactive one that has not begun has nothing to be looked at."""
+    """The noun of the loop for a run in its current state; empty for none. A queued run is found by its target's claims, and
+    an interactive run that has not begun needs no loop."""
     if run.status is RunStatus.NOT_STARTED and run.spec.kind is not RunKind.INTERACTIVE:
         return NEW_RUNS
     return RUNS if run.status is RunStatus.PREPARING or run.status.holds_node else ""

@@ -1,6 +1,6 @@
-"""Whether a database has the shape this Roost knows. A new one is made from `tables.py` at once; an older one is migrated.
+"""Checks that a database has the tables of this version. A new one is created from `tables.py`; an older one is migrated.
 
-Alembic takes 0.2 s to import, so it is, only when there is something to migrate.
+Alembic takes 0.2 s to import, so it is imported only when there is something to migrate.
 """
 
 import importlib
@@ -21,7 +21,8 @@ _VERSIONS = sa.Table(
 
 
 def prepare(database: Database, where: str) -> None:
-    """Makes the tables, or brings them to HEAD. Incompatible for a database of a newer Roost, or of something else."""
+    """Creates the tables, or upgrades them to HEAD. Raises Incompatible for a database of a newer Roost, or of another
+    program."""
     if database.read(_version) != HEAD:
         database.write(lambda connection: _bring_to_head(connection, where))
 
@@ -35,7 +36,7 @@ def _version(connection: sa.Connection) -> str | None:
 def _bring_to_head(connection: sa.Connection, where: str) -> None:
     version = _version(connection)
     if version == HEAD:
-        return  # another process was quicker
+        return  # another process was faster
     if version is None:
         if sa.inspect(connection).get_table_names():
             raise Incompatible(f"{where} is a database, but not Roost's.", hint="Move it away, or give another one.")

@@ -1,8 +1,8 @@
-"""Which runs: a RunQuery as SQL that walks an index, newest first, and stops at the limit. Nothing here sorts a table.
+"""Selects runs: a RunQuery as SQL that walks an index, newest first, and stops at the limit. Nothing here sorts a table.
 
-One condition leads, the others are looked up for each run it brings: of labels and status the one that the fewest runs fit,
-as far as a quick count of the index tells; else the parent. Several statuses are as many walks, merged here: one
-walk over all of them would lose its order.
+One condition leads, and the others are checked for each of its runs: of labels and status, the one with the fewest runs, by a
+quick count of the index; else the parent. Several statuses are separate walks, merged here, because one walk over all of them
+would lose the order.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from roost.store.base import RunQuery
 from roost.store.sql import rows
 from roost.store.sql import tables as t
 
-_ENOUGH = 1000  # the count stops there: a walk over so many takes a millisecond or two
+_ENOUGH = 1000  # the count stops here: a walk over this many takes a millisecond or two
 
 Select = sa.Select[*tuple[Any, ...]]
 
@@ -65,7 +65,7 @@ def statement(query: RunQuery, status: RunStatus | None, before: int | None, lea
 
 
 def conditions(query: RunQuery) -> list[sa.ColumnElement[bool]]:
-    """All of a query as conditions, for those who look at every run that fits."""
+    """All conditions of a query, for callers that read every matching run."""
     either = [sa.and_(*_own(query, status)) for status in query.status]
     found = [sa.or_(*either)] if either else _own(query, None)
     for label in _labels(query):
@@ -75,7 +75,7 @@ def conditions(query: RunQuery) -> list[sa.ColumnElement[bool]]:
 
 
 def _own(query: RunQuery, status: RunStatus | None) -> list[sa.ColumnElement[bool]]:
-    """The conditions on the run itself. Two of them in a form that no index fits, so that the right one is walked."""
+    """The conditions on the run itself. Two have a form that no index fits, so that the database walks the right index."""
     found = [t.runs.c.workspace == query.workspace]
     if query.experiment is not None:
         found.append(t.runs.c.experiment == query.experiment)

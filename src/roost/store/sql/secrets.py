@@ -1,4 +1,4 @@
-"""Secrets, as they were sealed: no key and no value ever comes here."""
+"""Sealed secrets: the store never sees a key or a plain value."""
 
 from collections.abc import Mapping, Sequence
 

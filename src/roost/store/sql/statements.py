@@ -1,7 +1,7 @@
-"""A statement that runs often: written with SQLAlchemy, compiled once, then handed to the driver as it is.
+"""A frequent statement: written with SQLAlchemy, compiled once, then passed directly to the driver.
 
-SQLAlchemy's own way from a statement to its rows takes 30 to 100 µs, SQLite's 3. What a run's life consists of (its
-appends, moves and heartbeats) goes through here; what is asked now and then uses `connection.execute`.
+SQLAlchemy needs 30 to 100 µs from a statement to its rows, SQLite 3. Frequent operations of a run (appends, moves, heartbeats)
+use this module; rare ones use `connection.execute`.
 """
 
 from collections import namedtuple
@@ -19,11 +19,11 @@ _Key = tuple[Any, ...]
 class _Prepared:
     sql: str
     names: Sequence[str]
-    """Of the parameters, in the order of their places; empty for a driver that takes them by name."""
+    """The parameters' names, by position; empty for a driver with named parameters."""
     defaults: Mapping[str, Any]
-    """Values that stand in the statement itself."""
+    """Values that are part of the statement itself."""
     expansion: Mapping[str, Sequence[str]]
-    """For a list in `IN (…)`: the names of its places."""
+    """For a list in `IN (…)`: the names of its positions."""
 
     def parameters(self, values: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
         if self.expansion or self.defaults:
@@ -36,8 +36,8 @@ class _Prepared:
 
 
 class Statement:
-    """**Values** are plain: numbers, texts, bytes, None; a list for an expanding parameter, which must not be empty.
-    **Rows** are named tuples of what the driver gave: on SQLite a truth value is 0 or 1."""
+    """**Values** are plain: numbers, texts, bytes, None; a list for an expanding parameter, which must not be empty. **Rows**
+    are named tuples of the driver's values: on SQLite a boolean is 0 or 1."""
 
     def __init__(self, clause: _Clause) -> None:
         self._clause = clause
@@ -57,12 +57,12 @@ class Statement:
         return found[0] if found else None
 
     def run(self, connection: sa.Connection, **values: Any) -> int:
-        """How many rows it changed."""
+        """Returns the number of changed rows."""
         prepared = self._prepare(connection, values)
         return int(_driver(connection).execute(prepared.sql, prepared.parameters(values)).rowcount)
 
     def many(self, connection: sa.Connection, values: Sequence[Mapping[str, Any]]) -> None:
-        """Once for each; all have the same keys."""
+        """Runs once per mapping; all have the same keys."""
         if values:
             prepared = self._prepare(connection, values[0])
             _driver(connection).cursor().executemany(prepared.sql, [prepared.parameters(each) for each in values])
@@ -77,7 +77,7 @@ class Statement:
 
     def _compile(self, connection: sa.Connection, values: Mapping[str, Any]) -> _Prepared:
         compiled = self._clause.compile(dialect=connection.dialect, column_keys=list(values))
-        # A list of any length up to the next power of two uses the same text: few texts, each prepared once.
+        # Lists of any length up to the next power of two share one text, so there are few texts to prepare.
         sample = {name: [0] * _places(value) if type(value) is list else value for name, value in values.items()}
         state = compiled.construct_expanded_state(sample)
         defaults = {name: value for name, value in compiled.construct_params(sample).items() if name not in values}

@@ -24,7 +24,7 @@ from roost.store.sql.workspaces import SqlWorkspaces
 
 
 class SqlStore:
-    """Keeps the promises of `roost.store.base.Store`."""
+    """Implements `roost.store.base.Store`."""
 
     def __init__(self, database: Database, pieces: Pieces | None = None) -> None:
         self._database = database
@@ -48,7 +48,7 @@ class SqlStore:
 
     @classmethod
     def open(cls, url: str, pieces: Pieces | None = None) -> "SqlStore":
-        """`sqlite:///FILE`, made if missing, `sqlite://` for one in memory, or `postgresql://…`, which must be there."""
+        """`sqlite:///FILE`, created if missing, `sqlite://` for one in memory, or `postgresql://…`, which must exist."""
         database = _postgres(url) if url.startswith("postgresql://") else _sqlite(url)
         try:
             prepare(database, url.rpartition("@")[2])
@@ -73,7 +73,7 @@ def _sqlite(url: str) -> Database:
 
 def _postgres(url: str) -> Database:
     try:
-        from roost.store.sql.postgres import PostgresDatabase  # noqa: PLC0415 - its driver is for those who have one
+        from roost.store.sql.postgres import PostgresDatabase  # noqa: PLC0415 - its driver is optional
     except ImportError as error:
         raise Incompatible(
             f"The driver of PostgreSQL cannot be loaded: {error}.", hint="pip install 'roost[postgres]'"

@@ -1,4 +1,4 @@
-"""Streams: bytes by offset, with a mark that moves in the transaction that takes them in. Where the bytes are: `chunks.py`."""
+"""Streams: bytes by offset, with a mark that moves in the transaction that stores the bytes. `chunks.py` stores the bytes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +13,11 @@ from roost.store.sql.engine import Database
 from roost.store.sql.statements import Statement
 
 _LONGEST_LINE = 64 * 1024
-"""Of a merged stream: a longer one, such as a progress bar that never breaks its line, is broken."""
+"""Longest line of a merged stream: a longer one, such as a progress bar without line breaks, is broken."""
 _LOOKS = 10
-"""At a stream that others change meanwhile, where a look is not of one moment."""
+"""Tries to read a stream that others change meanwhile, where a read is not one snapshot."""
 _ASIDE = "\n"
-"""After a stream's name: its content until now, while it is written anew. No path has it, and no transaction ends with it."""
+"""Suffix of a stream's name: its old content while it is rewritten. No path contains it, and no transaction ends with it."""
 
 _STREAM = (
     sa.select(t.streams.c.id, t.streams.c.size, t.streams.c.tail, t.streams.c.merged, t.streams.c.filed)
@@ -42,7 +42,7 @@ class SqlStreams:
         self, run_id: str, name: str, offset: int, data: bytes, *, reset: bool = False, into: Merge | None = None
     ) -> int:
         def work(connection: sa.Connection) -> int:
-            # The merged stream first, always: then two ranks that come at once wait, and do not deadlock.
+            # Always lock the merged stream first, so that two ranks at once wait and do not deadlock.
             whole = _locked(connection, run_id, into.name) if into else None
             stream = _locked(connection, run_id, name) or _make(connection, run_id, name)
             if reset and stream.size:
@@ -109,7 +109,7 @@ class SqlStreams:
     def _merge(
         self, connection: sa.Connection, run_id: str, stream: Stream, end: int, into: Merge, whole: Stream | None
     ) -> None:
-        """Adds what a stream has up to `end` to the merged one, line by line, each with its prefix; a chunk at a time."""
+        """Adds a stream's bytes up to `end` to the merged one, line by line, each with its prefix; one chunk at a time."""
         start = stream.merged or 0
         if end <= start:
             return
@@ -125,7 +125,7 @@ class SqlStreams:
         _mark(connection, replace(stream, merged=end))
 
     def _unmerge(self, connection: sa.Connection, run_id: str, whole: Stream, into: Merge) -> Stream:
-        """A rank's log has become another, perhaps because it had a secret in it: its lines are taken out of the merged one."""
+        """Removes a rank's lines from the merged stream when its log was replaced, perhaps because it contained a secret."""
         aside = replace(whole, id=_make(connection, run_id, into.name + _ASIDE).id)
         _MOVE_ROWS.run(connection, stream=whole.id, stream_id=aside.id)
         _MOVE_FILES.run(connection, stream=whole.id, stream_id=aside.id)

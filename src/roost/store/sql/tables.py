@@ -1,7 +1,7 @@
-"""The tables. `migrations/` grows a database from one revision to the next; a test holds both to the same shape.
+"""The tables. `migrations/` upgrades a database from one revision to the next; a test checks that both give the same tables.
 
-`runs.seq` counts up as runs are made: "newest first" is its order, every list walks an index that ends with it, and the
-rows that belong to a run refer to it. No SQL here is SQLite's alone.
+`runs.seq` increases with every new run: "newest first" is its order, every list walks an index that ends with it, and the rows of
+a run refer to it. No SQL here is specific to SQLite.
 """
 
 from sqlalchemy import (
@@ -31,9 +31,9 @@ metadata = MetaData(
     }
 )
 
-# Names compare byte by byte on every database; PostgreSQL's default would follow the language of the machine.
+# Names compare byte by byte on every database; PostgreSQL's default would follow the machine's language.
 Name = String().with_variant(String(collation="C"), "postgresql")
-# SQLite counts up by itself only in an INTEGER column.
+# SQLite increments automatically only in an INTEGER column.
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -66,14 +66,14 @@ experiments = Table(
     Column("run_count", Integer, nullable=False),  # the number of its newest run
     Column("tags", Text, nullable=False),  # JSON
     Column("archived_at", Float),
-    Column("only_replicas", Boolean),  # it has had runs, and no other than replicas of an endpoint; empty for no
+    Column("only_replicas", Boolean),  # True when it had runs, and all were replicas of an endpoint; NULL for no
     UniqueConstraint("workspace", "name"),
 )
 
 computes = Table(
     "computes",
     metadata,
-    Column("workspace", Name, primary_key=True),  # empty for the target that every workspace has
+    Column("workspace", Name, primary_key=True),  # empty for the target of every workspace
     Column("name", Name, primary_key=True),
     Column("engine", Name, nullable=False),
     Column("kind", Name, nullable=False),
@@ -90,7 +90,7 @@ computes = Table(
     Column("scaled_at", Float, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("node_number", Integer, nullable=False),  # of its newest node
-    Column("turn", Name),  # the run whose turn it is and that waits for enough nodes: nobody overtakes it
+    Column("turn", Name),  # the run that waits for enough nodes in its turn: no run overtakes it
 )
 
 nodes = Table(
@@ -103,7 +103,7 @@ nodes = Table(
     Column("state", Name, nullable=False),
     Column("since", Float, nullable=False),
     Column("run_id", Name, nullable=False),  # empty for none
-    Column("gpus", Text),  # JSON: indexes of the machine's GPUs that are its own
+    Column("gpus", Text),  # JSON: indexes of the machine's GPUs that belong to it
     ForeignKeyConstraint(["workspace", "compute"], ["computes.workspace", "computes.name"], ondelete="CASCADE"),
     Index("ix_nodes_run", "run_id"),
 )
@@ -123,7 +123,7 @@ runs = Table(
     Column("target", Name, nullable=False),
     Column("parent_id", Name, nullable=False),  # empty for none: equality finds it, and keeps the index's order
     Column("spec", Text, nullable=False),  # JSON of RunSpec
-    Column("submission", Name, nullable=False),  # digest of the Submission, to know a repeated one
+    Column("submission", Name, nullable=False),  # digest of the Submission, to recognize a repeated one
     Column("created_at", Float, nullable=False),
     Column("status", Name, nullable=False),
     Column("reason", Name, nullable=False),
@@ -134,7 +134,7 @@ runs = Table(
     Column("ended_at", Float),
     Column("exit_code", Integer),
     Column("tags", Text, nullable=False),  # JSON; `run_labels` holds the same for searching
-    Column("given_tags", Text),  # JSON: those of the submission, whatever came later; empty before revision 0002
+    Column("given_tags", Text),  # JSON: the submission's tags, regardless of later changes; empty before revision 0002
     Column("properties", Text, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("handle", Text, nullable=False),
@@ -154,18 +154,18 @@ runs = Table(
     Index("ix_runs_target", "target", "status", "seq"),
 )
 
-# Spelled out, not bound: a database walks an index of some rows only where the statement itself says that it wants no others.
+# Literals, not parameters: a database uses a partial index only when the statement itself contains its condition.
 is_work = runs.c.kind != literal_column("'replica'")
-"""Lists of people's work leave out the replicas of endpoints; none of those has a parent."""
+"""Lists of people's work leave out the replicas of endpoints, which never have a parent."""
 is_replica = runs.c.kind == literal_column("'replica'")
 
 leases = Table(
     "leases",
     metadata,
-    Column("seq", Serial, primary_key=True, autoincrement=True),  # of what is due at once, the first comes first
-    Column("noun", Name, nullable=False),  # whose loop looks after it
+    Column("seq", Serial, primary_key=True, autoincrement=True),  # among work due at once, the first added comes first
+    Column("noun", Name, nullable=False),  # the noun of its loop
     Column("key", Name, nullable=False),
-    Column("due", Float, nullable=False),  # loops take it from then on; 0 once touched
+    Column("due", Float, nullable=False),  # loops take it from this time on; 0 once touched
     Column("token", Name, nullable=False),  # of its holder; empty for none
     Column("until", Float, nullable=False),
     UniqueConstraint("noun", "key"),
@@ -211,8 +211,8 @@ gang_commands = Table(
     metadata,
     Column("id", Serial, primary_key=True, autoincrement=True),
     _run(),
-    Column("node_rank", Integer, nullable=False),  # where it is to be executed
-    Column("argv", Text, nullable=False),  # JSON: the words, and the key of who asked
+    Column("node_rank", Integer, nullable=False),  # where it is executed
+    Column("argv", Text, nullable=False),  # JSON: the words, and the sender's key
     Column("exit_code", Integer),
     Index("ix_gang_commands_run", "run_seq", "node_rank", "id"),
 )
@@ -224,7 +224,7 @@ run_labels = Table(
     Column("sort", Name, primary_key=True),  # "tag" or "property"
     Column("key", Name, primary_key=True),
     Column("value", Text),
-    Column("head", Name, nullable=False),  # the value's beginning: PostgreSQL indexes no long texts
+    Column("head", Name, nullable=False),  # the value's beginning: PostgreSQL cannot index long texts
     Index("ix_run_labels_key", "sort", "key", "run_seq"),
     Index("ix_run_labels_value", "sort", "key", "head", "run_seq"),
     sqlite_with_rowid=False,
@@ -262,13 +262,13 @@ metrics = Table(
     Column("length", BigInteger, nullable=False),
     Column(
         "numeric", Boolean, nullable=False
-    ),  # it has been a number: then an absent `last` is NaN, which SQLite cannot hold
+    ),  # it has been a number: then an absent `last` is NaN, which SQLite cannot store
     Column("last", Float),
     Column("least", Float),
     Column("most", Float),
     Column("last_step", BigInteger),
     Column("last_at", Float, nullable=False),
-    Column("text", Text),  # the last point in words, when it is no number
+    Column("text", Text),  # the last point as text, when it is no number
     UniqueConstraint("run_seq", "space", "name"),
     Index("ix_metrics_last", "name", "last", "run_seq"),
 )
@@ -297,9 +297,9 @@ streams = Table(
     _run(),
     Column("name", Name, nullable=False),
     Column("size", BigInteger, nullable=False),
-    Column("tail", BigInteger, nullable=False),  # where its last chunk begins
-    Column("merged", BigInteger),  # of a rank's log: so many bytes stand in the run's log too
-    Column("filed", BigInteger),  # so many bytes from its start are in files, and the others in chunks
+    Column("tail", BigInteger, nullable=False),  # offset of its last chunk
+    Column("merged", BigInteger),  # for a rank's log: bytes that are also in the run's log
+    Column("filed", BigInteger),  # bytes from its start that are in files; the others are in chunks
     UniqueConstraint("run_seq", "name"),
 )
 
@@ -328,7 +328,7 @@ files = Table(
     Column("blob", Name, nullable=False),
     Column("size", BigInteger, nullable=False),
     Column("modified_at", Float, nullable=False),
-    Column("node_rank", Integer),  # of the node that put it; empty for the first
+    Column("node_rank", Integer),  # of the node that stored it; empty for the first
     Index("ix_files_blob", "blob"),
     sqlite_with_rowid=False,
 )
@@ -363,7 +363,7 @@ environments = Table(
     Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
     Column("name", Name, primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("digest", Name, nullable=False),  # of the definition, to know the same one again
+    Column("digest", Name, nullable=False),  # of the definition, to recognize the same one
     Column("definition", Text, nullable=False),  # JSON
     Column("user", Name, nullable=False),
     Column("created_at", Float, nullable=False),
@@ -384,7 +384,7 @@ environment_archives = Table(
     "environment_archives",
     metadata,
     Column("lock", Name, primary_key=True),  # blob
-    Column("manifest", Name, nullable=False),  # blob; whatever it lists is kept by the sweep and carried by back-ups
+    Column("manifest", Name, nullable=False),  # blob; the sweep keeps, and back-ups contain, everything it lists
     Column("python", Name, nullable=False),  # empty where it is among the files
     Column("files", Integer, nullable=False),
     Column("bytes", BigInteger, nullable=False),
@@ -434,10 +434,10 @@ data_uses = Table(
     Column("direction", Name, primary_key=True),
     Column("name", Name, primary_key=True),
     Column("mode", Name, nullable=False),
-    Column("dataset_id", Name, nullable=False),  # empty for data that is not registered; stays when the dataset goes
+    Column("dataset_id", Name, nullable=False),  # empty for unregistered data; stays when the dataset is deleted
     Column("definition", Text, nullable=False),  # JSON
     Column("at", Float, nullable=False),
-    Column("dataset_name", Name),  # of the registered one, and so is its version; both stay when it goes
+    Column("dataset_name", Name),  # of the registered dataset, as is its version; both stay when it is deleted
     Column("dataset_version", Integer),
     Index("ix_data_uses_dataset", "dataset_id", "run_seq"),
 )
@@ -447,7 +447,7 @@ model_names = Table(
     metadata,
     Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
     Column("name", Name, primary_key=True),
-    Column("newest", Integer, nullable=False),  # the last version given; never given again, even when it is deleted
+    Column("newest", Integer, nullable=False),  # the last version given; never reused, even when it is deleted
 )
 
 models = Table(
@@ -456,7 +456,7 @@ models = Table(
     Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
     Column("name", Name, primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("key", Name, nullable=False),  # of the request that registered it, to know a repeated one
+    Column("key", Name, nullable=False),  # of the request that registered it, to recognize a repeated one
     Column("manifest", Name, nullable=False),  # blob
     Column("path", Text, nullable=False),
     Column("size", BigInteger, nullable=False),
@@ -494,29 +494,27 @@ endpoints = Table(
     metadata,
     Column("workspace", Name, ForeignKey("workspaces.name"), primary_key=True),
     Column("name", Name, primary_key=True),
-    Column("spec", Text, nullable=False),  # JSON: what it should be
-    Column("good", Text, nullable=False),  # JSON: what it was when it last stood as it should; empty before
+    Column("spec", Text, nullable=False),  # JSON: the requested spec
+    Column("good", Text, nullable=False),  # JSON: the last spec that was reached; empty before
     Column("state", Name, nullable=False),
     Column("error", Text, nullable=False),
     Column("port", Integer, nullable=False),
-    Column("generations", Integer, nullable=False),  # the last that was given to a version
+    Column("generations", Integer, nullable=False),  # the last generation given to a version
     Column("user", Name, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
     Column("revision", Integer, nullable=False),
-    Column("asked", Integer, nullable=False),  # counts what people asked for
+    Column("asked", Integer, nullable=False),  # counts people's requests
     Column("deleting", Boolean, nullable=False),
     Column("sealed", LargeBinary, nullable=False),  # its keys (`services/vault.py`)
-    Column(
-        "failed_replica", Name
-    ),  # empty, or none before revision 0008: nothing that was last asked for failed with one
+    Column("failed_replica", Name),  # empty, or NULL before revision 0008: the last request did not fail with a replica
     UniqueConstraint("port"),
 )
 
 endpoint_replicas = Table(
     "endpoint_replicas",
     metadata,
-    Column("run_id", Name, primary_key=True),  # stands here before the run does
+    Column("run_id", Name, primary_key=True),  # written before the run exists
     Column("workspace", Name, nullable=False),
     Column("endpoint", Name, nullable=False),
     Column("version", Name, nullable=False),

@@ -1,4 +1,4 @@
-"""Upkeep of the database: which blobs its rows refer to, what takes room, giving room back, copying it while it is used."""
+"""Upkeep of the database: referenced blobs, disk usage, freeing space, copying it while in use."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def _references(connection: sa.Connection, without: set[str]) -> References:
 
 
 def _in_column(connection: sa.Connection, column: sa.Column[str], gone: set[int]) -> Iterator[str]:
-    """Whatever looks like a name: one that is kept in vain costs room, one that is lost costs a run."""
+    """Every text that looks like a name: a blob kept unnecessarily costs space, a lost blob costs a run."""
     owner = column.table.c.get("seq" if column.table is t.runs else "run_seq") if gone else None
     wanted = sa.select(column, sa.null() if owner is None else owner).where(sa.func.length(column) >= _LENGTH)
     for text, run in connection.execute(wanted.distinct() if owner is None else wanted):

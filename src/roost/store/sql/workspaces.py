@@ -1,4 +1,4 @@
-"""Workspaces: a small table that is asked for by name."""
+"""Workspaces: a small table, read by name."""
 
 import json
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ Serial = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    # Columns that may be empty: added in place.
+    # Nullable columns: added in place.
     op.add_column("computes", sa.Column("turn", Name))
     op.add_column("nodes", sa.Column("gpus", sa.Text()))
     op.add_column("runs", sa.Column("node_count", sa.Integer()))

@@ -10,7 +10,7 @@ Name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
-    # Columns that may be empty: added in place. Of datasets that are gone already, nobody knows the name any more.
+    # Nullable columns: added in place. The names of datasets that are already deleted are unknown.
     op.add_column("data_uses", sa.Column("dataset_name", Name))
     op.add_column("data_uses", sa.Column("dataset_version", sa.Integer()))
     uses = sa.table("data_uses", *map(sa.column, ("run_seq", "dataset_id", "dataset_name", "dataset_version")))

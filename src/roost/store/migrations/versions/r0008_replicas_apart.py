@@ -1,5 +1,6 @@
-"""Replicas of endpoints stand apart from people's work: lists of a workspace's runs walk indexes without them, and an experiment
-that never held anything else is known as such. An endpoint remembers which of them failed a change."""
+"""Separates replicas of endpoints from people's work: lists of a workspace's runs walk indexes without them, and an
+experiment that only ever held replicas is marked. An endpoint stores which of them failed a change.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +13,7 @@ _WORK, _REPLICAS = sa.text("kind <> 'replica'"), sa.text("kind = 'replica'")
 
 
 def upgrade() -> None:
-    # Columns that may be empty: added in place.
+    # Nullable columns: added in place.
     op.add_column("endpoints", sa.Column("failed_replica", Name))
     op.add_column("experiments", sa.Column("only_replicas", sa.Boolean()))
     runs = sa.table("runs", sa.column("workspace"), sa.column("experiment"), sa.column("kind"))

@@ -1,4 +1,4 @@
-"""What people say of a run, in words that they may change."""
+"""Descriptions of runs, which people may change."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,5 +8,5 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    # A column that may be empty: added in place.
+    # A nullable column: added in place.
     op.add_column("runs", sa.Column("description", sa.Text()))

@@ -1,4 +1,4 @@
-"""What is kept of the files that a lock names, so that an environment can be installed when no index has them any more."""
+"""Archives of the files that a lock names, so that an environment can be installed when no index has them any more."""
 
 import sqlalchemy as sa
 from alembic import op

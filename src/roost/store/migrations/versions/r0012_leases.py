@@ -1,4 +1,4 @@
-"""One table of leases for all nouns, in the place of columns of runs and endpoints."""
+"""One table of leases for all nouns, instead of columns of runs and endpoints."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -44,7 +44,7 @@ def upgrade() -> None:
             columns, sa.select(sa.literal("endpoints"), key, *(endpoints.c[name] for name in _OLD))
         )
     )
-    # Dropped in place: a copy of `runs` in its stead would take the rows with it that belong to a run.
+    # Dropped in place: replacing `runs` by a copy would delete the rows that belong to runs.
     op.drop_index("ix_runs_due", "runs")
     for table in ("runs", "endpoints"):
         for name in _OLD:
