@@ -1,7 +1,7 @@
-"""A dataset: where data is and what is done to it when it is read, by reference. Registered by name and version. Pure.
+"""A dataset: a reference to data and the steps that apply when it is read. Registered by name and version. Pure.
 
-`Definition` is all of it; it is stored with the dataset and travels in a run's inputs, so that a run reads what it was submitted
-with whatever is registered later. Its steps, in the order they are applied (F: of files, T: of tables):
+`Definition` is the whole dataset; it is stored with the dataset and with a run's inputs, so that later registrations do not
+change what a run reads. Its steps, in the order of application (F: of files, T: of tables):
 
     take {count} FT · skip {count} FT · sample {probability, seed} T · split {percentage, seed, part: 0 or 1} FT
     filter {expression} FT · keep_columns {columns} T · drop_columns {columns} T · timestamps {fine, coarse} T
@@ -75,7 +75,7 @@ class Definition:
     kind: DatasetKind = DatasetKind.FILE
     sources: tuple[Source, ...] = ()
     format: Mapping[str, Any] = field(default_factory=dict)
-    """Of a table: `type` (delimited, parquet, json_lines) and how it is read. All have `include_path` (a column `Path` first) and
+    """Of a table: `type` (delimited, parquet, json_lines) and its options. All have `include_path` (a column `Path` first) and
     `column_types` (`{column: {"type": "string" | "boolean" | "integer" | "float" | "datetime", "formats": […]}}`). Delimited:
     `separator`, `header` (all_files_have_same_headers, only_first_file_has_headers, combine_all_files_headers, no_headers: then
     Column1, Column2, …), `encoding`, `infer_column_types`, `support_multi_line`, `empty_as_string`. JSON lines: `encoding`,

@@ -56,7 +56,7 @@ class Summary:
     """A summary of some points, so that they need not be read again."""
 
     kind: str
-    """Of the last point."""
+    """The kind of the last point."""
     count: int
     numeric: bool
     """True when at least one point is a number; `last` is the last number."""

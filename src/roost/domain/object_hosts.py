@@ -1,7 +1,7 @@
-"""The address of an object store that a person gives: read by one strict grammar and written anew from its parts. Pure.
+"""A person's address of an object store: parsed by one strict grammar and written again from its parts. Pure.
 
-Python and the client that goes there read odd addresses differently: `http://127.0.0.9\\.amazonaws.com` is a host of Amazon's
-for the one and 127.0.0.9 for the other. What both read alike is all that is taken.
+Python and the HTTP client parse odd addresses differently: `http://127.0.0.9\\.amazonaws.com` is a host of Amazon's
+for the one and 127.0.0.9 for the other. Only addresses that both parse in the same way are accepted.
 """
 
 import ipaddress

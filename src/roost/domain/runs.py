@@ -154,7 +154,7 @@ class RunSpec:
     inputs: tuple[Input, ...] = ()
     outputs: tuple[Output, ...] = ()
     serving: Serving | None = None
-    """Of a replica: what it serves."""
+    """The model and its settings, for a replica."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ class Run:
     """Time when the script (or the interactive run) started."""
     ended_at: float | None = None
     exit_code: int | None = None
-    """Of the script; negative for a signal, as subprocess has it."""
+    """The script's exit code; negative for a signal, as in subprocess."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
     given_tags: Mapping[str, str | None] = field(default_factory=dict)
     """The tags at its submission, regardless of later changes: a repetition gets the same."""

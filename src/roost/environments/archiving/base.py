@@ -1,13 +1,13 @@
-"""What is kept of one lock: files by path, each put once, and what cannot be had. Builders fill it (`Builder.archive`); whoever
-gave it sees to it that the files are stored.
+"""The stored files of one lock, by path, each stored once, and the list of missing ones. Builders fill it (`Builder.archive`);
+the caller stores the files.
 
-pip/wheels/             wheels as the index has them
+pip/wheels/             wheels from the index
 pip/sources/            source distributions
-pip/built/              wheels that were made of these
+pip/built/              wheels that were built from these
 pip/compiled/<key>/     wheels that were compiled by rules for this environment
-pip/own/<blob>/         wheels of the user's own
+pip/own/<blob>/         the user's own wheels
 conda/<channel>/<subdir>/   conda packages, the interpreter among them
-image/                  what the engine saves of an image, layer by layer
+image/                  the engine's export of an image, layer by layer
 """
 
 from collections.abc import Callable

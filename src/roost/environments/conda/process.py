@@ -18,7 +18,7 @@ from roost.environments.running import Runner, Words
 
 _PROBE_SECONDS = 8
 _MOST_LINES = 25
-"""Of a solver's reason, which goes into every detail."""
+"""The most lines of a solver's explanation, which is very detailed."""
 _NOISE = "Caused by: failed to interact with the package cache layer.\n"
 _NOT_CACHED = "no usable repodata cache"
 _CERTIFICATE = re.compile(r"certificate|UnknownIssuer", re.IGNORECASE)

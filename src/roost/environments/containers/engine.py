@@ -34,7 +34,7 @@ class Engine:
     """An engine that answered. Each of its clients is for one thread."""
 
     path: str
-    """Of its socket."""
+    """The path of its socket."""
     name: str
     version: str
 

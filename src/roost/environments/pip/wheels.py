@@ -45,7 +45,7 @@ class Site:
     own: Mapping[str, str]
     """Variables of this node."""
     gpu: bool
-    """Whether this node has one."""
+    """True when this node has a GPU."""
 
     @property
     def path(self) -> str:
